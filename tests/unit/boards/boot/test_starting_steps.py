@@ -210,10 +210,16 @@ SILENT = {"outlet_now": "on", "probe": False}
         ({"ran": True, "state": "power off"}, True, False, "cold start"),
         ({}, False, False, "quarantine"),
         ({}, False, True, "said"),
+        ({"ran": True, "state": "running"}, True, True, "would ask"),
+        ({"state": "booting", "used": True}, True, True, "would ask"),
+        ({"state": "booting"}, True, True, "cold start"),
+        ({"state": "running"}, False, True, "said"),
     ],
 )
 def test_a_silent_board_that_is_on(monkeypatch, of_work, ours, check, done):
-    """Lost: the work of who is on a board whose network is cut; or a dry run that puts boards out of use."""
+    """Lost: the work of who is on a board whose network is cut; or a dry run that puts boards out of use, or says that
+    one stays on which would be cut.
+    """
     used = {"used": of_work.get("used", False)}
     work = Work(**of_work)
     one, boot, got = loop(check), boot_of(work, **SILENT, **used), []
@@ -221,6 +227,7 @@ def test_a_silent_board_that_is_on(monkeypatch, of_work, ours, check, done):
     monkeypatch.setattr(starts, "note_unwatched", lambda work: None)
     one._cold_start = lambda boot: got.append("cold start")
     one._leave = lambda boot, why: got.append(("left", why))
+    one._would_ask = lambda boot: got.append("asks")
     one._decide(boot)
     nobodys = starts.NOBODYS.format(name="jackie")
     expected = {
@@ -230,6 +237,7 @@ def test_a_silent_board_that_is_on(monkeypatch, of_work, ours, check, done):
         "fails": ([], [("fails", None, f"board3: {starts.ON_BY_NOW.format(name='jackie')}")]),
         "quarantine": ([], [("quarantine", nobodys)]),
         "said": ([], [("error", nobodys)]),
+        "would ask": (["asks"], []),
     }
     assert (got, work.did) == expected[done]
     assert work.over is (done in ("fails", "quarantine", "said"))

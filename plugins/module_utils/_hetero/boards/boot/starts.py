@@ -164,7 +164,7 @@ class Starting(BootLoop):
             self._found_off(boot)
         elif (under_way := self._resumes(boot)) is not None:
             self._resume(boot, under_way)
-        elif self.check and work.state in SOMEBODYS and boot.probe in (presence.ALIVE, False):
+        elif self.check and boot.probe == presence.ALIVE and work.state in SOMEBODYS:
             self._would_ask(boot)
         elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
             note_unwatched(boot.work)
@@ -177,6 +177,9 @@ class Starting(BootLoop):
         elif boot.probe is not None and work.stays_on:
             self._leave_on(boot, SILENT_ON)
         elif boot.probe is not None and work.state in SOMEBODYS and (work.ran or (boot.used and self._was_ours(boot))):
+            if self.check:
+                self._would_ask(boot)
+                return
             note_unwatched(boot.work)
             self._leave(boot, SILENT_AT_WORK)
         elif boot.probe is not None and self._was_ours(boot):
