@@ -15,6 +15,7 @@ import socket
 import struct
 import subprocess
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -169,10 +170,8 @@ def test_the_public_key_is_no_proof(impostor, tmp_path):
 def test_an_impostor_in_place_of_a_container_or_guest_is_no_answer(impostor, tmp_path, monkeypatch):
     """Lost: reconcile records a stopped container or guest as running, or a sound one as taken over."""
 
-    class Claim:
-        address = HOST
-        _key, host_key = keygen(tmp_path, "true")
-
+    _key, host_key = keygen(tmp_path, "true")
+    work = SimpleNamespace(address=HOST, claim=SimpleNamespace(host_key=host_key))
     monkeypatch.setattr(reconciliation, "PATIENCE", 1.0)
     answers = ssh.answers
     for text in (PROVEN, *WRONG):
@@ -182,7 +181,7 @@ def test_an_impostor_in_place_of_a_container_or_guest_is_no_answer(impostor, tmp
             return answers(ip, host_key, deadline, cancelled, port)
 
         monkeypatch.setattr(ssh, "answers", here)
-        assert reconciliation._whose_key(Claim) == reconciliation.SILENT
+        assert reconciliation._whose_key(work) == reconciliation.SILENT
         assert liar.spoke
 
 

@@ -69,7 +69,8 @@ class VerbSite(Site):
 
     def events(self, board, phase):
         with self.proxy() as proxy:
-            return [event for event in proxy.store.events(boards=[board]) if event.phase == phase]
+            boards = None if board is None else [board]
+            return [event for event in proxy.store.events(boards=boards) if event.phase == phase]
 
 
 @pytest.fixture(autouse=True)

@@ -49,8 +49,12 @@ def test_a_board_in_one_call_and_again(site):
     (one,) = result["instances"]
     assert (one["instance"], one["name"], one["ip"], one["state"]) == ("jackie", "board0", "10.0.2.1", "running")
     assert result["lines"][0]["text"] == "wants tp64.8x8: 2 of 2 boards fit, board0 chosen"
+    # and by an event, which whoever follows it sees before the boot
+    (chosen,) = site.events(None, "choice")
+    assert "jackie  " + chosen.text == "jackie  wants tp64.8x8: 2 of 2 boards fit, board0 chosen"
     again = up(site)
     assert (again["changed"], again["diff"]) == (False, [])
+    assert len(site.events(None, "choice")) == 1
 
 
 def test_a_dry_run_names_the_instance_it_would_make(site):

@@ -24,6 +24,7 @@ STEPS = ("monitor", "network", "sshd", "firewall", "console")
 IN_RAM = ("ram", "upload", "unpack", "wipe")
 #: Events that people follow. Changes of state and claims are history; other lines tell of them.
 SHOWN = (
+    "choice",
     "rebuild",
     "image",
     "power",

@@ -337,6 +337,20 @@ def test_what_stays_claimed_is_said_to_who_asked(node, proxy):
     claimed(proxy, "lab", (0, 1))
     again = f"ask for lab again once that is mended, or {end} ends it"
     assert said(count=2) == f"no boot; lab-1 on board0, lab-2 on board1 stay claimed: {again}"
+    # other nodes have the other numbers, and what ran there is not known here
+    again = "ask for lab again once that is mended"
     assert said(count=2, numbers=[2]) == f"no boot; lab-2 on board1 stays claimed: {again}"
     assert (said(count=2, owner="bob"), said(None, count=2), said(count=1)) == ("no boot", "", "no boot")
     assert said(f"no boot: {end}", count=2) == f"no boot: {end}"
+
+
+def test_no_end_is_named_that_would_end_what_ran(node, proxy):
+    """Lost: lab-1 and its root, which ran for days, by whoever types what the refusal of lab-2 names."""
+    claimed(proxy, "lab", (0, 1))
+    proxy.store.move(0, "booting")
+    proxy.store.move(0, "running")
+    asked = request(proxy, node, owner="ann", count=2)
+    asked.steps.fail(dict(failed=True, msg="no boot"))
+    asked.say_what_stays()
+    both = "lab-1 on board0, lab-2 on board1 stay claimed"
+    assert asked.steps.failure["msg"] == f"no boot; {both}: ask for lab again once that is mended"

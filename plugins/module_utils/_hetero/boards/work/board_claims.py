@@ -52,6 +52,9 @@ MOST = 10000
 LONGEST = 1 << 16
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
 
+#: Phase of the event that says which boards were chosen for a request.
+CHOICE = "choice"
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -162,7 +165,10 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
         own = {f"board{claim.board}" for claim in after if claim.instance not in moved}
         rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
         boards_of = {claim.instance: claim.board for claim in after}
-        lines = [line(wish.request, "", "", _headline(wish, pool, fit, free, before, after))]
+        headline = _headline(wish, pool, fit, free, before, after)
+        if boards_of.keys() - before.keys():
+            store.event(None, CHOICE, headline, instance=wish.request)
+        lines = [line(wish.request, "", "", headline)]
         for instance, why in moved.items():
             text = f"{why}; {instance} moves to board{boards_of[instance]}"
             lines.append(line(instance, f"board{before[instance].board}", "claim", text))

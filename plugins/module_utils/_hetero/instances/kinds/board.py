@@ -69,7 +69,7 @@ def in_background(module: Module) -> NoReturn:
     def prepare() -> tuple[str, dict[str, Any]]:
         with Proxy(params) as proxy:
             request = Request(proxy, params, False)
-            names = sorted({claim.instance for claim in request.claims} | set(request.names))
+            names = sorted({request.name, *request.names, *(claim.instance for claim in request.claims)})
             newest = max((event.id for event in proxy.store.newest_events(None, 1)), default=0)
             follow = dict(state_db=params["state_db"], instances=names, after=newest, limit=request.limit)
             return proxy.config["run_folder"], follow
@@ -249,7 +249,10 @@ class Request:
         self.steps.took(dict(boards=self.steps.boards, lines=said), "release")
 
     def say_what_stays(self) -> None:
-        """Tell who asked and did not get it which boards they have all the same, and what they may type."""
+        """Tell who asked and did not get it which boards they have all the same, and what they may type.
+
+        The end of it all is named only if that ends nothing that ran, before this request or on another node.
+        """
         if not self.steps.failure:
             return
         with suppress(HeteroError):  # what went wrong first is told in any case
@@ -259,8 +262,10 @@ class Request:
             if held and end not in self.steps.failure["msg"]:
                 boards = listed([f"{claim.instance} on board{claim.board}" for claim in held])
                 stay = "stay" if held[1:] else "stays"
-                again = f"ask for {self.name} again once that is mended"
-                self.steps.add(f"{boards} {stay} claimed: {again}, or {end} ends it")
+                again = f"{boards} {stay} claimed: ask for {self.name} again once that is mended"
+                store = self.proxy.store
+                ran = any(store.has_run(claim) for claim in store.claims() if is_of(vars(claim), self.name))
+                self.steps.add(again if ran or self.params["numbers"] else f"{again}, or {end} ends it")
 
 
 def present(request: Request) -> None:
