@@ -249,10 +249,10 @@ def test_a_board_that_was_not_told_to_reboot_is_only_asked(site, tile, answers, 
         told = driver.told_to_reboot(board, system, str(tmp_path / "no-key"), "mark", Deadline(5))
         with pytest.raises(HeteroError, match="cannot be told to reboot"), told:
             pass
-        assert driver.answers(board, system, Deadline(9), threading.Event(), lambda *step: None)
+        assert driver.answers(board, system, Deadline(90), threading.Event(), lambda *step: None)
         assert tile.calls == []
         driver.boots_anew(board)
-        driver.answers(board, system, Deadline(9), threading.Event(), lambda *step: None)
+        driver.answers(board, system, Deadline(90), threading.Event(), lambda *step: None)
     assert len(tile.calls) == 5
 
 
