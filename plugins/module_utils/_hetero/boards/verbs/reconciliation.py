@@ -105,20 +105,7 @@ def reconcile(
         with change.step("ssh"):
             _ask_boards(proxy, looked)
         with change.step("mend"):
-            for look in looked:
-                if look.kept:
-                    _adopt(proxy, look, look.kept, adopt)
-            somebodys = [look for look in looked if look.work.claim and look.power and not look.settled]
-            last_outlet.compare(proxy, somebodys, adopt)
-            for look in looked:
-                _catch_up(look)
-            crossed = _crossed(proxy, looked)
-            for look in looked:
-                try:
-                    _judge(proxy, look, crossed)
-                except HeteroError as error:
-                    look.note(str(error))
-            _free(proxy, [look for look in looked if look.nobodys], change)
+            _mend(proxy, looked, adopt, change)
         for look in looked if change.check else ():
             look.yield_to_a_verb()  # it may have begun since
     gone, said = unnamed_boards.let_go(proxy, forget, change, Deadline(timeout)) if ids is None else ([], {})
@@ -138,6 +125,24 @@ def reconcile(
         seconds=change.seconds,
         changed=any(look.work.changed for look in looks) or bool(gone or removed),
     )
+
+
+def _mend(proxy: Proxy, looked: Sequence[Look], adopt: Names, change: Change) -> None:
+    """Adopt what bears itself out, have the records follow what is true, and free what is nobody's."""
+    for look in looked:
+        if look.kept:
+            _adopt(proxy, look, look.kept, adopt)
+    somebodys = [look for look in looked if look.work.claim and look.power and not look.settled]
+    last_outlet.compare(proxy, somebodys, adopt)
+    for look in looked:
+        _catch_up(look)
+    crossed = _crossed(proxy, looked)
+    for look in looked:
+        try:
+            _judge(proxy, look, crossed)
+        except HeteroError as error:
+            look.note(str(error))
+    _free(proxy, [look for look in looked if look.nobodys], change)
 
 
 def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, Any]]:
