@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes on the controller how to reach instances, a file each for `ssh -F`; all of them in one task, without a module.
+"""Write on the controller a file for each instance, for `ssh -F`; all of them in one task, without a module.
 
-Names, addresses and host keys come from the owner; whether they are right is not known here. That they are such is: ssh
-puts them into commands, some of which a shell reads (%h in ProxyCommand).
+Names, addresses and host keys come from the owner. This file cannot know whether they are right, but it checks that
+they have the form of names, addresses and keys: ssh puts them into commands, some of which a shell reads (%h in
+ProxyCommand).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Host {instance}
   UserKnownHostsFile /dev/null
   KnownHostsCommand /usr/bin/echo {known_hosts}
 """
-#: Of what an owner says: (whether it may be, what is said where it may not).
+#: {field of an instance: (its check, the error where that fails)}.
 SOUND = dict(
     ip=(lambda value: is_address(value) or is_word(value), "ip is no address or host name"),
     known_hosts=(is_known_host, "known_hosts is no line of known_hosts"),
@@ -73,7 +74,7 @@ class ActionModule(ActionBase):
 
 
 def named(instance: Mapping[str, Any]) -> str:
-    """The name of an instance, which becomes a file's."""
+    """Return the name of an instance, which becomes the name of a file."""
     name = str(instance.get("instance"))
     if not INSTANCE.fullmatch(name):
         raise AnsibleActionFail(f"'{name}' is no name of an instance: give what board_claim or tilera_boot returned")
@@ -81,7 +82,10 @@ def named(instance: Mapping[str, Any]) -> str:
 
 
 def text_for(instance: Mapping[str, Any], options: Sequence[str]) -> str:
-    """What ssh is to know. A value with a line break would be an option of its own, and some options run programs."""
+    """Return the text of an instance's file.
+
+    :raises AnsibleActionFail: a value has a line break, which would begin another option; some options run programs.
+    """
     values = {key: str(instance.get(key) or "") for key in ("instance", "ip", "known_hosts")}
     for key, value in [*values.items(), *(("options", option) for option in options)]:
         if not value or len(value.splitlines()) > 1:
@@ -95,13 +99,13 @@ def text_for(instance: Mapping[str, Any], options: Sequence[str]) -> str:
 
 
 def is_ours(text: str, name: str) -> bool:
-    """Whether `read` gave what this wrote for an instance; a file of ~/.ssh may be called as somebody's instance is."""
+    """Return whether a file's text was written here for this instance, and is no other file of that name in ~/.ssh."""
     written = text.partition("\n")[2] if text.startswith("mode ") else text
     return written.startswith(TEXT.partition("{ip}")[0].format(instance=name))
 
 
 def read(path: str) -> str | None:
-    """The text of a file, or None; one that others may read says so in its first line, which no file of ours has."""
+    """Return the text of a file, or None; that of a file which others may read begins with a line that says so."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             mode = os.fstat(file.fileno()).st_mode & 0o777

@@ -298,7 +298,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return boards
 
     def _snapshot(self, owner, options, reading):
-        """What `reading` makes of an owner's snapshot; a missing one says nothing, a broken one is a warning."""
+        """Return what `reading` makes of an owner's snapshot; {} for a missing one, and, with a warning, a bad one."""
         if not options["snapshots"]:
             return {}
         path = os.path.join(self._resolved(options["snapshots"]), f"{owner}.json")

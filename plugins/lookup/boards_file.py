@@ -97,6 +97,6 @@ def _in(folders, path):
 
 
 def _answer(path, text="", what="", remedy=""):
-    """(text, mistake or None)"""
+    """Return (text, mistake or None)."""
     thing = path or "tftp_proxy_boards_file"
     return text, {"thing": thing, "what": what, "remedy": remedy} if what else None

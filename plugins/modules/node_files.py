@@ -189,7 +189,7 @@ def content(file, change):
 
 
 def write(params, wanted, change):
-    """All folders and files. An error says whether something was changed before it."""
+    """Write all folders and files. An error says whether something was changed before it."""
     done = False
     try:
         with change.step("folders"):

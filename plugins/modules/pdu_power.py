@@ -171,7 +171,7 @@ STATUS = "state=status of module hetero.compute.pdu_power: module hetero.compute
 
 
 def switched(opened, params, deadline, check):
-    """(outlets, what the result has beside them where some failed)."""
+    """Return (outlets, fields of a failed result where some outlets failed)."""
     wanted = dict.fromkeys(params["outlets"], params["state"])
     try:
         return set_outlets(opened, wanted, deadline, check=check, verify=params["verify"]), {}
@@ -184,7 +184,7 @@ def switched(opened, params, deadline, check):
 
 
 def shown(seen, state):
-    """What an outlet's diff says that it is now."""
+    """Return an outlet's present state as its diff shows it."""
     if "error" in seen:
         return seen["after"] or seen["before"]
     if seen["after"] is None:

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person has to do something about: who gave no answer, boards and GPUs out of use, claims of unknown boards."""
+"""The list of what needs a person: nodes that gave no answer, boards and GPUs out of use, claims of unknown boards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .text import Text, cell_text, since
 
 
 class Ill(NamedTuple):
-    """A board that is out of use; `console` is what it said last."""
+    """A board that is out of use; `console` is the end of its console's log."""
 
     node: Any
     look: str
@@ -33,7 +33,7 @@ class Stray(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What is to be looked at on a host."""
+    """A thing on a host that needs a look."""
 
     node: str
     state: str
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """All of it; `silent` are (proxy, error) of those that gave no answer."""
+    """All that needs a look; `silent` has (proxy, error) of each proxy that gave no answer."""
 
     silent: list[tuple[str, Text]]
     ill: list[Ill]
@@ -56,10 +56,10 @@ def attention(
     several: bool,
     hosts: Mapping[str, dict[str, Any]],
 ) -> Attention | None:
-    """What needs a look; None where nothing does.
+    """Return what needs a look; None where nothing does.
 
-    :param boards: those of all snapshots, each with its `proxy`.
-    :param several: whether there are several proxies, so that a board's name alone says little.
+    :param boards: the boards of all snapshots, each with its `proxy`.
+    :param several: True with several proxies, where a board's name is shown with its proxy's.
     """
     found = Attention(
         silent=[(name, cell_text(seen["error"])) for name, seen in snapshots.items() if seen.get("error")],

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What happened last."""
+"""The newest events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Event(NamedTuple):
 
 
 def recent(nodes: Sequence[Node]) -> list[Event]:
-    """The newest events of boards and of hosts' instances, the newest first."""
+    """Return the newest MOST_EVENTS events of boards and of hosts' instances, the newest first."""
     found = [(event, node) for node in nodes for event in node.said.get("events") or ()]
     found = [pair for pair in found if is_seconds(pair[0].get("time"))]
     found.sort(key=lambda pair: (pair[0]["time"], str(pair[0].get("id")).zfill(20)), reverse=True)

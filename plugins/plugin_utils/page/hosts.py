@@ -13,7 +13,7 @@ from ..snapshots import devices
 from .rack import Cell, Node
 from .text import since
 
-#: State of a container → how the page shows it (keys of rack.LOOKS); any other is an error.
+#: {state of a container: how the page shows it, a key of rack.LOOKS}; any other state is shown as an error.
 LOOKS = {
     instance_states.CLAIMED: "booting",
     instance_states.BUILDING: "booting",
@@ -23,7 +23,7 @@ LOOKS = {
     instance_states.STOPPING: "leaving",
     instance_states.STOPPED: "free",
 }
-#: How a GPU is shown → in words.
+#: {how a GPU is shown: the same in words}.
 SAID = {"free": "free", "running": "in use", "error": "not to be given"}
 
 
@@ -37,7 +37,7 @@ class Card(NamedTuple):
 
 
 def nodes(hosts: Mapping[str, dict[str, Any]]) -> list[Node]:
-    """The instances of hosts as nodes."""
+    """Return the instances of hosts as nodes."""
     return [
         Node(one, LOOKS.get(one.get("state"), "error"), name, on_host=True)
         for name, seen in hosts.items()
@@ -46,12 +46,12 @@ def nodes(hosts: Mapping[str, dict[str, Any]]) -> list[Node]:
 
 
 def title(hosts: Mapping[str, dict[str, Any]]) -> str:
-    """The heading over the hosts' cards."""
+    """Return the heading over the hosts' cards."""
     return "KVM and GPU hosts" if any(seen.get("devices") for seen in hosts.values()) else "GPU hosts"
 
 
 def cards(hosts: Mapping[str, dict[str, Any]]) -> list[Card]:
-    """A card for each host that answered, with its GPUs."""
+    """Return a card for each host that answered, with its GPUs."""
     return [_card(name, seen) for name, seen in hosts.items() if not seen.get("error")]
 
 
@@ -87,7 +87,7 @@ def _cell(gpu: dict[str, Any]) -> Cell:
 
 
 def to_look_at(hosts: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, str, Any, Any]]:
-    """(node, state, where, why) of what a person has to do something about: no answer, GPUs, containers."""
+    """Yield (node, state, where, why) of each thing that needs a person: hosts without an answer, GPUs, containers."""
     for name, seen in hosts.items():
         if seen.get("error"):
             yield name, "no answer", "", seen["error"]

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who has what, how each running instance booted, and which leases end."""
+"""The instances and their owners, how each running instance booted, and which leases end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Leases(NamedTuple):
 
 
 def instances(nodes: Sequence[Node]) -> Instances:
-    """The instances of boards and hosts by name."""
+    """Return the instances of boards and hosts, by name."""
     taken = sorted((node for node in nodes if node.said.get("instance")), key=lambda node: str(node.said["instance"]))
     boots = [last_boot(node.said.get("events") or (), node.said["instance"]) for node in taken]
     scale = Scale(boots)
@@ -89,9 +89,9 @@ def _row(node: Node, boot: Boot, scale: Scale) -> Row:
 
 
 def leases(nodes: Sequence[Node], now: float) -> Leases | None:
-    """Which claims end; None where there is no instance.
+    """Return the claims that end, and the number of those that do not; None where there is no instance.
 
-    :param now: Unix seconds at which the owners were asked.
+    :param now: unix seconds at which the owners were asked.
     """
     taken = [node.said for node in nodes if node.said.get("instance")]
     ending = sorted((said for said in taken if is_seconds(said.get("expires"))), key=lambda said: said["expires"])

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page's templates, which lie beside this file: whatever goes into them is cleaned, and escaped for HTML.
+"""Render the page's templates, which lie beside this file; every value in them is cleaned, and escaped for HTML.
 
-What the page shows is not known here. No file may be called templates.py: Ansible would import the folder instead.
+The other files know what the page shows. No file may be called templates.py: Ansible would import the folder instead.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from .text import clean
 
 #: By this file's own path: the collection may lie anywhere, in an execution environment as well.
 FOLDER = Path(__file__).resolve().parent / "templates"
-#: What stands between two elements, or Jinja blocks, on lines of their own.
+#: The white space between two elements, or Jinja blocks, on separate lines.
 _BREAK = re.compile(r"\s*\n\s*(?=[<{])")
 
 
 class Unbroken(Extension):
-    """A template's line breaks and indents before an element or a block are for its readers: the page has none of them.
+    """Removes a template's line breaks and indents before elements and blocks, which would be visible on the page.
 
-    White space between elements would be visible. A comment stands for them, so that errors name the right line.
+    A Jinja comment takes their place, so that errors name the right line.
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        """`source` as Jinja is to read it."""
+        """Return `source` with comments in place of these line breaks."""
         return _BREAK.sub(lambda found: "{#" + "\n" * found[0].count("\n") + "#}", source)
 
 
 def render(name: str, **values: object) -> str:
-    """The template of that name with these values."""
+    """Return the text of the template of that name with these values."""
     return environment().get_template(name).render(values)
 
 
 @lru_cache(maxsize=None)
 def environment() -> Environment:
-    """Jinja as the page uses it, made once in a process."""
+    """Return the Jinja environment of the page, made once in a process."""
     return Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
@@ -53,9 +53,9 @@ def environment() -> Environment:
 
 
 def _shown(value: object) -> str:
-    """What stands for a value: nothing for None; HTML that a macro of the templates made, as it is; else clean text.
+    """Return what the page shows for a value: nothing for None, Markup (from the templates) as it is, else clean text.
 
-    Jinja escapes what comes back unless it is Markup.
+    Jinja escapes the result unless it is Markup.
     """
     if isinstance(value, Markup):
         return value

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The status page: what needs a look, the rack, instances with their boots, leases, recent events.
 
-Data is what playbook status asked of the owners. What is shown is computed by the files beside this one, each for its
-part of the page; how, in HTML, is in templates/.
+The data are the owners' answers to playbook status. The files beside this one compute what is shown, each for its part
+of the page; templates/ has the HTML.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .text import moment
 def status_page(
     snapshots: Mapping[str, dict[str, Any]], title: str = "Boards", hosts: Mapping[str, dict[str, Any]] | None = None
 ) -> str:
-    """The page as text.
+    """Return the page as text.
 
     :param snapshots: {proxy: {taken_at, boards, claims, error}}, as filter `snapshots` makes them.
-    :param hosts: {GPU host: {taken_at, gpus, instances, claims, capacity, error}} likewise.
+    :param hosts: {GPU host: {taken_at, gpus, instances, claims, capacity, error}}, as filter `snapshots` makes them.
     """
     hosts = hosts or {}
     boards = [dict(board, proxy=name) for name, seen in snapshots.items() for board in seen["boards"]]

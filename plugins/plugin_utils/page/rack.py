@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The boards as they hang on their PDUs: a strip of outlets for each PDU, a rack for each proxy node.
 
-Which states there are is known to module_utils/_hetero/site/board_states.py; here is how they are shown.
+module_utils/_hetero/site/board_states.py has the states; this file says how they are shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import
 
 from .text import since
 
-#: How a board is shown → its states; what is in none of them is shown as an error, for nobody can use it.
+#: {how a board is shown: its states}; a board in any other state is shown as an error, for nobody can use it.
 LOOKS = {
     "running": ("running", {board_states.RUNNING}),
     "booting": ("booting", {board_states.BOOTING}),
@@ -36,7 +36,7 @@ class Tile(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A board in its outlet, or a GPU in its host; `more` is what has no room in a cell."""
+    """A board in its outlet, or a GPU in its host; `more` is the text that has no room in a cell."""
 
     look: str
     name: Any
@@ -49,7 +49,7 @@ class Cell(NamedTuple):
 class Node(NamedTuple):
     """A board, or an instance of a host, as the page shows it.
 
-    :param said: what its owner answered. It is shown, and chooses nothing of the following.
+    :param said: its owner's answer, for display; the fields below are computed, and not taken from it as they are.
     :param look: a key of LOOKS.
     :param place: its host, or its board, with the proxy's name if there are several proxies.
     """
@@ -77,7 +77,7 @@ class Rack(NamedTuple):
 
 
 def look(board: dict[str, Any]) -> str:
-    """A key of LOOKS, by the board's state. A board that is off and claimed waits for its boot."""
+    """Return the key of LOOKS for a board's state; a board that is off and claimed counts as waiting for its boot."""
     for name, (_shown, own) in LOOKS.items():
         if board.get("state") in own:
             return "booting" if name == "free" and board.get("instance") else name
@@ -85,17 +85,17 @@ def look(board: dict[str, Any]) -> str:
 
 
 def place(board: dict[str, Any], several: bool) -> Any:
-    """The name of a board, with its proxy's if there are several proxies."""
+    """Return the name of a board, with its proxy's if there are several proxies."""
     return f"{board['proxy']} {board.get('name')}" if several else board.get("name")
 
 
 def nodes(boards: Iterable[dict[str, Any]], several: bool) -> list[Node]:
-    """The boards as nodes."""
+    """Return the boards as nodes."""
     return [Node(board, look(board), place(board, several)) for board in boards]
 
 
 def counted(boards: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """{key of LOOKS: how many boards}"""
+    """Return {key of LOOKS: number of boards}."""
     count = dict.fromkeys(LOOKS, 0)
     for board in boards:
         count[look(board)] += 1
@@ -109,19 +109,19 @@ def in_words(boards: Sequence[dict[str, Any]]) -> str:
 
 
 def natural(text: object) -> list[tuple[int, int, str]]:
-    """Sorts outlet 10 behind outlet 9. Digits are 0 to 9: int() does not take all that Unicode calls so."""
+    """Return a sort key that puts outlet 10 after outlet 9. Only 0 to 9 are digits: int() refuses some of Unicode's."""
     parts = re.findall(r"[0-9]+|[^0-9]+", str(text))
     return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
 
 
 def tiles(boards: Sequence[dict[str, Any]]) -> list[Tile]:
-    """How many boards there are of each kind, and in all."""
+    """Return a Tile for each kind of boards, and one for all of them."""
     rows = [Tile("all", "boards", len(boards))]
     return rows + [Tile(name, LOOKS[name][0], number) for name, number in counted(boards).items()]
 
 
 def rack(name: str, boards: Sequence[dict[str, Any]]) -> Rack:
-    """A proxy node with its PDUs, each with its boards in the order of its outlets."""
+    """Return a proxy node with its PDUs, each with its boards in the order of its outlets."""
     pdus: dict[str, list[dict[str, Any]]] = {}
     for board in boards:
         pdus.setdefault(board.get("pdu") or NO_PDU, []).append(board)
@@ -150,7 +150,7 @@ def _cell(board: dict[str, Any]) -> Cell:
 
 
 def _more(board: dict[str, Any]) -> str:
-    """What a cell has no room for."""
+    """Return the text about a board that has no room in its cell."""
     said = [f"{board.get('name')}: {board.get('state')}"]
     for what in ("instance", "owner", "ip", "mac", "arch", "pdu", "outlet", "power", "note"):
         if board.get(what):

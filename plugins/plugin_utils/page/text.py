@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Texts and times as the page shows them: clean, and short where they are long.
 
-Instance names, notes and what boards say on their consoles come from tenants. Escaping for HTML is jinja.py's.
+Instance names, notes and the output of boards' consoles come from tenants. jinja.py escapes them for HTML.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_n
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-#: Characters of one text; a page must not be as long as what somebody put into a note.
+#: Most characters of one text, so that a long note does not make the page long.
 MOST = 4000
-#: Characters of a cell's text; further ones, and further lines, are behind a click.
+#: Most characters of a cell's text that are shown; further ones, and further lines, need a click.
 MOST_SHOWN = 200
 #: Unicode categories that are not shown as they are, beside what printable() escapes: other format characters, and
 #: private and unassigned ones, which may look like anything.
@@ -29,21 +29,21 @@ UNSHOWN = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
 class Text(NamedTuple):
-    """A cell's text: its first line, and all of it where that is more."""
+    """A cell's text: its first line, and the whole text where that is longer."""
 
     first: str
     whole: str | None = None
 
 
 class Moment(NamedTuple):
-    """A time as people read it, and as ISO 8601 with its zone; "-" and None for what is none."""
+    """A time as people read it, and as ISO 8601 with its zone; "-" and None for a value that is no time."""
 
     shown: str
     iso: str | None = None
 
 
 def clean(value: object, most: int = MOST) -> str:
-    """Any value as text that can be shown: cut where it is long, with characters that do something escaped."""
+    """Return any value as text that is safe to show: cut off where it is long, control characters escaped."""
     text = printable(str(value))
     if len(text) > most:
         text = f"{text[: most - 1]}…"
@@ -55,7 +55,7 @@ def clean(value: object, most: int = MOST) -> str:
 
 
 def cell_text(value: object, most: int = MOST_SHOWN) -> Text:
-    """A text of any length for a cell that shows `most` characters of its first line; None is an empty one."""
+    """Return a text of any length for a cell that shows `most` characters of its first line; an empty one for None."""
     text = clean(value if value is not None else "")
     first = text.split("\n", 1)[0]
     if first == text and len(text) <= most:
@@ -64,12 +64,12 @@ def cell_text(value: object, most: int = MOST_SHOWN) -> Text:
 
 
 def is_seconds(value: object) -> TypeGuard[float]:
-    """Whether a value from outside is a number of seconds that is not negative."""
+    """Return whether a value from outside is a number of seconds that is not negative."""
     return is_number(value) and value >= 0
 
 
 def moment(seconds: object, form: str = "%d %b %H:%M:%S") -> Moment:
-    """Unix seconds in this machine's zone, as strftime's `form` has it; what is no time has no text either."""
+    """Return unix seconds as a Moment in this machine's zone, in strftime's `form`."""
     if not is_seconds(seconds):
         return Moment("-")
     try:
@@ -80,5 +80,5 @@ def moment(seconds: object, form: str = "%d %b %H:%M:%S") -> Moment:
 
 
 def since(seconds: object) -> str | None:
-    """How long something has been so, such as "3 d"; None where nobody knows."""
+    """Return a number of seconds as a rough text, such as "3 d"; None where it is no number of seconds."""
     return age(seconds) if is_seconds(seconds) else None

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The boot of an instance as a picture: a bar with a piece for each phase, from the board's events.
 
-The seconds of event `power` are what switching took; those of the others count from power on
-(boards/boot/boot_progress.py). How a bar is drawn is templates/boot.html.j2's.
+The seconds of event `power` are the time that switching took; those of other events count from power on
+(boards/boot/boot_progress.py). templates/boot.html.j2 draws a bar.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Boot = List[Tuple[Any, float]]
 BEGINS, ENDS = "power", "running"
 #: Phases that have a colour of their own; those of other boot drivers share one.
 COLOURED = ("power", "tftp", "nfs", "running")
-#: Of a bar, in CSS pixels.
+#: The size of a bar in CSS pixels.
 WIDTH, HEIGHT = 380, 20
-#: Pixels that a piece has at least: what was done at once is seen, too.
+#: Least width of a piece in pixels, so that a phase that took no time is seen, too.
 NARROWEST = 1.5
-#: A letter of the bar's type is about this wide.
+#: The width of a letter of the bar's type, about, in pixels.
 LETTER = 5.8
-#: Gridlines on a bar, at most.
+#: Most gridlines on a bar.
 LINES = 6
 
 
@@ -46,7 +46,7 @@ class Mark(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A boot in words, for who cannot see the picture; its pieces, and the names of those that have room for one."""
+    """A boot in words, for people who cannot see the picture; its pieces, and the names of those with room for one."""
 
     said: str
     pieces: list[Piece]
@@ -54,9 +54,9 @@ class Bar(NamedTuple):
 
 
 def last_boot(events: Iterable[dict[str, Any]], instance: str) -> Boot:
-    """The newest boot of an instance that ended in running; [] where the events do not hold it.
+    """Return the newest boot of an instance that ended in running; [] where the events do not have it.
 
-    :param events: the oldest first.
+    :param events: events, the oldest first.
     """
     found: Boot = []
     boot: Boot = []
@@ -74,7 +74,7 @@ def last_boot(events: Iterable[dict[str, Any]], instance: str) -> Boot:
 
 
 class Scale:
-    """Seconds as places on all bars of a page: power on is at the same place, switching lies left of it.
+    """Turns seconds into places on all bars of a page: power on is at the same place, and switching is left of it.
 
     `width` and `height` are a bar's, in pixels; `marks` are gridlines at round numbers of seconds since power on.
     """
@@ -89,7 +89,7 @@ class Scale:
         self.marks = [Mark(f"{line:g}", f"{self.at(line):.1f}") for line in self._lines()]
 
     def at(self, seconds: float) -> float:
-        """The place of a moment, in seconds since power on."""
+        """Return the place, in pixels, of a moment in seconds since power on."""
         return (self.before + seconds) * self._unit
 
     def _lines(self) -> list[float]:
@@ -100,12 +100,12 @@ class Scale:
 
 
 def words(boot: Boot) -> str:
-    """The boot in words: each phase with its seconds."""
+    """Return the boot in words: each phase with its seconds."""
     return " · ".join(f"{phase} {seconds:.1f}" for phase, seconds in boot) + " s"
 
 
 def pieces(boot: Boot) -> list[tuple[str, float, float]]:
-    """[(phase, from, to)] in seconds since power on."""
+    """Return [(phase, from, to)] in seconds since power on."""
     found, at = [], 0.0
     for phase, seconds in boot:
         found.append((phase, -seconds, 0.0) if phase == BEGINS else (phase, at, seconds))
@@ -114,7 +114,7 @@ def pieces(boot: Boot) -> list[tuple[str, float, float]]:
 
 
 def bar(boot: Boot, scale: Scale) -> Bar:
-    """The bar of a boot."""
+    """Return the bar of a boot."""
     shown, names = [], []
     for phase, start, end in pieces(boot):
         left, width = scale.at(start), scale.at(end) - scale.at(start)

@@ -65,7 +65,7 @@ class ClaimsStore(Generic[AnyClaim]):
 
     @property
     def is_short(self) -> bool:
-        """Whether its file system has too little space for anything that takes more of it."""
+        """Return whether the database's file system is too full for work that takes more space."""
         return reserve.is_short(self.path)
 
     def newest_time(self) -> float | None:

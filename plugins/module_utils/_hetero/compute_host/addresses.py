@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which addresses containers and guests of a host have by their own files, whoever made them: a database that was lost,
-or is older, does not know of all.
+"""Read the addresses of all containers and guests of a host from their own files, for a database that was lost, or is
+older, does not have all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Mapping
 from ..core.errors import naming
 from ..hypervisors.libvirt.guests import DESCRIPTION
 
-#: As hypervisors/lxc/new_container.py and hypervisors/libvirt/guests.py write them.
+#: The lines that hypervisors/lxc/new_container.py and hypervisors/libvirt/guests.py write.
 OF_CONTAINER = re.compile(r"^lxc\.net\.\d+\.ipv4\.address\s*=\s*([0-9.]+)", re.MULTILINE)
 OF_GUEST = re.compile(r"\bip=([0-9.]+):")
 
@@ -37,5 +37,5 @@ def _found(folder: str, name: str, pattern: re.Pattern[str]) -> list[str]:
                 with open(path, encoding="utf-8", errors="replace") as file:
                     found += pattern.findall(file.read())
             except (FileNotFoundError, NotADirectoryError):
-                continue  # nothing was made there, or it has just gone
+                continue  # nothing was made in that folder, or the file was just removed
     return found

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One instance and its container, step by step: root, start, GPUs, ssh; each looks first, and is told to people.
+"""The steps of an instance in a container: root, start, GPUs, ssh. Each step looks first, and reports what it did.
 
-In which order, and what is done when a step fails, is for lifecycle.py.
+lifecycle.py calls them in order, and decides what is done when a step fails.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class ContainerWork(Work):
 
     @property
     def is_made(self) -> bool:
-        """Whether its container is there, and is the one that was made for this claim."""
+        """Return whether the container is there, and was made for this claim."""
         return self.claim.container is not None and self.container.defined and self._is_ours()
 
     @property
     def sign(self) -> str:
-        """The file by which it is there."""
+        """The file whose existence shows that the container is there."""
         return self.container.config_file
 
     @property
     def inside(self) -> str:
-        """What shows on its host what it does, for people."""
+        """Return the command that opens a shell in the container from its host, for people."""
         return f"lxc-attach -P {self.container.lxcpath} -n {self.container.name}"
 
     def _is_ours(self) -> bool:
@@ -60,7 +60,7 @@ class ContainerWork(Work):
     # ---- steps
 
     def make(self) -> None:
-        """Make root, configuration, keys and limits. What is there and as it was asked for is left alone."""
+        """Make root, configuration, keys and limits; leave alone what is there and as the claim asks for."""
         start = time.monotonic()
         if self.is_made:
             self.correct((new_container.CONFIGURATION, new_container.KEY), self._say_put_back)
@@ -85,7 +85,7 @@ class ContainerWork(Work):
     def _refuse_stranger(self) -> None:
         """Raise Refused if a container is there that was not made for this claim.
 
-        For a claim that never had one, that is each container, except one that a killed run of this left.
+        A claim that never had a container accepts none, except one that a killed run of this method left.
         """
         self._refuse_what_ran(self.container.thing, self._has_run)
         if self.claim.container is not None and self.container.defined and not self._is_ours():
@@ -93,12 +93,12 @@ class ContainerWork(Work):
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
 
     def _has_run(self) -> bool:
-        """Return whether a container is there and was ever started: LXC makes its console's log then."""
+        """Return whether a container is there and was ever started: LXC makes its console's log at the first start."""
         log = os.path.join(self.container.folder, "console.log")
         return self.container.defined and (self.container.running or os.path.exists(log))
 
     def _settle_ids(self) -> None:
-        """Give a container that is made anew ids of its own, or none, as the host makes containers now."""
+        """Give a container that is made anew its own range of ids, or none, by the host's present configuration."""
         wanted = self.host.config["lxc"]["unprivileged"]
         if wanted != (self.claim.first_id is not None):
             with self.host.store.transaction():
@@ -106,9 +106,7 @@ class ContainerWork(Work):
 
     @property
     def _id_map(self) -> tuple[id_maps.IdMap, ...]:
-        """The ids to which its files are shifted. One that was made without ids of its own keeps what its configuration
-        says.
-        """
+        """The ids to which the container's files are shifted; without a range of its own, its configuration's."""
         if self.claim.first_id is not None:
             return id_maps.of(self.claim.first_id)
         return tuple(self.container.id_map) if self.is_made else ()
@@ -125,7 +123,7 @@ class ContainerWork(Work):
             say(missing)
             if not self.change.check:
                 new_container.put_back(self._spec(), missing)
-                if missing[0] in first:  # before, the rest was not to be seen
+                if missing[0] in first:  # the other parts could not be seen before
                     self.correct(parts, say)
 
     @property
@@ -182,7 +180,7 @@ class ContainerWork(Work):
             return
         start = time.monotonic()
         free = {gpu.address for gpu in self.host.gpus} - {row.address for row in self.host.store.allocations()}
-        change = Change(self.change.check)  # of its own, to see whether it was this that changed something
+        change = Change(self.change.check)  # a separate one, which tells whether this step changed something
         result = attachment.attach(self.host.site, self.container, wanted, change, self.deadline)
         self.change.take(change)
         own = [gpu["address"] for gpu in result["gpus"]]
@@ -194,7 +192,7 @@ class ContainerWork(Work):
             self.report("gpus", text + _others(result["others"]), time.monotonic() - start)
 
     def remove(self) -> None:
-        """Remove the container with its processes, its root and its nodes. Nothing of it can open a GPU afterwards."""
+        """Remove the container with its processes, root and device nodes, so that nothing of it can open a GPU."""
         self._refuse_stranger()
         new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
@@ -205,7 +203,7 @@ class ContainerWork(Work):
 
 
 def _others(others: Collection[Mapping[str, Any]]) -> str:
-    """Return in words what is proven of the GPUs that it was not given."""
+    """Return in words what is proven about the GPUs that the container was not given."""
     closed = sum(other["state"] == open_rights.CLOSED for other in others)
     only = len(others) - closed
     said = f"; the other {closed} proven closed" if closed else ""

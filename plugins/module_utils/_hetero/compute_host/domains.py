@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's domains that have PCI devices, against the table of who has what: those of no instance, and devices that a
-domain has and the table gives to somebody else or to nobody, or the other way round.
+"""Compare libvirt's domains that have PCI devices with the table of allocations.
 
-A domain is never touched: it is somebody's. What is allocated to a domain that is no more is free again; what a guest
-that was made here has although nobody has it by the table is its again.
+It finds domains of no instance, and devices that domain and table do not agree on. A domain is never touched, for it is
+somebody's. A device that is allocated to a domain which is gone becomes free. A device that a guest made here has, and
+the table gives to nobody, is allocated to that guest again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PHASE = "pci"
 DOMAIN = holder_of("")
-#: What is done about a device that a domain should not have.
+#: The remedy for a device that a domain should not have.
 TAKE = "once nobody wants it there, module libvirt_hostdev with domain {name} and state detached takes it away"
 
 
@@ -57,8 +57,9 @@ def audit(host: Host, change: Change) -> list[dict[str, Any]]:
 
 
 def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
-    """Return the findings about what domains have. If a guest that was made here has a device that is nobody's by the
-    table, which was lost or is older, the table gets it.
+    """Return the findings about what domains have.
+
+    If a guest that was made here has a device that is free by the table, which was lost or is older, the table gets it.
     """
     findings = []
     for address in sorted({*seen.defined, *seen.running}):

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs as facts: what module gpu_facts and the local fact both say, in types that JSON has."""
+"""GPUs as facts, which the module gpu_facts and the local fact both return, in JSON's types."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ PLAIN = (
 
 
 def look(config: str = CONFIG, overrides: Mapping[str, Any] | None = None, paths: Paths = HERE) -> dict[str, Any]:
-    """Return what there is to say of this machine's GPUs: the facts, and what belongs to no GPU alone.
+    """Return the facts of this machine's GPUs, and those that concern all of them.
 
     :param config: path of the host's configuration, which a machine that was not set up lacks.
     :param overrides: the operator's words about GPUs besides those in the configuration, over which they win.
     """
     settings: dict[str, Any] = read_config(config)["lxc"] if os.path.exists(config) else DEFAULTS
     for given in (settings["gpu_overrides"], overrides):
-        Overrides(given)  # each is right by itself, before they are one
+        Overrides(given)  # check each set by itself, before they are merged
     found = discovery.find({**settings["gpu_overrides"], **(overrides or {})}, paths)
     users = processes.holders([node.number for gpu in found.gpus for node in open_rights.own_nodes(gpu)], paths)
     holders = open_rights.live_holders(found.gpus, [settings["lxcpath"]], users)

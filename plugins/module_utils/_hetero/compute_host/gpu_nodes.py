@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`hetero gpu-nodes`: the device nodes of NVIDIA GPUs on this host, with the numbers that their drivers have now.
 
-A driver makes none by itself: nvidia-modprobe does, on first use, and it loads nvidia-uvm; where it is not installed
-they are made here as it would. devices/gpus/discovery.py knows which there should be; role gpu_lxc runs this at boot.
+The driver makes no nodes itself: nvidia-modprobe does on first use, and it loads nvidia-uvm. Where nvidia-modprobe is
+not installed, this command makes the same nodes. devices/gpus/discovery.py tells which nodes there should be; the role
+gpu_lxc runs the command at boot.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 VERB = "gpu-nodes"
 DOES = "Make the device nodes of NVIDIA GPUs, with the numbers that their drivers have now."
-#: What the driver's parameters say where they say nothing (nv.c of NVIDIA's kernel module).
+#: Defaults of the driver's parameters (nv.c of NVIDIA's kernel module).
 OWNER = {"ModifyDeviceFiles": 1, "DeviceFileUID": 0, "DeviceFileGID": 0, "DeviceFileMode": 0o666}
 TOOL = "nvidia-modprobe"
 DRIVERS = ("nvidia", "nvidia-uvm")
@@ -75,7 +76,7 @@ def make(
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of its words."""
+    """Return the parser of the command's arguments."""
     return argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
 
 
@@ -101,7 +102,7 @@ def parameters(paths: Paths = HERE) -> dict[str, int]:
 
 
 def _make(node: DeviceNode, why: str, paths: Paths) -> None:
-    """Make a node under another name first, so that whoever opens the node meets the old one or the whole new one.
+    """Make a node under another name and rename it, so that a program that opens it gets the old or the whole new one.
 
     :param why: why it is not there.
     """

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a module's options and the host's configuration to where GPUs are given. A host that nobody set up has defaults.
+"""Make the Site for giving GPUs from a module's options and the host's configuration; without one, from defaults.
 
-What is done there is hypervisors/lxc_gpus/attachment.py's and hypervisors/lxc_gpus/gpu_reconciliation.py's.
+hypervisors/lxc_gpus/attachment.py and hypervisors/lxc_gpus/gpu_reconciliation.py use it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One instance and its KVM guest, step by step: disk, domain, devices, start, ssh; each looks first, and is told to
-people.
+"""The steps of an instance in a KVM guest: disk, domain, devices, start, ssh. Each step looks first, and reports.
 
-In which order, and what is done when a step fails, is for lifecycle.py, which asks the same of containers.
+lifecycle.py calls them in order, as for containers, and decides what is done when a step fails.
 """
 
 from __future__ import annotations
@@ -72,17 +71,17 @@ class GuestWork(Work):
 
     @property
     def is_made(self) -> bool:
-        """Whether what was made for this claim is there; its domain may have been taken away by hand."""
+        """Return whether the guest's files are whole, and its domain, where there is one, was made for this claim."""
         return self.claim.container is not None and guests.is_whole(self.folder) and not self._stranger()
 
     @property
     def sign(self) -> str:
-        """The file by which it is there."""
+        """The file whose existence shows that the guest is there."""
         return os.path.join(self.folder, guests.DESCRIPTION)
 
     @property
     def inside(self) -> str:
-        """What shows on its host what it does, for people."""
+        """Return the path of the guest's console log, for people."""
         return os.path.join(self.folder, guests.CONSOLE)
 
     def _stranger(self) -> bool:
@@ -96,7 +95,7 @@ class GuestWork(Work):
     # ---- steps
 
     def make(self) -> None:
-        """Make disk, keys and domain. What is there and as it was asked for is left alone."""
+        """Make disk, keys and domain; leave alone what is there and as the claim asks for."""
         start = time.monotonic()
         if self.is_made:
             self.correct((), self._say_put_back)
@@ -249,7 +248,7 @@ class GuestWork(Work):
             devices=[device.address for device in there],
             driver=driver,
             persistent=None,
-            # what the machine boots on was parked with open eyes, and on a stub no process has it
+            # An operator has put the device on a stub driver on purpose, and no process can use it there.
             force=all(device.driver in STUBS for device in there),
             holder=self.claim.holder,
         )

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What guests take besides memory, processors and disk: PCI devices, by the aliases of their flavor.
 
-The transaction is host_claims.py's; which device is free is devices/pci/allocation.py's to say.
+host_claims.py has the transaction; devices/pci/allocation.py tells which devices are free.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .host import Host
     from .wish import Wish
 
-#: Seconds for libvirt's answer which domains there are.
+#: Seconds to wait for libvirt's list of domains.
 PATIENCE = 30.0
 
 

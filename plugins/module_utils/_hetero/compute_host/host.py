@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An accelerator host as its files describe it: configuration, open store, the GPUs that are in it.
 
-What the files may hold is known to host/config.py and devices/gpus/discovery.py.
+claims/host/config.py and devices/gpus/discovery.py know what the files may hold.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Host:
 
     @property
     def found(self) -> Found:
-        """What discovery finds, looked up once: the GPUs, the nodes that they share, the driver's version."""
+        """Return what discovery finds, looked up once: the GPUs, the nodes that they share, the driver's version."""
         if self._found is None:
             self._found = discovery.find(self.config["lxc"]["gpu_overrides"], self.paths)
         return self._found

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a wish (instances by flavor) to claims on an accelerator host: memory, processors, disk, devices and an address
-in one transaction, and what is said if they are not to be had.
+"""Claim memory, processors, disk, devices and an address on an accelerator host for a wish (instances by flavor), in
+one transaction; or raise why that is not possible.
 
 Class Containers says which devices a container gets, and guest_claims.py those of a guest. lifecycle.py makes what was
 claimed.
@@ -130,7 +130,7 @@ def _claims(host: Host, wish: Wish, kind: Containers | Guests, before: Collectio
             claims.append(_claim(host, wish, kind, instance, instance in before))
         except NoneFree as none:
             if wish.partial and claims:
-                # Inside this transaction, what the last one had begun is there.
+                # The failed instance's part is already written in this transaction.
                 host.store.release(instance)
                 break
             raise _no_node(host, wish, _reasons(kind, none), _new(claims, before)) from none
@@ -276,5 +276,5 @@ class Containers:
             self.host.store.put(claim.instance, first_id=free_ids(self.host))
 
 
-#: What an instance runs in → what is claimed for one.
+#: {what an instance runs in: the class that claims its devices}.
 KINDS: dict[str | None, type[Containers] | type[Guests]] = {CONTAINER.section: Containers, GUEST.section: Guests}

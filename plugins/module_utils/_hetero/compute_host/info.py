@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An accelerator host as its modules return it: GPUs and who has them, instances, what is left of it. Reads only."""
+"""An accelerator host as its modules return it: GPUs and their holders, instances, free capacity. It only reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: A part of what a module returns.
 Fields = Dict[str, Any]
-#: Events of an instance that can be asked for at once; more is a slip of the pen.
+#: Most events of an instance that a call may ask for; a larger number is taken for a mistake.
 MOST_EVENTS = 10000
 
 
@@ -35,7 +35,7 @@ def information(host: Host, instance: str | None = None, events: int = 0) -> Fie
     """Return what host_info returns.
 
     :param instance: show only this instance or request; then only its GPUs are listed, and all else is the host's.
-    :param events: how many of its newest events each instance comes with.
+    :param events: number of newest events to return with each instance.
     """
     if not 0 <= events <= MOST_EVENTS:
         raise BadInput(f"is {events}", "events", f"ask for 0 to {MOST_EVENTS}")

@@ -4,8 +4,8 @@
 """The life of instances that are claimed here, in containers and in KVM guests: made, started, with their devices,
 reached by ssh; stopped, made anew, ended.
 
-Each verb takes the instances of a request, each under its lock; one's failure does not stop the others. Killed anywhere
-and run again it converges: what is done is written down before, and what is there is looked at first.
+Each verb works on the instances of a request, each under its lock; the failure of one does not stop the others. A verb
+that was killed anywhere completes when it is run again: each step is written down before it is done, and looks first.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 Result = Dict[str, Any]
 SOFT, HARD, AUTO = "soft", "hard", "auto"
 RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
-#: What an instance runs in → what is done with one.
+#: {what an instance runs in: the class that works on it}.
 KINDS: dict[str | None, type[Work]] = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
-#: Verbs after which an instance is as much its owner's as before: who types one whose lease ended is told.
+#: Verbs that do not end an instance; they report where its lease is over.
 KEEP = ("start", "reboot", "stop", "rebuild")
 
 
@@ -61,9 +61,9 @@ class Options:
     :param timeout: seconds for each instance.
     :param how: a reboot by its own init ("soft"), by force ("hard"), or the second if the first fails.
     :param soft_timeout: seconds that its init has to end.
-    :param image: what it is to run from now on (rebuilt); None for what it has.
-    :param ssh_public_key: likewise.
-    :param fresh: make it anew although neither changes.
+    :param image: the image that it gets (rebuilt); None for the one that it has.
+    :param ssh_public_key: the user's key that it gets (rebuilt); None for the one that it has.
+    :param fresh: make it anew although neither image nor key changes (rebuilt).
     :param lease_hours: hours from now, 0 for no end (extended).
     :param numbers: only these of a request's instances NAME-1 … NAME-N; none for all that are here.
     :param names: only these of a request's instances; none for all that are here.
@@ -139,7 +139,7 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
                 work.put(**new)
                 work.move(instance_states.REBUILDING)
                 work.remove()
-        else:  # no event: it may be asked for each day
+        else:  # no event, for a user may ask for this each day
             text = NOTHING_TO_REBUILD.format(name=old.instance, image=old.image, hash=hash)
             work.report(work.word, text, event=False)
         if same or not change.check:
@@ -198,7 +198,7 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
 
 
 def _up(work: Work) -> None:
-    """Bring an instance up; each step looks first. What never ran and cannot be brought up is taken back."""
+    """Bring an instance up; remove one that never ran and cannot be brought up."""
     new = work.claim.state in instance_states.NEVER_RAN
     try:
         work.make()
@@ -299,7 +299,7 @@ def work_of(host: Host, claim: Claim, change: Change, deadline: Deadline, report
 
 @contextmanager
 def held(work: Work, verb: str, deadline: Deadline) -> Iterator[None]:
-    """Hold the lock of an instance, whose work then has begun. Check mode changes nothing and needs no turn."""
+    """Hold the lock of an instance, whose work then has begun; hold none in check mode, which changes nothing."""
     if work.change.check:
         yield
         return

@@ -1,12 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host's database that is gone although containers or guests were made there, or GPUs given: what shows that, and
-whether all of it is written down in a new one, or in a copy that was put in its place.
+"""Detect that a host's database is lost although containers or guests were made there, or GPUs given, and keep track
+whether all of that is written down in a new database, or in a copy that was put in its place.
 
-Without it their GPUs and cards, names and addresses would look free. A host that is new has none of them. A mark
-beside the database, `host.lost`, is there from before a new one is made, or a copy put there, until all is written down
-in it; as long as it is there, the database counts as lost.
+Without the database GPUs, cards, names and addresses that are in use would look free. A new host has none in use. A
+mark beside the database, `host.lost`, is set before a new database is made or a copy is put there, and removed when all
+is written down in it. While the mark is there, the database counts as lost.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class _Folder(NamedTuple):
 
 
 def must_not_be_lost(config: Mapping[str, Any], lxcpath: str | None = None) -> None:
-    """Raise HeteroError if a host's database is missing, or has no tables, and somebody has something on the host; or
-    if the database in its place does not have all of that yet.
+    """Raise HeteroError if a host's database is missing or has no tables although there are instances on the host, or
+    if the database in its place does not have all of them yet.
 
     :param config: as read_config returns it.
     :param lxcpath: a folder of containers that is looked at beside the host's, and those in which one runs.
@@ -53,7 +53,7 @@ def must_not_be_lost(config: Mapping[str, Any], lxcpath: str | None = None) -> N
 
 
 def must_not_be_lost_here(path: str = CONFIG, database: str | None = None, lxcpath: str | None = None) -> None:
-    """Do the same for this host, even if no role set it up.
+    """Call must_not_be_lost for this host, even if no role set it up.
 
     :param path: the host's configuration.
     :param database: the database that is asked for, if a caller names one. Only the host's own is looked at.

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from ..core.findings import Findings
 
 SYS = "/sys/class/net"
-#: Below it are addresses that people give to machines of their own.
+#: The first host number of the network that instances get; operators give lower ones to machines of their own.
 FIRST = 10
-#: As many they get of a network that is larger; each has its rules on the bridge (hypervisors/pinning.py).
+#: Most addresses for instances of a larger network; each has rules of its own on the bridge (hypervisors/pinning.py).
 MOST = 4096
 IFF_UP = 1  # linux/if.h
 
 
 class Plan(Protocol):
-    """What a role is about to set up, as far as it concerns the network (nodes/compute_host/preflight.py)."""
+    """The network settings of what a role is about to set up (nodes/compute_host/preflight.py)."""
 
     @property
     def bridge(self) -> str: ...
@@ -95,7 +95,7 @@ def _bridge(plan: Plan, network: ipaddress.IPv4Network, gateway: str, found: Fin
 
 
 def stands(bridge: str, gateway: str) -> bool:
-    """Return whether the bridge is there, up, and has the containers' way out as an address."""
+    """Return whether the bridge is there, is up, and has the containers' gateway as an address."""
     try:
         with open(os.path.join(SYS, bridge, "flags"), encoding="ascii") as file:
             up = int(file.read(), 16) & IFF_UP

@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The records of a host's instances against what is true: is what each runs in there, does it run, whose key
+"""Compare the records of a host's instances with what is there: the container or guest, whether it runs, and which key
 answers ssh.
 
-Says what it found and mends what is safe; nothing is started, ended or written into a root. Who can open which GPU is
-hypervisors/lxc_gpus/gpu_reconciliation.py's, and which domain has which device domains.py's.
+It reports what it found and mends what is safe; nothing is started, ended or written into a root.
+hypervisors/lxc_gpus/gpu_reconciliation.py checks who can open which GPU, and domains.py which domain has which device.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from .host import Host
     from .work import Work
 
-#: What is found of an instance, as the module returns it.
+#: The findings about an instance, as the module returns them.
 Look = Dict[str, Any]
 PHASE = "reconcile"
-#: How long a container that runs may take to prove its key (seconds): it is on this very machine.
+#: Seconds that a running container may take to prove its key; it runs on this machine, so this is short.
 PATIENCE = 6.0
-#: One that was asked for, and is not there.
+#: The remedy for an instance that was claimed and is not there.
 AGAIN = (
     f"{play('provision_instance', instance='{name}', flavor='{flavor}')} makes it{{anew}}, "
     f"{play('terminate_instance', instance='{name}')} ends it"
@@ -49,7 +49,7 @@ OTHERS = (
     "container {name} of {lxcpath}, of no instance: see who made it; once nobody wants it, "
     "lxc-destroy -P {lxcpath} -n {name} on its host removes it"
 )
-#: What is done about one that runs and is silent: its tenant may have work there.
+#: The remedy for an instance that runs and is silent; its tenant may have work there.
 LOOK_OR_REBOOT = (
     "its sshd ended, or its network is cut: see {look} on its host; once its tenant agrees, "
     f"{play('reboot_instance', instance='{name}', how='hard')} boots it anew"
@@ -60,8 +60,8 @@ OWN_KEY, OTHER_KEY, SILENT = "own key", "other key", "no answer"
 def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) -> dict[str, Any]:
     """Look at all instances, and mend what is safe; return the module's result.
 
-    :param timeout: seconds to wait until another verb lets go of an instance.
-    :param anew: the database was lost, and an empty one begins.
+    :param timeout: seconds to wait until another verb releases an instance.
+    :param anew: the database was lost, and a new, empty one is made.
     """
     host.store.must_be_whole()
     places = [host.config["lxc"]["lxcpath"], *folders.in_use()] if anew else []
@@ -94,7 +94,7 @@ def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) ->
 def _at_work(work: Work) -> str | None:
     """Return who works on an instance while a dry run looks at it, or None.
 
-    A dry run takes no lock, so what it sees then says nothing.
+    A dry run takes no lock, so what it sees of such an instance means nothing.
     """
     run_folder, instance = work.host.config["run_folder"], work.claim.instance
     return held_by(run_folder, lock_name(work), instance) if work.change.check else None
@@ -154,7 +154,7 @@ def _judge(work: Work, look: Look) -> None:
 
 
 def _again(work: Work, anew: str = "") -> str:
-    """Return what may be typed for one that was asked for, and is not there."""
+    """Return the command line for an instance that was claimed and is not there."""
     return AGAIN.format(name=work.claim.instance, flavor=work.claim.flavor["name"], anew=anew)
 
 
@@ -177,8 +177,9 @@ def _whose_key(work: Work) -> str:
 
 
 def _others(host: Host) -> list[str]:
-    """Return in words what lies here with an id of ours and of no instance. Whoever gave it GPUs by hand may know whose
-    it is.
+    """Return in words the containers that were made here and that no instance has.
+
+    A person who gave one of them GPUs by hand may know whose it is.
     """
     lxcpath = host.config["lxc"]["lxcpath"]
     known = {claim.container for claim in host.store.claims()}

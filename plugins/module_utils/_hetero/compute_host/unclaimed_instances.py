@@ -1,8 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Containers and guests that were made here and of which the host's database has no claim: it was put back from an
-older copy. Whoever asks for such a one is not to hear that there is none. Reads only.
+"""Find containers and guests that were made here and that have no claim in the host's database.
+
+The database was then put back from an older copy, and an answer that there is no such instance would be wrong. This
+file only reads.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ WAY = (
 
 
 def refuse_unclaimed(host: Host, request: str) -> None:
-    """Raise Refused if something of an instance, or of instances of a request, is here of which no claim is known."""
+    """Raise Refused if an instance, or one of a request, has a container or guest here, but no claim."""
     found = unclaimed(host, request)
     if found:
         raise Refused("; ".join(one["text"] for one in found), request)
@@ -47,7 +49,7 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
     for kind, path in made_here(host.config):
         instance = os.path.basename(path)
         asked = request in (None, instance) or number_of(instance, request) is not None
-        # Once more: one that was claimed meanwhile is known by now.
+        # Asked once more, for an instance that was claimed meanwhile is known by now.
         if asked and instance not in known and host.store.claim_of(instance) is None:
             found.append(dict(instance=instance, name=host.name, text=_told(host, instance, f"{kind} {path}")))
     return found

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What somebody asks of an accelerator host: instances by flavor, and whether any host could serve that.
+"""A request to an accelerator host for instances by flavor, and whether any host could serve it.
 
-host_claims.py makes claims of it.
+host_claims.py claims what is asked for.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ..site.instance import must_be_free_word, valid_instance
 from ..site.leases import must_be_hours
 from ..site.owners import must_be_numbers, names_of
 
-#: More instances of one request are a slip of the pen.
+#: Most instances of one request; a larger number is taken for a mistake.
 MOST = 500
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody asks for; `count` of them are the instances NAME-1 … NAME-N, one is NAME.
+    """A request for instances: with `count` above 1 they are NAME-1 … NAME-N, a single one is NAME.
 
-    :param kind: what they are to run in, a section of the configuration: "lxc" or "kvm".
+    :param kind: what they run in, a section of the configuration: "lxc" or "kvm".
     :param devices: addresses of the PCI devices that a guest is to get; none for any that fit.
-    :param numbers: which of NAME-1 … NAME-N this host is asked for, if others have the rest; none for all.
+    :param numbers: the numbers of the instances NAME-1 … NAME-N that this host is asked for; none for all.
     """
 
     request: str
@@ -52,12 +52,12 @@ class Wish:
 
     @property
     def wants(self) -> str:
-        """`ml-8 wants 2 cg1.xlarge (…)`"""
+        """Return the request in words, such as `ml-8 wants 2 cg1.xlarge (…)`."""
         many = "" if self.count == 1 else f"{len(self.instances)} "
         return f"{self.request} wants {many}{describe(self.flavor['name'], self.flavor)}"
 
     def check(self) -> None:
-        """Raise BadInput for what no host could serve."""
+        """Raise BadInput if no host could serve this request."""
         for instance in [self.request, *self.instances]:
             must_be_free_word(valid_instance(instance))
         if not self.owner.strip():

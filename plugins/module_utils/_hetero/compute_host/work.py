@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One instance under its lock, whatever it runs in: its claim, its image, its ssh. The steps of a container are
-container.py's, those of a KVM guest guest.py's.
+"""The work on one instance under its lock, whatever it runs in: its claim, its image, its ssh. container.py has the
+steps of a container, guest.py those of a KVM guest.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from ..images.store import Image
     from .host import Host
 
-#: Seconds to take an instance back, also where all the time that there was is spent on its start.
+#: Seconds to remove an instance again, also where its start has used up all of the verb's time.
 BACK = 60.0
-#: What one of us that was killed leaves never started; what has run is somebody's.
+#: The error for a container or guest that has run although the database does not say that it was made. A tenant may
+#: have used it: a run of this collection that was killed leaves only such as were never started.
 HAS_RUN = (
     f"{{thing}} has run, and the database of {THIS_NODE}, which may be older than that, knows of none that was made "
     "for it"
@@ -44,18 +45,18 @@ NO_ADDRESS = "put a newer copy of the database back"
 
 
 class Report(Protocol):
-    """Is called for each thing that was done.
+    """A function that is called for each thing that was done.
 
     :param text: what was done, for people.
-    :param seconds: how long it took, or None.
-    :param event: whether it is written down as an event of the instance.
+    :param seconds: seconds that it took, or None.
+    :param event: whether it is also written down as an event of the instance.
     """
 
     def __call__(self, phase: str, text: str, seconds: float | None = None, event: bool = True) -> None: ...
 
 
 class Endable(Protocol):
-    """What an instance runs in, as far as it is ended: by its own init, or by force."""
+    """A container or guest, with the methods that end it: by its own init, or by force."""
 
     @property
     def running(self) -> bool: ...
@@ -66,7 +67,7 @@ class Endable(Protocol):
 class Work(ABC):
     """One instance under its lock."""
 
-    #: How people call what it runs in, and that with all that was made for it.
+    #: The words for what an instance runs in, and for that with all that was made for it.
     word, whole = "container", "container and root"
     container: Endable
 
@@ -76,13 +77,13 @@ class Work(ABC):
         self.change = change
         self.deadline = deadline
         self.report = report
-        #: Whether it is to start with the host.
+        #: Whether the instance starts when the host boots.
         self.autostart = True
         #: Fields of the result besides the claim's.
         self.more: dict[str, Any] = {}
 
     def read(self) -> None:
-        """Read the claim as it is now. Somebody else may have had the lock before."""
+        """Read the claim anew, for another process may have had the lock before."""
         claim = self.host.store.claim_of(self.claim.instance)
         if claim is None or claim.created != self.claim.created:
             raise Refused("was given back meanwhile", self.claim.instance, "run this again")
@@ -103,29 +104,29 @@ class Work(ABC):
         return image
 
     def _refuse_what_ran(self, thing: str, ran: Callable[[], bool]) -> None:
-        """Raise Refused if something of somebody's is there that was not made by what the database knows of the claim.
+        """Raise Refused if, by the database, nothing was made for the claim, but what is there has run.
 
-        :param ran: is called to see whether what is there has run.
+        :param ran: called to see whether what is there has run.
         """
         if self.claim.container is None and ran():
             raise Refused(HAS_RUN.format(thing=thing), self.claim.instance, KEEP)
 
     @property
     def address(self) -> str:
-        """Its IPv4 address, which was claimed with it; Refused is raised if the database has lost that."""
+        """Return the instance's IPv4 address; raise Refused if the database has lost it."""
         if self.claim.address is None:
             raise Refused("has no address in the host's database", self.claim.instance, NO_ADDRESS)
         return self.claim.address
 
     @property
     def is_lost(self) -> bool:
-        """Whether what ran is not there, or not whole, and nobody asked for that."""
+        """Return whether what was made for the claim is missing or not whole, although it is not being made anew."""
         return (
             self.claim.container is not None and self.claim.state not in instance_states.MADE_ANEW and not self.is_made
         )
 
     def must_not_be_lost(self) -> None:
-        """Raise Refused if it is lost: what is left may be all that somebody has."""
+        """Raise Refused if the instance is lost, for what is left of it may be all that its tenant has."""
         self._refuse_stranger()
         if self.is_lost:
             anew = play("rebuild_instance", instance=self.claim.instance, fresh="true")
@@ -134,17 +135,17 @@ class Work(ABC):
     @property
     @abstractmethod
     def is_made(self) -> bool:
-        """Whether what was made for this claim is there."""
+        """Return whether the container or guest that was made for this claim is there."""
 
     @property
     @abstractmethod
     def sign(self) -> str:
-        """The file that shows that it is there."""
+        """The file whose existence shows that the container or guest is there."""
 
     @property
     @abstractmethod
     def inside(self) -> str:
-        """What shows on its host what it does, for people."""
+        """Return the command, or the file, by which people see on the host what the instance does."""
 
     @abstractmethod
     def _refuse_stranger(self) -> None:
@@ -152,13 +153,13 @@ class Work(ABC):
 
     @abstractmethod
     def make(self) -> None:
-        """Make what it runs in. What is there and as it was asked for is left alone."""
+        """Make the container or guest; leave alone what is there and as the claim asks for."""
 
     @abstractmethod
     def correct(self, parts: Collection[str], say: Callable[[Sequence[str]], object]) -> None:
-        """Put back these parts of what was made if they are not as its claim says.
+        """Put back these parts of what was made where they differ from the claim.
 
-        :param say: is called with the parts that are put back, or would be.
+        :param say: called with the parts that are put back, or would be in check mode.
         """
 
     @abstractmethod
@@ -182,12 +183,12 @@ class Work(ABC):
 
     @property
     def harm(self) -> str | None:
-        """What is wrong with its disk and cannot be mended while it runs; None if nothing is known."""
+        """Return the fault of the instance's disk that cannot be mended while it runs; None if none is known."""
         return None
 
     @property
     def time_to_remove(self) -> Deadline:
-        """The time for its removal. The next try removes what is left then."""
+        """The deadline for the instance's removal; the next try removes what is left then."""
         return Deadline(max(BACK, self.deadline.left))
 
     def answer(self) -> None:

@@ -58,7 +58,7 @@ PLANNED = ArgumentSpec(
         mistakes=dict(type="list", elements="dict", default=[]),
     )
 )
-#: What a module may be told of a PDU that is in no configuration, and what of it is secret.
+#: Options that describe a PDU which is in no configuration: the secret ones, then the others.
 PDU_SECRETS = ("username", "password", "community", "privacy_password")
 PDU_SETTINGS = (
     "host",
@@ -106,7 +106,7 @@ PDU = ArgumentSpec(
 )
 #: Options of every module that works on a compute host (doc fragment `hetero.compute.host`).
 HOST = ArgumentSpec(dict(config=dict(type="path", default="/etc/hetero/host.json")))
-#: Both.
+#: Options of the modules that change or end claims on a proxy node: PROXY's and CREATED's.
 PROXY_CLAIMS = PROXY + CREATED
 #: Options of the modules that give GPUs to containers (doc fragment `hetero.compute.gpu_host`), beside HOST's.
 GPU_HOST = HOST + ArgumentSpec(
@@ -152,5 +152,5 @@ INSTANCE = ArgumentSpec(
     ],
     required_by={"flavor": ("owner", "ssh_public_key")},
 )
-#: What of it is over at once, and so is not followed.
+#: Values of `state` whose work ends at once, so that no play follows it.
 QUICK = ("present", "extended")

@@ -1,11 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module that goes on by itself: the call returns at once, the result goes to a job file.
+"""A module whose work goes on in the background: the call returns at once, and the result goes to a job file.
 
-The job file is locked by the worker as long as it lives, so whoever reads it knows without a process id whether more
-will come. Ansible's own async does the like, but costs two file transfers and two more module calls, which a boot would
-have to wait for.
+The worker locks the job file as long as it lives, so a reader knows without a process id whether more will come.
+Ansible's own async would serve as well, but costs two file transfers and two more module calls, which delay a boot.
 """
 
 from __future__ import annotations
@@ -21,18 +20,21 @@ from typing import Any, Mapping, NoReturn
 
 from .errors import FULL, HeteroError
 
-#: Job files that nobody fetched (the play was killed) are removed after a day; never one whose worker lives, however
-#: old the clock makes it.
+#: Seconds after which a job file that nobody fetched (the play was killed) is removed. One whose worker lives stays,
+#: whatever its age by the clock.
 KEEP = 86400
-#: Bytes of a job file that are written before the work begins: one page, for the words that its result found no room.
+#: Bytes of a job file that are written before the work begins: one page. They are room for the message that a full file
+#: system has no space for the result.
 ROOM = 4096
 
 
 def detach(run_folder: str) -> tuple[str, int] | None:
-    """Fork. In the caller's process, returns the path of the job file and the worker's process id; in the worker, None.
+    """Fork; return (path of the job file, the worker's process id) in the caller's process, and None in the worker.
 
-    What the worker prints lands in the job file. It must not import anything any more: Ansible removes the module's
-    files when the first process ends.
+    What the worker prints goes to the job file. The worker must not import anything any more: Ansible removes the
+    module's files when the first process ends.
+
+    :raises HeteroError: the job file cannot be written; nothing was forked.
     """
     folder = os.path.join(run_folder, "jobs")
     try:
@@ -62,7 +64,7 @@ def detach(run_folder: str) -> tuple[str, int] | None:
 
 
 def finish(result: Mapping[str, Any]) -> NoReturn:
-    """End the worker with its result; nothing that belongs to the first process is cleaned up."""
+    """Print the result and end the worker, without the clean-up (atexit) that belongs to the first process."""
     sys.stdout.flush()
     begin = os.lseek(1, 0, os.SEEK_CUR)  # behind what programs said
     try:
@@ -83,7 +85,7 @@ def _print(text: str) -> None:
 
 
 def _make_room(job: int, path: str) -> None:
-    """A file system that is full is noticed before anything is done, not when it is to be told."""
+    """Write ROOM bytes into the job file, so that a full file system is noticed before any work is done."""
     try:
         os.write(job, b" " * ROOM)
         os.lseek(job, 0, os.SEEK_SET)

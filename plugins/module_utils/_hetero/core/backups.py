@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Copies of a node's database beside it, each checked before it counts; the newest ones are kept.
 
-When a copy is made is for `hetero backup` and `hetero gpu-backup`. A damaged database is never touched.
+The commands `hetero backup` and `hetero gpu-backup` decide when a copy is made. A damaged database is never touched.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from .errors import HeteroError
 from .plays import play
 from .this_node import THIS_NODE
 
-#: Copies that are kept: two days of one an hour, for only what changed is copied.
+#: Number of copies that are kept: those of two days at one an hour. A database that did not change is not copied.
 KEPT = 48
 END = ".db"
-#: What SQLite says of a database that is damaged; all else is said of its disk, of permissions or of other processes.
+#: Words in SQLite's errors about a damaged database; its other errors are about the disk, permissions or other
+#: processes.
 DAMAGED = ("malformed", "not a database", "encrypted")
 
 
 def folder_of(database: str) -> str:
-    """Where the copies of a database lie."""
+    """Return the folder of a database's copies."""
     return os.path.join(os.path.dirname(os.path.abspath(database)), "backups")
 
 
 def copies(database: str) -> list[str]:
-    """Paths of all copies, the oldest first; their names are the database's and the UTC time at which each was made."""
+    """Return the paths of all copies, the oldest first; a name is the database's and the UTC time of the copy."""
     folder, stem = folder_of(database), _stem(database)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     stamps = sorted(name[: -len(END)] for name in names if name.startswith(stem) and name.endswith(END))
@@ -41,20 +42,20 @@ def copies(database: str) -> list[str]:
 
 
 def newest_good(database: str) -> str | None:
-    """Path of the newest copy that is whole and has tables; None where there is none."""
+    """Return the path of the newest copy that is whole and has tables; None where there is none."""
     return next((path for path in reversed(copies(database)) if _is_good(path)), None)
 
 
 def aside(database: str) -> str:
-    """The command that moves all copies of a database out of the way, for a person to type; they are kept."""
+    """Return the shell command by which a person moves all copies of a database into the folder `aside`."""
     kept = _aside(database)
     return f"mkdir -p {kept} && mv {os.path.join(folder_of(database), _stem(database))}*{END} {kept}/"
 
 
 def make(database: str) -> str | None:
-    """Copy a database while others use it; the path of the copy, or None where nothing changed since the last.
+    """Copy a database while others use it; return the copy's path, or None where nothing changed since the last copy.
 
-    :raises HeteroError: it is damaged, or the copy could not be written. The copies there are stay.
+    :raises HeteroError: the database is damaged, or the copy could not be written. Earlier copies stay.
     """
     folder = folder_of(database)
     new = os.path.join(folder, f".{_stem(database)}new")
@@ -62,7 +63,7 @@ def make(database: str) -> str | None:
         reserve.must_not_be_short(database, os.path.getsize(database))
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.path.exists(new):
-            os.unlink(new)  # of a copy that was cut short; `hetero backup` runs once at a time
+            os.unlink(new)  # left by a copy that was cut off; only one `hetero backup` runs at a time
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         _copy(database, new)
         before = copies(database)
@@ -80,7 +81,7 @@ def make(database: str) -> str | None:
 
 
 def say(database: str) -> int:
-    """What the verbs of `hetero` do: make a copy and name it on standard output; their exit status."""
+    """Make a copy and name it on standard output, for the `hetero` commands; return their exit status."""
     if not os.path.exists(database):
         sys.stdout.write(f"{database} is not there yet: nothing was ever claimed\n")
         return 0
@@ -90,7 +91,7 @@ def say(database: str) -> int:
 
 
 def _name(database: str, before: list[str]) -> str:
-    """The name of a new copy, which is the last of all whatever the clock shows: it may have been set back.
+    """Return the name of a new copy. It sorts after all others, also where the clock was set back.
 
     :param before: paths of the copies that are there.
     """
@@ -103,7 +104,7 @@ def _name(database: str, before: list[str]) -> str:
 
 
 def _stem(database: str) -> str:
-    """How the names of its copies begin: a machine may be two kinds of node, with two databases in one folder."""
+    """Return how the names of a database's copies begin; a machine of two kinds has two databases in one folder."""
     return f"{os.path.splitext(os.path.basename(database))[0]}-"
 
 
@@ -134,10 +135,10 @@ def _is_good(copy: str) -> bool:
 
 
 def how_to_restore(database: str, copy: str | None = None, mark: str | None = None) -> str:
-    """What a person types about a database that is not to be gone on with: it is moved aside, which keeps it, and a
-    copy is put in its place (default: the newest one that is whole).
+    """Return the commands by which a person moves a bad database aside and puts a copy in its place.
 
-    :param mark: a file that is to be there as long as reconcile has not seen the copy.
+    :param copy: path of the copy (default: the newest one that is whole).
+    :param mark: a file that must exist until reconcile has seen the copy.
     """
     copy = copy or newest_good(database)
     kept = _aside(database)
@@ -150,5 +151,5 @@ def how_to_restore(database: str, copy: str | None = None, mark: str | None = No
 
 
 def _aside(database: str) -> str:
-    """Where a person moves what is not to be gone on with, and not to be lost."""
+    """Return the folder into which a person moves a database and copies that are no longer used, but kept."""
     return os.path.join(folder_of(database), "aside")

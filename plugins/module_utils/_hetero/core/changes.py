@@ -11,9 +11,9 @@ from typing import Any, Iterator, Mapping
 
 
 class Change:
-    """What was found, what it is to become, and how long each step took.
+    """A record of what was found, what it is to become, and how many seconds each step took.
 
-    Check mode is the same path: every write stands behind `if not change.check`.
+    Check mode runs the same code: every write stands behind `if not change.check`.
     """
 
     def __init__(self, check: bool = False) -> None:
@@ -32,7 +32,7 @@ class Change:
         return before != after
 
     def take(self, other: Change) -> None:
-        """All that another record holds, into this one; steps of the same name add up."""
+        """Add all that another record holds to this one; the seconds of steps of the same name add up."""
         for thing, before in other._before.items():
             self.note(thing, before, other._after[thing])
         for name, seconds in other.seconds.items():

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Work in a forked child: what it does to its own root, namespaces or credentials is over with it, and so is a hang."""
+"""Work in a forked child. A change of its root directory, namespaces or credentials ends with it; a hang is killed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 from .readiness import readable
 
-#: Seconds for a killed child to be gone; one that waits for a device inside the kernel may outlive us.
+#: Seconds to wait until a killed child is gone; a child that waits for a device inside the kernel may outlive us.
 END_TIME = 1.0
-#: Seconds for a thread that is ending.
+#: Seconds to wait for a thread that is ending.
 ENDING_TIME = 0.01
 #: clone3(2), the same number on every architecture; <linux/sched.h>. Its cgroup came with Linux 5.7.
 CLONE3, CLONE_INTO_CGROUP = 435, 0x200000000
 NO_CLONE3 = (errno.ENOSYS, errno.E2BIG, errno.EINVAL, errno.EPERM)
-#: A cgroup whose pids.max is reached: who is moved there is not counted.
+#: The error of clone3 into a cgroup whose pids.max is reached. A process that is moved there later is not counted.
 FULL = errno.EAGAIN
 
 
@@ -40,9 +40,10 @@ def in_child(work: Callable[[], Any], deadline: Deadline, thing: str, remedy: st
 
 
 class Child:
-    """A child process that works by itself until its answer is asked for; its file has something to read by then.
+    """A child process that works until its answer is asked for; fileno() becomes readable once there is an answer.
 
-    :param work, cgroup: as in_child.
+    :param work: as in in_child.
+    :param cgroup: as in in_child.
     """
 
     def __init__(self, work: Callable[[], Any], cgroup: int | None = None) -> None:
@@ -57,7 +58,7 @@ class Child:
         return self._reader
 
     def answer(self, deadline: Deadline, thing: str, remedy: str) -> Any:
-        """What the work returned; the rest as in_child."""
+        """Return what the work returned; parameters and errors are those of in_child."""
         try:
             answer = _collect(self._reader, thing, deadline)
         except BaseException:
@@ -76,8 +77,11 @@ class Child:
 
 
 def _fork_into(cgroup: int) -> int:
-    """fork(2) with the child in another cgroup. To move it there afterwards takes the kernel 10 ms on an idle machine:
-    it waits until no process of the system is being forked or is ending (cgroup_threadgroup_rwsem)."""
+    """Fork with the child in another cgroup; return as os.fork.
+
+    To move the child there after a fork takes the kernel 10 ms on an idle machine: it waits until no process of the
+    system is being forked or is ending (cgroup_threadgroup_rwsem).
+    """
     child = _clone_into(cgroup) if _alone() else None
     if child is None:
         child = os.fork()
@@ -89,7 +93,7 @@ def _fork_into(cgroup: int) -> int:
 
 
 def _clone_into(cgroup: int) -> int | None:
-    """As fork, None where this kernel has no such thing."""
+    """Fork into a cgroup by clone3(2); return as os.fork; None where the kernel lacks that or the cgroup is full."""
     # struct clone_args; PyDLL keeps the interpreter's lock, as os.fork does
     arguments = struct.pack("=11Q", CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, cgroup)
     syscall = ctypes.PyDLL(None, use_errno=True).syscall
@@ -101,9 +105,9 @@ def _clone_into(cgroup: int) -> int | None:
 
 
 def _alone() -> bool:
-    """Whether this process has no other thread; one that is just ending is waited for.
+    """Return whether this process has no other thread; wait up to ENDING_TIME for threads that are ending.
 
-    A lock of the C library that one holds would be held for ever in the child of a bare clone3: fork(2) sees to that.
+    A lock of the C library that another thread holds would stay locked in the child of a bare clone3; fork(2) frees it.
     """
     end = Deadline(ENDING_TIME)
     while len(os.listdir("/proc/self/task")) > 1:
@@ -114,10 +118,10 @@ def _alone() -> bool:
 
 
 def _child(work: Callable[[], Any], writer: int) -> NoReturn:
-    """Ends the process, whatever happens: the caller's code must not go on twice."""
+    """Run the work, write its answer and end the process, whatever happens: the caller's code must not go on twice."""
     try:
-        # Its root may be a tenant's by the time an error is said: the C library would look there for its words in the
-        # user's language and, where these are in another character set, for a program that converts them.
+        # The child's root directory may be a tenant's by the time an error is put into words. The C library would look
+        # there for its messages in the user's language, and for a program that converts their character set.
         locale.setlocale(locale.LC_ALL, "C")
         try:
             answer = {"done": work()}

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running another program: an argument list, never a shell; a limit of time and of bytes; its words in the error."""
+"""Run other programs: by an argument list, never a shell; with limits of time and bytes; their output in errors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .output import MOST, TooMuch, collect
 
 
 class Limits(NamedTuple):
-    """What a program may take before it is killed with all that it started.
+    """The limits after which a program is killed with all that it started.
 
-    :param seconds: how long it may run.
+    :param seconds: seconds that it may run.
     :param most: bytes that it may print, output and errors together.
     """
 
@@ -43,10 +43,10 @@ def ended(
     :param thing: what errors name (default: the program).
     :param remedy: what errors say is to be done.
     :param stdin: text for its standard input (secrets go here, never into argv).
-    :param env: variables that it has besides ours.
-    :param look: is called with its process id a few times a second while it runs.
-    :raises TimedOut: it ran too long and was killed. Fact `said` has what it had said.
-    :raises HeteroError: it is missing, cannot be run, or printed too much and was killed.
+    :param env: environment variables that the program has besides ours.
+    :param look: called with the program's process id a few times a second while it runs.
+    :raises TimedOut: the program ran too long and was killed. The fact `said` has what it printed until then.
+    :raises HeteroError: the program is missing, cannot be run, or printed too much and was killed.
     """
     try:
         with subprocess.Popen(

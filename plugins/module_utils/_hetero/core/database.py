@@ -28,12 +28,12 @@ from .release import RELEASE, as_number, as_text
 class Layout:
     """The tables of one kind of database.
 
-    :param schema: raised with each change of the tables; kept in the file as PRAGMA user_version, and the newest
-        release that wrote it as PRAGMA application_id.
+    :param schema: the schema's number, raised with each change of the tables. The file has it as PRAGMA user_version,
+        and the newest release that wrote the file as PRAGMA application_id.
     :param set_up: what a person does about a file of another schema.
-    :param restore: from the path of a damaged file to what a person does about it.
-    :param upgrades: {schema: statements that make the next one of it}; a file of an older one is made anew by them when
-        it is first opened to be written, after a copy.
+    :param restore: takes the path of a damaged file, returns what a person does about it.
+    :param upgrades: {schema: statements that upgrade its tables to the next schema}. A file of an older schema is
+        copied and upgraded when it is first opened to be written.
     """
 
     schema: int
@@ -43,7 +43,7 @@ class Layout:
     upgrades: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
-#: What to do about something in a file's place: nobody but a person knows what it is.
+#: The remedy where something that is no file is in the database's place.
 NO_FILE = f"see what it is, and move it away or name another file; then {play('reconcile')} says what is known again"
 #: What SQLite says (any Python from 3.8 has the text, only 3.11 the code) → (what is wrong, what to do).
 MEANINGS = (
@@ -79,10 +79,10 @@ class Database:
         self.path = path
         self.layout = layout
         self.busy = busy
-        #: Whether it is of an older release and read as a copy in memory.
+        #: True where the file is of an older release and is read as a copy in memory.
         self.is_copy = False
-        #: What a transaction changed, by the store's own names, and what is called with it before that counts; not for
-        #: one that is taken back, nor where nothing is kept.
+        #: What a transaction changed, by names of the store's own. The store's function is called with it before the
+        #: commit; it is not called where the transaction is rolled back or nothing is kept.
         self.touched: dict[Any, Any] = {}
         self.before_commit: Callable[[dict[Any, Any]], None] | None = None
         self._turn = threading.RLock()
@@ -112,20 +112,22 @@ class Database:
             self._db = None
 
     def must_be_whole(self) -> None:
-        """HeteroError where SQLite finds a page damaged, be it one that no query of ours reads."""
+        """Raise HeteroError where SQLite finds a damaged page, also one that no query of ours reads."""
         found = " ".join(self.rows("PRAGMA quick_check(1)")[0][0].split())
         if found != "ok":
             raise HeteroError(f"is damaged (SQLite: {found})", self.path, self.layout.restore(self.path))
 
     def transaction(self, dry: bool = False) -> ContextManager[None]:
-        """All of the block, or nothing; from its first line nobody else writes. Inside another one it joins that.
+        """Run the block as one transaction, which locks out other writers from its first line.
 
-        :param dry: take everything back at the end (check mode).
+        A transaction inside another one becomes part of that.
+
+        :param dry: roll everything back at the end (check mode).
         """
         return self._block("BEGIN IMMEDIATE", dry)
 
     def snapshot(self) -> ContextManager[None]:
-        """Reads in the block see one moment of the database; nobody is kept from writing."""
+        """Let all reads in the block see the same moment of the database; others may write meanwhile."""
         return self._block("BEGIN DEFERRED")
 
     @contextmanager
@@ -151,18 +153,18 @@ class Database:
                     self._db.execute("ROLLBACK")
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """The rows of a query, as a list."""
+        """Return the rows of a query, as a list."""
         with self._turn, self._explained():
             return self._db.execute(sql, values).fetchall()
 
     def write(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Run one statement; returns the id of the row it inserted."""
+        """Run one statement; return the id of the row that it inserted."""
         with self.transaction():
             return self._db.execute(sql, values).lastrowid
 
     @property
     def _is_kept(self) -> bool:
-        """Whether what is written stays: the connection is to the file, not to a copy in memory."""
+        """Return whether writes go to the file, and not to a copy in memory."""
         return bool(self._db.execute("PRAGMA database_list").fetchone()["file"])
 
     def _spend(self) -> None:
@@ -177,12 +179,15 @@ class Database:
         # isolation_level None: transactions are begun and ended here, never by the sqlite3 module.
         db = sqlite3.connect(name, timeout=self.busy, isolation_level=None, check_same_thread=False)
         db.row_factory = sqlite3.Row
-        # FULL: a transaction that was reported done survives a power cut (NORMAL under WAL may lose it).
+        # FULL: a transaction that was reported as done survives a power cut (NORMAL under WAL may lose it).
         db.execute("PRAGMA synchronous = FULL")
         return db
 
     def _create_file(self) -> None:
-        """Only a missing file is opened here: closing one that is in use drops SQLite's locks of this process."""
+        """Create the file where it is missing, and open no other: to close one in use drops SQLite's locks on it.
+
+        (POSIX drops all of a process's locks on a file when the process closes any descriptor of it.)
+        """
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             if not os.path.exists(self.path):
@@ -201,17 +206,20 @@ class Database:
         return self._db.execute(f"PRAGMA {name}").fetchone()[0]
 
     def _sign(self) -> None:
-        """Have the file name the release that it needs, for older ones that cannot read it."""
+        """Write this release's number into the file, so that an older release, which cannot read it, can name it."""
         with self.transaction():
             self._db.execute(f"PRAGMA application_id = {as_number(RELEASE)}")
 
     def _upgradable(self) -> bool:
-        """Whether it is of an earlier release, from which there is a way."""
+        """Return whether the file's schema is an older one, and upgrades lead from it to the present one."""
         number = self._number()
         return 0 < number < self.layout.schema and {*range(number, self.layout.schema)} <= {*self.layout.upgrades}
 
     def _upgrade(self, write: bool) -> None:
-        """Have the tables as they are now; where nothing is to be written, in memory only."""
+        """Upgrade the tables to the present schema.
+
+        :param write: upgrade the file, after a copy; with False only a copy in memory.
+        """
         if not write:
             memory = self._connect(":memory:")
             self._db.backup(memory)
@@ -234,7 +242,10 @@ class Database:
             self._db.execute(f"PRAGMA user_version = {self.layout.schema}")
 
     def _is_ready(self) -> bool:
-        """True: our tables, our number. False: a new file. Anything else is an error."""
+        """Return True for a file with our tables and schema number, False for a new file.
+
+        :raises HeteroError: the file is any other.
+        """
         with self.snapshot():  # another process may be writing the tables just now
             number = self._number()
             tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -268,7 +279,7 @@ class Database:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """No other process makes or upgrades this file meanwhile."""
+        """Keep other processes from making or upgrading this file during the block."""
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             self._take_turn(folder)
@@ -304,7 +315,7 @@ class Database:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say in words what SQLite refused."""
+        """Turn SQLite's errors in the block into HeteroErrors that say what is wrong and what to do."""
         try:
             yield
         except sqlite3.DatabaseError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-#: Longest nap between two looks at something that cannot be waited for (design.md allows 0.2 s).
+#: Default seconds between two looks at something whose change cannot be waited for.
 LOOK_AGAIN = 0.1
 
 

@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Open files for work on many boards at once: the process takes as many as it may have, and what would need more is
-refused before anything is begun.
+"""Open files for work on many boards at once: the process raises its limit to what the system allows.
+
+Work that would need more is refused before it begins.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import resource
 from .errors import Refused
 from .this_node import THIS_NODE
 
-#: Open files of a call on boards besides those of its boards: database, job, watches, PDUs, what Python holds.
+#: Open files of a call besides those for each board: database, job file, watches, PDUs, and Python's own.
 BESIDES = 128
-#: Of each board at most: its lock (1), and an ssh client's pipes (2) and those of one that is being started (4).
+#: Most open files for each board: its lock (1), an ssh client's pipes (2), and those of one being started (4).
 OF_BOARD = 7
 
 
 def make_room(boards: int) -> None:
-    """Have enough open files for work on so many boards at once.
+    """Raise this process's limit of open files to what work on so many boards at once needs.
 
     :raises Refused: the system lets this process have fewer (the hard limit of RLIMIT_NOFILE).
     """

@@ -11,14 +11,14 @@ from typing import Any, Iterator
 
 from .printable import brief, brief_words, printable
 
-#: What the kernel says of a file system, or of somebody's share of it, that is full.
+#: The kernel's errors where a file system is full, or a user's quota of it.
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class HeteroError(Exception):
-    """Something a person must know: which thing, what is wrong with it, and what to do next.
+    """An error for a person: which thing, what is wrong with it, and what to do next.
 
-    What was given comes back in it cut off at printable.MOST characters, however long it is.
+    Text of others that the error quotes is cut off at printable.MOST characters.
 
     :param what: what is wrong, in one clause ("still on 10 s after 'off'").
     :param thing: the name of the board, outlet, PDU, file or device ("outlet 8 of pdu-a").
@@ -34,7 +34,7 @@ class HeteroError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        """In one piece, for people: what others said in it shows its control characters escaped."""
+        """Return the error as one line for people; control characters in text of others are escaped."""
         parts = (brief(str(self.thing)) if self.thing else None, self.what, self.remedy)
         return printable(": ".join(brief_words(str(part)) for part in parts if part))
 
@@ -48,7 +48,7 @@ class HeteroError(Exception):
 
 
 def told(error: Exception, thing: str) -> str:
-    """Any error in words, for whoever goes on with other things; of one that nobody foresaw its kind, too."""
+    """Return any error in words, for a caller that goes on with other work; an unforeseen error also with its type."""
     if isinstance(error, HeteroError):
         return str(error)
     return printable(f"{thing}: cannot be looked at ({type(error).__name__}: {brief(str(error))})")
@@ -71,7 +71,7 @@ class TimedOut(HeteroError):
 
 
 class StepFailed(HeteroError):
-    """A step of a boot driver's own did not succeed on a board.
+    """A step that only one boot driver has did not succeed on a board.
 
     :param phase: the step, as events name it.
     """
@@ -84,13 +84,13 @@ class StepFailed(HeteroError):
 
 
 class Busy(HeteroError):
-    """The PDU's one place is taken, or it is not ready for anybody; it is worth asking again."""
+    """The PDU's only session is taken, or it is not ready for one; the call can be tried again."""
 
 
 class Lost(HeteroError):
-    """The PDU stopped answering or dropped the session; whether the last command was carried out is not known.
+    """The PDU stopped answering or dropped the session; whether it carried out the last command is not known.
 
-    :param ended: the connection is over, rather than silent.
+    :param ended: True where the connection ended, False where it is only silent.
     """
 
     def __init__(
@@ -102,13 +102,13 @@ class Lost(HeteroError):
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Errors of the file system as errors that name the file: the one the system names, else `path`."""
+    """Turn the block's OSErrors into HeteroErrors that name the file: the one that the system names, else `path`."""
     try:
         yield
     except OSError as error:
         thing = error.filename if isinstance(error.filename, str) else path
         if error.errno in FULL:
-            # of a copy, what is written comes second
+            # an error of a copy or rename names two files; the second one is written
             thing = error.filename2 if isinstance(error.filename2, str) else thing
             remedy = "free space on its file system, then run this again"
             raise HeteroError(f"cannot be written ({error.strerror})", thing, remedy) from error

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What keeps a machine from becoming a node, collected in one look: a defect stops the set-up, a note does not.
 
-What is looked for is the business of each kind of node; that it is root's Debian with systemd is asked here.
+Each kind of node looks for its own defects; only root, Debian and systemd are checked here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .machine import text_of
 
 
 class Findings:
-    """Defects and notes of one look, and the facts the set-up goes on with."""
+    """Defects and notes of one look, and the facts that the set-up goes on with."""
 
     def __init__(self) -> None:
         self.defects: list[HeteroError] = []
@@ -32,7 +32,10 @@ class Findings:
 
 
 def outcome(found: Findings, kind: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """A module's result with what was found; it failed where a defect is. `kind` is what the machine was to become."""
+    """Return a module's result with what was found; it has `failed` where there is a defect.
+
+    :param kind: what the machine was to become, in words.
+    """
     result = dict(result, notes=[str(note) for note in found.notes], **found.facts)
     if found.defects:
         result.update(failed=True, defects=[defect.failure for defect in found.defects], msg=summary(found, kind))
@@ -40,7 +43,7 @@ def outcome(found: Findings, kind: str, result: Mapping[str, Any]) -> dict[str, 
 
 
 def summary(found: Findings, kind: str) -> str:
-    """All defects as one message, a line each."""
+    """Return all defects as one message, a line each."""
     count = len(found.defects)
     things = "thing is" if count == 1 else "things are"
     head = f"this machine cannot be set up as {kind}: {count} {things} in the way"
@@ -48,7 +51,7 @@ def summary(found: Findings, kind: str) -> str:
 
 
 def system(found: Findings) -> bool:
-    """Root, Debian's family, systemd. False where the other checks could not say anything true."""
+    """Check for root, Debian's family and systemd; return False where the other checks would be meaningless."""
     if os.geteuid() != 0:
         found.defect("login", "is not root", "set ansible_user: root, or become: true")
         return False

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module that goes on by itself and is followed by its events; the forking is background.py's, the events are the
-caller's.
+"""A module whose work goes on in the background and is followed by its events; background.py forks the worker, and the
+caller writes the events.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .printable import printable, printable_data
 def in_background(
     module: Module, prepare: Callable[[], tuple[str, dict[str, Any]]], work: Callable[[], dict[str, Any]]
 ) -> NoReturn:
-    """The module's process ends here, with the job to follow and a first look at it; the worker ends with its result.
+    """Fork; end the module's process with the job to follow and a first look at it, and the worker with its result.
 
     :param prepare: returns (run folder, what following.look is to know besides the job), with the longest the work can
         take as its `limit`.
@@ -43,7 +43,7 @@ def in_background(
         finish(printable_data(work()))
     except HeteroError as error:
         finish(failed(error, module.params))
-    except Exception as error:  # noqa: BLE001 - whoever follows gets words, and the traceback for a report
+    except Exception as error:  # noqa: BLE001 - a play that follows gets a message, and the traceback for a report
         what = f"a fault of this collection ended the work: {type(error).__name__}: {error}"
         remedy = "run this again; if it comes again, report it with what -vvv shows"
         finish(dict(failed=True, msg=printable(f"{what}: {remedy}"), exception=printable(traceback.format_exc())))

@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file that is one JSON object, and JSON as its standard has it: no NaN, no numbers beyond all bounds, no depth that
-Python's reader cannot follow. What an object may hold is its reader's business (typed_keys.py).
+"""Files that hold one JSON object, by the standard: no NaN, no infinite numbers, no nesting too deep for Python.
+
+typed_keys.py checks what an object may hold.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Callable, NoReturn
 from .errors import BadInput
 from .printable import brief
 
-#: Bytes that the largest file of a node may have: the settings of a hundred thousand boards have half of it.
+#: Most bytes that a file of a node may have; the settings of a hundred thousand boards take half of that.
 LARGEST = 64 << 20
 
 
@@ -33,7 +34,10 @@ def _finite(text: str) -> float:
 
 
 def loads(text: str) -> Any:
-    """What a JSON text says; ValueError where it is none (json.JSONDecodeError where the place of that is known)."""
+    """Return the value of a JSON text.
+
+    :raises ValueError: the text is no JSON (json.JSONDecodeError where the place of the mistake is known).
+    """
     try:
         return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except RecursionError as error:
@@ -41,7 +45,7 @@ def loads(text: str) -> Any:
 
 
 def any_number(text: str) -> Any:
-    """The same with NaN, Infinity and what is beyond all bounds as floats, for who names each with its place."""
+    """Return the value of a JSON text with NaN and infinite numbers as floats, for a caller that names their places."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -49,9 +53,11 @@ def any_number(text: str) -> Any:
 
 
 def read_text(path: str, most: int = LARGEST) -> str:
-    """The text of a regular file of at most so many bytes; OSError for whatever else is in its place.
+    """Return the text of a regular file; raise OSError for anything else in its place, and for a longer file.
 
-    A pipe is not waited for, and neither a device without an end nor a file that a hand made huge is read into memory.
+    So a pipe is not waited for, and neither an endless device nor a huge file is read into memory.
+
+    :param most: most bytes that the file may have.
     """
     with open(path, encoding="utf-8", opener=_never_waits) as file:
         found = os.fstat(file.fileno())
@@ -68,9 +74,9 @@ def _never_waits(path: str, flags: int) -> int:
 
 
 def read_object(path: str, remedy: str, numbers: Callable[[str], Any] = loads) -> dict[str, Any]:
-    """The object in the file; BadInput where it is missing or none.
+    """Return the JSON object in a file; raise BadInput, with `remedy`, where the file is missing or holds none.
 
-    :param numbers: how its text is read; with `any_number` the caller looks for NaN and the like himself.
+    :param numbers: reads the text; with `any_number` the caller must look for NaN and infinite numbers itself.
     """
     try:
         data = numbers(read_text(path))

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What this machine says of itself: what a path lies on, which packages there are. Facts only."""
+"""Facts about this machine: the file system that a path lies on, and the packages that are installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .command import command
 
 
 def mount_of(path: str) -> tuple[str, str]:
-    """(mount point, file system type) that `path` lies on."""
+    """Return (mount point, file system type) that `path` lies on."""
     path = os.path.realpath(path)
     best = ("/", "unknown")
     for line in text_of("/proc/self/mountinfo").splitlines():
@@ -24,7 +24,7 @@ def mount_of(path: str) -> tuple[str, str]:
 
 
 def missing_packages(names: Iterable[str]) -> list[str]:
-    """Those of `names` that dpkg does not have installed, in their order."""
+    """Return those of `names` that dpkg does not have installed, in their order."""
     if not names:
         return []
     said = command(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *names], ok=(0, 1))
@@ -33,7 +33,7 @@ def missing_packages(names: Iterable[str]) -> list[str]:
 
 
 def text_of(path: str) -> str:
-    """What a file holds; nothing where it is not there."""
+    """Return the text of a file; an empty one where the file is missing."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()

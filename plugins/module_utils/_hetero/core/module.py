@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one place where errors become fail_json, and where what others said in a result is made printable. Utilities
-below never see AnsibleModule.
+"""The one place where errors become fail_json, and where text of others in a result is made printable.
+
+No other file of module_utils knows AnsibleModule.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from . import askers
 from .errors import BadInput, HeteroError
 from .printable import MOST, brief, printable, printable_data
 
-#: A number of a database is a signed one of 64 bits; no time or size of ours is beyond that.
+#: The largest number of a database: SQLite's are signed and of 64 bits. No time or size of ours exceeds it.
 LARGEST = 2**63 - 1
 
 
@@ -32,7 +33,7 @@ class Module(Protocol):
 
 
 def checked(params: dict[str, Any]) -> dict[str, Any]:
-    """`params`, or BadInput for an argument with what no database, path or clock takes, wherever in it that is."""
+    """Return `params`; raise BadInput where an argument, at any depth, holds what no database, path or clock takes."""
     for name, value in params.items():
         for part in _parts(value):
             fault = _fault(part)
@@ -43,7 +44,7 @@ def checked(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """All that an argument is made of, keys too."""
+    """Yield all texts and numbers of an argument, at any depth, keys too."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _parts(key)
@@ -56,10 +57,10 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _fault(value: Any) -> tuple[str, str] | None:
-    """What is wrong with a text or number, and what to do; None where nothing is."""
+    """Return what is wrong with a text or number, and what to do; None where nothing is."""
     if isinstance(value, str):
         try:
-            # Ansible hands on bytes that are no UTF-8.
+            # Ansible passes bytes that are no UTF-8 on as lone surrogates.
             value.encode("utf-8")
         except UnicodeEncodeError:
             return "holds bytes that are not UTF-8", "write it in UTF-8"
@@ -72,7 +73,7 @@ def _fault(value: Any) -> tuple[str, str] | None:
 
 
 def shortened(value: Any, params: dict[str, Any]) -> Any:
-    """A message, or the parts of one, with the arguments that it quotes cut off where they are long."""
+    """Return a message, or the parts of one, with long arguments that it quotes cut off."""
     long = {part for part in _parts(params) if isinstance(part, str) and len(part) > MOST}
     quotes = {quoted for part in long for quoted in (part, printable(part), repr(part)[1:-1], ascii(part)[1:-1])}
     return _cut(value, sorted(quotes, key=len, reverse=True)) if quotes else value
@@ -101,7 +102,7 @@ def run(module: Module, work: Callable[[dict[str, Any], bool], dict[str, Any]]) 
     except HeteroError as error:
         module.fail_json(**failed(error, module.params))
     result = printable_data(result)
-    # Ansible takes them by this way; as part of a result it has a word of its own to say beside them.
+    # By warn(), for Ansible adds a deprecation notice of its own to warnings that are part of a result.
     for warning in result.pop("warnings", ()):
         module.warn(warning)
     if result.get("failed"):
@@ -110,7 +111,7 @@ def run(module: Module, work: Callable[[dict[str, Any], bool], dict[str, Any]]) 
 
 
 def failed(error: HeteroError, params: dict[str, Any] | None = None) -> dict[str, Any]:
-    """An error as the result of a module that failed.
+    """Return an error as the result of a module that failed.
 
     :param params: the module's arguments.
     """

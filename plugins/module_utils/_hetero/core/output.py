@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a program prints, read up to a bound: programs pass on the words of boards and PDUs, which say what they like.
+"""Read what a program prints, up to a bound: programs pass on the output of boards and PDUs, which may be endless.
 
 A program that prints more is not waited for; its caller kills it, with all that it started.
 """
@@ -16,20 +16,20 @@ from typing import Callable
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 
-#: Most bytes of one program, output and errors together. The longest that is of use is the list of an image's files:
-#: a million names of 60 bytes.
+#: Most bytes that one program may print, output and errors together. The longest useful output is the list of an
+#: image's files: a million names of 60 bytes.
 MOST = 64 << 20
 #: Most bytes of a program that passes on what a board or a PDU says: a kernel's log is 1 MiB at most by default
 #: (CONFIG_LOG_BUF_SHIFT, and what each processor adds), a PDU's list of outlets some KB.
 MOST_OF_OTHERS = 4 << 20
 #: Bytes read and written at once: what a pipe holds (pipe(7)).
 CHUNK = 1 << 16
-#: How often a program is looked at that somebody wants to look at (seconds).
+#: Seconds between two calls of `look` while a program runs.
 LOOK = 0.3
 
 
 class TooMuch(HeteroError):
-    """A program printed more than anybody keeps; its first words are in the fact `said`."""
+    """A program printed more than the bound; the beginning is in the fact `said`."""
 
 
 def collect(
@@ -39,13 +39,13 @@ def collect(
     most: int = MOST,
     look: Callable[[int], None] | None = None,
 ) -> tuple[str, str]:
-    """(standard output, standard error) of a process that runs to its end, as Popen.communicate has them.
+    """Return (standard output, standard error) of a process that runs to its end, as Popen.communicate has them.
 
     :param process: with pipes of bytes.
     :param most: bytes that are kept.
-    :param look: called with its process id every LOOK seconds while it runs.
-    :raises TimedOut: the deadline passed; what it had said is in the fact `said`. It still runs.
-    :raises TooMuch: it printed more. It still runs.
+    :param look: called with the process id every LOOK seconds while the process runs.
+    :raises TimedOut: the deadline passed; what was printed is in the fact `said`. The process still runs.
+    :raises TooMuch: the process printed more than `most` bytes. It still runs.
     """
     said = (bytearray(), bytearray())
     try:
@@ -65,7 +65,7 @@ def _pass_on(
     look: Callable[[int], None] | None,
     said: tuple[bytearray, bytearray],
 ) -> None:
-    """Write its input and read its output until it closed all of its pipes."""
+    """Write a process's input and read its output until it has closed all of its pipes."""
     looked = Deadline(LOOK)
     with selectors.PollSelector() as pipes:
         for pipe, kept in zip((process.stdout, process.stderr), said):
@@ -98,7 +98,7 @@ def _pass_on(
 
 
 def _written(pipe: int, left: memoryview) -> memoryview:
-    """What is left to write; nothing where nobody reads it any more."""
+    """Write to a pipe; return what is left to write, which is nothing where the reader has closed the pipe."""
     try:
         return left[os.write(pipe, left[:CHUNK]) :]
     except BrokenPipeError:
@@ -106,5 +106,5 @@ def _written(pipe: int, left: memoryview) -> memoryview:
 
 
 def text(data: bytes | bytearray) -> str:
-    """Bytes of a program as text, with the ends of lines as newlines."""
+    """Return a program's bytes as text, with all ends of lines as newlines."""
     return bytes(data).decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

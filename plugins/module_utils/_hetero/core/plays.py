@@ -9,17 +9,17 @@ from typing import Any, Container, Mapping
 
 
 def play(playbook: str, **words: object) -> str:
-    """The command line of a playbook of this collection.
+    """Return the command line of a playbook of this collection.
 
-    :param words: what it is given with -e; a value may be a field such as "{name}", where the text is a template.
+    :param words: variables that it gets by -e; a value may be a field such as "{name}", where the text is a template.
     """
     return " ".join([f"ansible-playbook hetero.compute.{playbook}", *(f"-e {key}={words[key]}" for key in words)])
 
 
 def rebuild(instance: str, other: Container[str], asked: Mapping[str, Any]) -> str:
-    """The command line that makes an instance anew from what was asked for.
+    """Return the command line that makes an instance anew from what was asked for.
 
-    :param other: which of "image" and "ssh key" it is to change.
+    :param other: those of "image" and "ssh key" that the command is to change.
     :param asked: the wish, with its image's name.
     """
     words = {"image": asked["image"]} if "image" in other else {}

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Text that others wrote, made safe to print: what a terminal obeys or an eye cannot see is shown escaped.
 
-Boards, consoles, PDUs and tenants' files say what they like. A control sequence of theirs would move the cursor, set
-the title or type into the terminal of whoever reads it; a bidirectional override would show a line as another one.
+Boards, consoles, PDUs and tenants' files may hold any text. A control sequence in it would move the cursor, set the
+title or type into the reader's terminal; a bidirectional override would show a line as another one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNSAFE = (
 )
 _TEXT = re.compile(f"[{_UNSAFE}]")
 _LINE = re.compile(f"[\t\n{_UNSAFE}]")
-#: The longest piece of what others wrote that an error shows (characters): enough to know it by.
+#: Most characters of a text of others that an error shows: enough to recognise the text.
 MOST = 200
 _LONG = re.compile(rf"\S{{{MOST + 1},}}")
 
@@ -32,34 +32,34 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def printable(text: str) -> str:
-    r"""`text` with its control and invisible characters as `\x1b`, `\u202e`; newlines and tabs stay.
+    r"""Return `text` with its control and invisible characters as `\x1b`, `\u202e`; newlines and tabs stay.
 
-    Printable text comes back as it is, so doing it twice is doing it once.
+    Printable text is returned as it is, so a second call changes nothing.
     """
     # str.isprintable knows all of these and more, and is four times as fast.
     return text if text.isprintable() else _TEXT.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
-    r"""The same for a place that holds one line, a field of a table: newlines and tabs are `\x0a` and `\x09` too.
+    r"""Return printable(text) on one line, such as for a field of a table: newlines and tabs as `\x0a` and `\x09`.
 
-    Otherwise what others say could go on with a line that looks like one of ours.
+    Otherwise a text of others could continue with a line that looks like one of ours.
     """
     return text if text.isprintable() else _LINE.sub(_escaped, text)
 
 
 def brief(text: str, most: int = MOST) -> str:
-    """`text`, or its beginning and `…` where it has more than `most` characters."""
+    """Return `text`, or its beginning and `…` where it has more than `most` characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def brief_words(text: str) -> str:
-    """A text of ours with what it quotes: a word that is longer than any of ours is cut off."""
+    """Return a text of ours, in which a word that is longer than any of ours, and so is quoted, is cut off."""
     return _LONG.sub(lambda match: brief(match[0]), text)
 
 
 def printable_data(value: Any) -> Any:
-    """A module's result, or any part of one, with all texts in it printable: keys too, at any depth."""
+    """Return a module's result, or any part of one, with all texts in it printable, at any depth, keys too."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):

@@ -11,7 +11,7 @@ from typing import Collection, Protocol, TypeVar, Union
 
 
 class HasDescriptor(Protocol):
-    """A socket, a pipe or a child: what has a file of the kernel's behind it."""
+    """Anything with a file descriptor: a socket, a pipe or a Child."""
 
     def fileno(self) -> int: ...
 
@@ -20,12 +20,12 @@ File = TypeVar("File", bound=Union[int, HasDescriptor])
 
 
 def readable(files: Collection[File], seconds: float | None = None) -> list[File]:
-    """Those of `files` that have something to read, or their end, as a list; empty after `seconds` (None: no limit)."""
+    """Return those of `files` that can be read, or have ended; an empty list after `seconds` (None: no limit)."""
     return _ready(files, select.POLLIN, seconds)
 
 
 def writable(files: Collection[File], seconds: float | None = None) -> list[File]:
-    """Those of `files` that take something, or whose reader is gone; as readable."""
+    """Return those of `files` that can be written, or whose reader is gone; an empty list after `seconds`."""
     return _ready(files, select.POLLOUT, seconds)
 
 

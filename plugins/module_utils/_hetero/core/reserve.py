@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Space kept beside a node's database for a disk that is full: SQLite needs some even to read, and what frees the disk,
-terminate and the reaper, is to be written down first.
+"""A file beside a node's database that keeps space for when the disk is full.
 
-It is given up when the file system has little left, and kept again when that is over. What takes more of the disk,
-claims and copies of the database, asks `is_short` before.
+SQLite needs some space even to read, and terminate and the reaper, which free the disk, must write to the database
+first. The file is removed when the file system has little space left, and made again when there is enough. Work that
+takes more of the disk (claims, copies of the database) asks `is_short` first.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import os
 
 from .errors import HeteroError
 
-#: Bytes that are kept: some hundred verbs, of which each writes a log of some 10 pages and a claim's record.
+#: Bytes that are kept: enough for some hundred verbs, of which each writes some 10 pages of log and a claim's record.
 SIZE = 2 << 20
-#: Bytes that are little: more than one verb takes.
+#: Bytes free below which the file is removed: more than one verb takes.
 LITTLE = 512 << 10
-#: Bytes above which it is kept again, so that what was freed is not taken at once.
+#: Bytes free from which the file is made again: more than SIZE, so that freed space is not taken again at once.
 ENOUGH = 4 * SIZE
 
 
 def path_of(database: str) -> str:
-    """Where the space of a node with this database is kept."""
+    """Return the path of the file that keeps the space for this database."""
     return f"{os.path.splitext(os.path.abspath(database))[0]}.reserve"
 
 
 def spend(database: str) -> None:
-    """Give it up where little is left."""
+    """Remove the file where less than LITTLE is free."""
     if _left(database) < LITTLE:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path_of(database))
 
 
 def keep(database: str) -> None:
-    """Have it, where there is enough; a file system that can promise no space has none."""
+    """Make the file where it is missing and ENOUGH is free; make none on a file system that cannot promise space."""
     path = path_of(database)
     if os.path.exists(path) or _left(database) < ENOUGH:
         return
@@ -49,7 +49,7 @@ def keep(database: str) -> None:
 
 
 def is_short(database: str, more: int = 0) -> bool:
-    """Whether nothing that takes space is to be begun: what is kept was given up, or would be.
+    """Return whether no work that takes space may begin: less than SIZE is free, the kept space counted as free.
 
     :param more: bytes that are about to be written.
     """
@@ -58,19 +58,22 @@ def is_short(database: str, more: int = 0) -> bool:
 
 
 def must_not_be_short(database: str, more: int = 0) -> None:
-    """HeteroError where it is."""
+    """Raise HeteroError where is_short is true.
+
+    :param more: bytes that are about to be written.
+    """
     if is_short(database, more):
         raise HeteroError(*said(database))
 
 
 def said(database: str) -> tuple[str, str, str]:
-    """(what, thing, remedy) of an error."""
+    """Return (what, thing, remedy) of the error for a full file system."""
     folder = os.path.dirname(os.path.abspath(database))
     what = f"its file system is full ({_left(database) >> 10} KiB left), and what is left is for ending instances"
     return what, folder, "free space on it, or terminate what can go"
 
 
 def _left(database: str) -> int:
-    """Bytes that we may write."""
+    """Return the bytes that this process may still write on the database's file system."""
     seen = os.statvfs(os.path.dirname(os.path.abspath(database)))
     return seen.f_frsize * (seen.f_bfree if os.geteuid() == 0 else seen.f_bavail)

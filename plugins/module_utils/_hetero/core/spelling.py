@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which known word a misspelt one is meant to be: options of playbooks, keys of configuration files, of flavors.
+"""Find the known word that a misspelt one is meant to be: of playbooks' options, configuration files and flavors.
 
-A slip of one letter is refused even where other words are allowed; `like` is for where they are not.
+`meant_by` is for places where unknown words are allowed, but not slips of one letter; `like` is for all others.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Collection, Iterable
 
 from .printable import MOST, brief
 
-#: In shorter words a wrong letter makes another word, which an operator may call something of his own (code, node).
+#: Least letters of a word for a wrong letter to count as a slip: in a shorter one it makes another word (code, node).
 LONG = 5
-#: Of these, one letter more or less does (keys, key; nod, node).
+#: Least letters of a word for one letter more or less to count as a slip (keys, key; nod, node).
 SHORT = 4
-#: Words that are what they are, although a letter of them makes one that is known (state, count, board, force, hours).
+#: Words that are no slips, although they are one letter away from a known one (state, count, board, force, hours).
 OTHERS = ("beard", "court", "farce", "forge", "fours", "hoard", "mount", "stage", "stale", "tours", "yours")
 
 
 def meant_by(name: str, known: Iterable[str]) -> str | None:
-    """The known word of which a name is a slip of one letter; None for another name."""
+    """Return the known word of which a name is a slip of one letter; None where there is none."""
     if name in OTHERS:
         return None
     return next((word for word in known if len(word) >= SHORT and is_slip(name, word)), None)
 
 
 def like(name: object, known: Iterable[str], prefix: str = "") -> str | None:
-    """The known word that a wrong one is most like, in whatever case; None where it is like none.
+    """Return the known word that a wrong one is most similar to, in any case; None where it is similar to none.
 
-    :param prefix: what all of them begin with, which brings none of them nearer.
+    :param prefix: the beginning of all known words, which is not compared.
     """
     by_letters = {word[len(prefix) :].lower(): word for word in known}
     letters = brief(str(name)[len(prefix) :], MOST).lower()
@@ -40,7 +40,7 @@ def like(name: object, known: Iterable[str], prefix: str = "") -> str | None:
 
 
 def instead(word: object, known: Collection[str], prefix: str = "") -> str:
-    """In words for an error's remedy: `write apc` where one is near, else `use apc, command, snmp`."""
+    """Return an error's remedy: `write apc` where that known word is similar, else `use apc, command, snmp`."""
     meant = like(word, known, prefix)
     return f"write {meant}" if meant else f"use {', '.join(known)}"
 

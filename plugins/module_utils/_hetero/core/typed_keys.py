@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a configuration file says what it may hold: for each key the kind of its value, its bounds, and what it is where
-the file leaves it out. One reading finds all mistakes, each with its place, and what is read is what was declared.
+"""Declarations of what a configuration file may hold: for each key the kind of its value, its bounds and its default.
 
-The declarations are in site/proxy_config.py and claims/host/config.py. Keys that are not declared stay as they
-are, for a driver of a site may read them; one that is nearly a declared one is a mistake.
+One reading finds all mistakes, each with its place. The declarations are in site/proxy_config.py and
+claims/host/config.py. Keys that are not declared stay as they are, for a driver of a site may read them; but a slip of
+a declared key is a mistake.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .spelling import meant_by
 
 #: Longest piece of a value that a mistake shows, and how many mistakes an error's text lists; `mistakes` has all.
 SHOWN, LISTED = 60, 100
-#: Longest path (bytes): Linux takes 4095 (PATH_MAX), and what we make lies below. Longest name in it: NAME_MAX.
+#: Longest path (bytes): Linux takes 4095 (PATH_MAX), and we make files below it. Longest name in it: NAME_MAX.
 PATH_BYTES, NAME_BYTES = 1000, 255
-#: 15 digits are what every JSON reader keeps exactly.
+#: The largest whole number: every JSON reader keeps 15 digits exactly.
 LARGEST = 10**15 - 1
-#: A key without a default is not there where the file does not have it.
+#: The default of a key that is left out of the result where the file does not have it.
 UNSAID: Any = object()
 
 
@@ -47,7 +47,7 @@ class WrongFile(BadInput):
 
 
 def is_text(value: Any) -> bool:
-    """Whether it can be a path, an argument of a program and a text in a database."""
+    """Return whether a value is a text that can be a path, a program's argument and a text in a database."""
     if not isinstance(value, str) or "\0" in value:
         return False
     try:
@@ -58,7 +58,7 @@ def is_text(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value for people, as JSON, cut off where it is long."""
+    """Return a value for people, as JSON, cut off where it is long."""
     return brief(json.dumps(value, ensure_ascii=False, default=str), SHOWN)
 
 
@@ -68,18 +68,18 @@ def _named(place: str, key: str) -> str:
 
 
 class Kind:
-    """What a value may be.
+    """A kind of value.
 
-    :param wanted: that in words ("an absolute path").
-    :param take: the value as it is used, or None where it is none of these.
-    :param secret: a mistake does not show the value.
+    :param wanted: the kind in words ("an absolute path").
+    :param take: takes a value from the file, returns it as it is used, or None where it is not of this kind.
+    :param secret: errors do not show the value.
     """
 
     def __init__(self, wanted: str, take: Callable[[Any], Any], secret: bool = False) -> None:
         self.wanted, self._take, self._secret = wanted, take, secret
 
     def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> Any:
-        """The value as it is used; what is wrong with it goes into `mistakes`, with its place."""
+        """Return the value as it is used; append what is wrong with it, with its place, to `mistakes`."""
         taken = self._take(value)
         if taken is None:
             what = "is none" if self._secret else f"is {shown(value)}"
@@ -114,16 +114,16 @@ class TableOf(Kind):
 
 
 class Key(NamedTuple):
-    """A key of a Record: the kind of its value, and what it is where the file has none, null or "" for it."""
+    """A key of a Record: the kind of its value, and the default for a file that lacks it or has null or "" there."""
 
     kind: Kind
     default: Any = UNSAID
 
 
 class Record(Kind):
-    """An object with the keys that are declared; others stay as they are, but for slips of the pen.
+    """An object with declared keys; other keys stay as they are, but a slip of a declared key is a mistake.
 
-    :param others: the kind of what other keys have; None for any.
+    :param others: the kind of other keys' values; None for any.
     """
 
     def __init__(self, keys: dict[str, Key], secret: bool = False, others: Kind | None = None) -> None:
@@ -131,11 +131,11 @@ class Record(Kind):
         self.keys, self._others = keys, others
 
     def defaults(self) -> dict[str, Any]:
-        """What an empty object is read as; the values are the caller's own."""
+        """Return the values of an empty object: all defaults, as copies that the caller may change."""
         return {key: json.loads(json.dumps(one.default)) for key, one in self.keys.items() if one.default is not UNSAID}
 
     def said(self, value: Any, place: str, mistakes: list[HeteroError]) -> dict[str, Any]:
-        """What the object says, without the defaults."""
+        """Return the values that the object has, without the defaults."""
         given = super().read(value, place, mistakes) or {}
         said = {}
         for key, one in given.items():
@@ -154,18 +154,18 @@ class Record(Kind):
 
 
 def read_all(kind: Kind, value: Any, place: str, mistakes: list[HeteroError]) -> Any:
-    """The same as kind.read(), and NaN and infinity are mistakes wherever they are, also where anything may be."""
+    """Return kind.read(value), and append NaN and infinity to `mistakes` wherever they are, also in undeclared keys."""
     taken = kind.read(value, place, mistakes)
     said = {str(mistake.thing) for mistake in mistakes}
     for where, one in _endless(value, place):
-        # what is in something that is wrong as a whole was shown with it
+        # a number inside a value that is wrong as a whole was shown with that
         if not any(where == thing or where.startswith((f"{thing}.", f"{thing}[")) for thing in said):
             mistakes.append(BadInput(f"is {shown(one)}", where, "give a finite number"))
     return taken
 
 
 def _endless(value: Any, place: str) -> Iterator[tuple[str, float]]:
-    """(place, number) of all that is no number of JSON's, in order, however deep it is."""
+    """Yield (place, number) of each NaN and infinity in a value, in order, at any depth."""
     left = [(place, value)]
     while left:
         where, one = left.pop()
@@ -178,7 +178,11 @@ def _endless(value: Any, place: str) -> Iterator[tuple[str, float]]:
 
 
 def read_file(path: str, kind: Kind, remedy: str) -> dict[str, Any]:
-    """What the file says, by its declaration; WrongFile with all its mistakes, BadInput where it is no JSON object."""
+    """Return what a configuration file says, by its declaration.
+
+    :raises WrongFile: the file has mistakes; the error has all of them.
+    :raises BadInput: the file is missing, or holds no JSON object.
+    """
     mistakes: list[HeteroError] = []
     said = read_all(kind, read_object(path, remedy, any_number), "", mistakes)
     if mistakes:
@@ -194,8 +198,8 @@ def text(
 ) -> Kind:
     """Text of 1 to `most` characters.
 
-    :param fits: whether it is the text that is wanted.
-    :param numbers: a whole number is taken for its digits, which YAML makes one of without anybody's wish.
+    :param fits: tells whether a text is allowed.
+    :param numbers: take a whole number as the text of its digits, for YAML reads unquoted digits as a number.
     """
 
     def take(value: Any) -> str | None:
@@ -207,7 +211,7 @@ def text(
 
 
 def whole(least: int = 0, most: int = LARGEST) -> Kind:
-    """A whole number; digits in quotes are one, for that is what templates make of them."""
+    """A whole number; a text of digits counts as one, for templates make texts of numbers."""
 
     def take(value: Any) -> int | None:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 15:
@@ -243,7 +247,7 @@ def _path(value: Any) -> str | None:
 
 
 def address_of(value: Any) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that a text is, as `ipaddress` has it; None where it is none."""
+    """Return the ipaddress.IPv4Address of a text; None where the text is no IPv4 address."""
     try:
         return ipaddress.IPv4Address(value) if isinstance(value, str) else None
     except ValueError:
@@ -252,7 +256,7 @@ def address_of(value: Any) -> ipaddress.IPv4Address | None:
 
 def _network(value: Any) -> str | None:
     try:
-        # A number would be an address to it.
+        # IPv4Network would take a number as an address.
         return value if isinstance(value, str) and ipaddress.IPv4Network(value) else None
     except ValueError:
         return None

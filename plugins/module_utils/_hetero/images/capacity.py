@@ -42,7 +42,7 @@ class Promises:
 
     @property
     def full(self) -> bool:
-        """Whether no further root fits, however small. Sizes are whole GiB."""
+        """Return whether less than 1 GiB is left, so that no further root fits: their sizes are whole GiB."""
         return self.left < GIB
 
     def fits(self, size: float) -> bool:

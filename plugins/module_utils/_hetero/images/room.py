@@ -57,7 +57,7 @@ class Room:
 
     @property
     def promises(self) -> Promises:
-        """What may still be promised."""
+        """Return the Promises, which tell how much space may still be promised to roots."""
         fields = self.fields
         return Promises(fields["promised"], fields["there"], self.overcommit)
 

@@ -83,7 +83,7 @@ class Image:
 
     @property
     def ram(self) -> bool:
-        """Whether all of it is in kernel and initrd. It is then a system of the proxy's own and not for instances."""
+        """Return whether the image has only kernel and initrd, no root: a RAM system, which no instance can have."""
         return self.root is None
 
 

@@ -162,7 +162,7 @@ def _units(names: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _older(unit: Mapping[str, str], paths: Collection[str], changed: Collection[str]) -> bool:
-    """Whether a running unit started before one of the files was written."""
+    """Return whether a running unit started before one of the files was written."""
     now = time.time()
     started = now - (time.monotonic() - int(unit["ActiveEnterTimestampMonotonic"]) / 1e6)
     times = [os.stat(path).st_mtime for path in paths if os.path.exists(path)]
@@ -195,7 +195,7 @@ def _shown(data: bytes) -> dict[str, Any]:
 
 
 def _holds(path: str, data: bytes) -> bool:
-    """Whether a file has these bytes."""
+    """Return whether a file has these bytes."""
     try:
         with open(path, "rb") as file:
             return file.read() == data

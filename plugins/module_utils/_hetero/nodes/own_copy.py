@@ -93,7 +93,7 @@ def remove_others(folder: str, copy: str, change: Change) -> None:
 
 
 def _is_copy(path: str) -> bool:
-    """Whether a folder holds what a copy does, whole or in part, and nothing else."""
+    """Return whether a folder holds a whole or partial copy of the collection, and nothing else."""
     return os.path.isdir(path) and not os.path.islink(path) and {*os.listdir(path)} <= {PACKAGE, "ansible"}
 
 

@@ -64,7 +64,7 @@ class Address:
 
     @property
     def single(self) -> bool:
-        """Whether it names just one device."""
+        """Return whether the specification names exactly one device."""
         return all(letter in string.hexdigits for pattern in self.patterns for letter in pattern)
 
     def matches(self, fields: Iterable[str]) -> bool:

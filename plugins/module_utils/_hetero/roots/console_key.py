@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The host key that a RAM system made for one boot, read from the log of its board's console.
 
-A console is wired to its board and to nobody else, so a key that is said there is the board's, whoever is on the
-boards' network. The proxy puts a word of its own, new for each boot, into what the board boots, and the board says it
-beside its key: what an earlier boot said does not count.
+A console is wired to its board alone, so a key that is printed there is the board's, whatever other machines are on the
+boards' network. The proxy puts a random word, new for each boot, into what the board boots, and the board prints it
+beside its key, so that a key of an earlier boot is not taken for the present one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TIME = r"(?:\[[^\]\n]*\])?(?: ?[A-Z][a-z]{2} )*[0-9TZ:.,+/ -]*"
 #: An ed25519 key in OpenSSH's form: 51 bytes, base64 (RFC 8709).
 KEY = r"(ssh-ed25519 [A-Za-z0-9+/]{68})"
-#: A line that was mangled on its way would be another key: it counts once it was read twice.
+#: How often a key must be read before it is believed: a character that a serial line garbled would make another key.
 TIMES = 2
 #: Bytes of a log that are looked at after the boot began; firmware and a kernel say some ten thousand.
 MOST = 1 << 20
@@ -33,7 +33,7 @@ NAP = 0.05
 
 
 class ConsoleKey:
-    """A key that is yet to be said.
+    """A key that the board has yet to print.
 
     :param log: the file that the console is written to. What is in it now is from before.
     """
@@ -45,9 +45,9 @@ class ConsoleKey:
         self._start = os.path.getsize(log) if os.path.exists(log) else 0
 
     def wait(self, deadline: Deadline, cancelled: threading.Event | None = None) -> str | None:
-        """The key, None where it was not said before the deadline or the wait was cancelled.
+        """Return the key; None where it was not said before the deadline, or the wait was cancelled.
 
-        :param cancelled: threading.Event.
+        :param cancelled: ends the wait once it is set.
         """
         while self.host_key is None and not deadline.passed and not (cancelled is not None and cancelled.is_set()):
             said = re.findall(rf"(?m)^{TIME}hetero-ram-key {self.word} {KEY}\s", self._text())

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Made:
-    """Whom it was made for and from what.
+    """What made.json says of a root on a disk: the claim that the root was made for, and the image it was made from.
 
-    :param own_sha256: of the archive of what is this instance's own, beside the image's.
-    :param unpacked: unix time when it was seen whole on the disk; None before.
+    :param own_sha256: SHA-256 of own.tar, which holds the files that this instance has beside its image's.
+    :param unpacked: unix time when the root was seen whole on the disk; None before.
     :param sure: False where the disk is to be looked at again before the board boots from it.
     """
 
@@ -42,7 +42,7 @@ class Made:
 
 
 class DiskFiles:
-    """<state>/disks/fs_N/{made.json, own.tar}; root alone may read them, there is a private host key in it."""
+    """The files <state>/disks/fs_N/{made.json, own.tar}. Only root may read them: own.tar holds a private host key."""
 
     def __init__(self, folder: str, number: int) -> None:
         self.folder = os.path.join(folder, f"fs_{number}")
@@ -52,7 +52,7 @@ class DiskFiles:
         return os.path.lexists(self.folder)
 
     def made(self) -> Made | None:
-        """None where nothing was made, or not to its end, or where nothing can be told."""
+        """Return what made.json says; None where the file is missing or cannot be read."""
         try:
             with open(os.path.join(self.folder, "made.json"), encoding="utf-8") as file:
                 made = Made(**json.load(file))
@@ -62,11 +62,11 @@ class DiskFiles:
         return made if all(isinstance(text, str) for text in texts) else None
 
     def remade(self, token: str, claim: RootClaim) -> Made | None:
-        """What made.json said, by own.tar and the claim that it was made for, where both have one host key; else None.
+        """Return a lost made.json anew, from own.tar and its claim; None where their host keys differ.
 
-        Whether the disk has it is not known by that: the board is to be looked at, and its disk is not written anew.
+        This does not prove that the root is on the disk. The board must be looked at, and its disk is not written anew.
 
-        :param token: what a root says of the claim (ownership.py).
+        :param token: the text by which made.json names the claim (made_json.token_of).
         """
         try:
             with open(self.own, "rb") as file:
@@ -82,7 +82,7 @@ class DiskFiles:
         return Made(token, claim.image_hash, digest, host_key, unpacked=claim.created)
 
     def create(self, own: bytes, made: Made) -> None:
-        """Make it anew from the bytes of own.tar; made.json comes last."""
+        """Make the folder anew from the bytes of own.tar; write made.json last."""
         self.remove()
         os.makedirs(self.folder, mode=0o700)
         write_whole(self.own, own, 0o600)
@@ -96,5 +96,5 @@ class DiskFiles:
         remove_tree(self.folder)
 
     def write(self, made: Made) -> None:
-        """Have made.json say this."""
+        """Write made.json."""
         write_whole(os.path.join(self.folder, "made.json"), json.dumps(asdict(made)), 0o600)

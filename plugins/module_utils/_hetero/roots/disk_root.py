@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All that a board with its root on its own disk boots from: the image's archive, what is its own, its files.
+"""All that a board with its root on its own disk boots from: its image's archive, its own.tar, and its TFTP files.
 
-The counterpart of provision.py for boot source disk; nothing is exported for it. Getting it to the disk is for
-boards/disk/disk_boot.py.
+The counterpart of provision.py for boot source disk; nothing is exported to such a board. boards/disk/disk_boot.py
+brings the root to the disk.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ ARCHIVES = "archives"
 def prepare_disk(
     proxy: RootsNode, board: Board, claim: RootClaim, image: Image, change: Change, deadline: Deadline, report: Report
 ) -> dict[str, Any]:
-    """Make everything ready from which the board can be given its root on its disk; the same result as `prepare`.
+    """Make ready what the board's root on its disk is made from; return the same result as provision.prepare.
 
-    :raises BadInput: the board has no disk, or nothing to be booted into RAM from; asked before anything is made.
+    :raises BadInput: the board has no disk, or no RAM image; this is checked before anything is made.
     """
     start = time.monotonic()
     check_arch(board, image)
@@ -88,11 +88,11 @@ def prepare_disk(
 def _own(
     proxy: RootsNode, place: Place, claim: RootClaim, image: Image, change: Change, restored: list[str]
 ) -> Made | None:
-    """What is the instance's own, made when it is another's or of another image; its Made, None in check mode."""
+    """Make own.tar anew where it is another instance's or another image's; return its Made, None in check mode."""
     disk, token = place.disk, token_of(claim)
     made = disk.made()
-    # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
-    # What is its own is on the disk, once it was seen there.
+    # A claim without an image hash has no root yet: a root that is there is from before the claim's rebuild.
+    # own.tar is no longer needed once its files were seen on the disk.
     whole = made is not None and (made.unpacked is not None or os.path.exists(disk.own))
     fresh = made is None or not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
     refuse_anothers(proxy, place.board, claim)
@@ -123,7 +123,7 @@ def _own(
 
 
 def _own_archive(image: Image, claim: RootClaim, reboot: list[str]) -> tuple[bytes, str]:
-    """(bytes of a tar with host name, keys and host key, the public host key)."""
+    """Return (bytes of own.tar: host name, user's keys and host key; the public host key as a line)."""
     others = inside(root_of(image), lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
     lines = [line.strip() for line in claim.ssh_public_key.strip().splitlines()]
     missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)] + reboot
@@ -144,7 +144,7 @@ def _own_archive(image: Image, claim: RootClaim, reboot: list[str]) -> tuple[byt
 
 
 def own_names(path: str) -> list[str]:
-    """Names in an own.tar as `find .` prints them."""
+    """Return the names in an own.tar, as `find .` prints them."""
     with tarfile.open(path) as tar:
         return [f"./{name}" for name in tar.getnames()]
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What makes a root one machine's own, whatever it runs on: host name, machine id, ssh host key, its user's keys.
 
-Where the root lies and who may use it is for others.
+Other files know where the root lies and who may use it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_KEYS, MOST_HOST_KEY = 1 << 16, 1 << 13
 HOSTNAME = "/etc/hostname"
 MACHINE_ID = "/etc/machine-id"
 AUTHORIZED = "/root/.ssh/authorized_keys"
-#: How a line of the proxy's own ends (reboot_key.py).
+#: How the line of the proxy's own key ends (reboot_key.py).
 OWN = " hetero: reboot only"
 HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 #: Where the user's keys and the host key lie: folders, then files.
@@ -39,7 +39,10 @@ HOST_KEY_PLACES = (("/etc", "/etc/ssh"), (HOST_KEY, f"{HOST_KEY}.pub"))
 
 
 def parse_key(text: str) -> list[tuple[str, str]]:
-    """[(type, base64)] of the user's public keys, one a line; BadInput, which never shows the text, for all else."""
+    """Return [(type, base64)] of the user's public keys, one a line.
+
+    :raises BadInput: the text holds anything else, or nothing; the error never shows the text.
+    """
     keys = []
     for line in text.strip().splitlines():
         match = KEY.fullmatch(line.strip())
@@ -53,7 +56,7 @@ def parse_key(text: str) -> list[tuple[str, str]]:
 
 
 def must_be_keys(text: str) -> None:
-    """BadInput for what a claim is not to have for its user's keys."""
+    """Raise BadInput where a text is longer than MOST_KEYS, or holds anything but public keys."""
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > MOST_KEYS:
         raise BadInput(f"has {size} bytes", "ssh_public_key", f"give at most {MOST_KEYS}, all keys together")
@@ -61,22 +64,24 @@ def must_be_keys(text: str) -> None:
 
 
 def _blob(text: str) -> bytes | None:
-    """The bytes of a key; None where the text is cut off in a way that base64 is not."""
+    """Return the bytes of a key; None where the text's length is none that base64 has."""
     text = text.rstrip("=")
     return base64.b64decode(text + "=" * (-len(text) % 4)) if len(text) % 4 != 1 else None
 
 
 def fingerprint(key: str) -> str:
-    """SHA256:… of a public key line, as ssh-keygen -l prints it."""
+    """Return the fingerprint of a public key's line, SHA256:…, as ssh-keygen -l prints it."""
     digest = hashlib.sha256(cast(bytes, _blob(key.split()[1]))).digest()
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
 def inspect(path: str, key: str) -> dict[str, Any]:
-    """What is in a root.
+    """Return what makes a root one machine's own.
 
-    :returns: key: whether all of the user's are in; own: the lines of the proxy's own key; host_key: the public one or
-        None; hostname.
+    :param path: where the root is mounted.
+    :param key: the user's public keys, one a line.
+    :returns: dict of key (True where all of the user's keys are in the root), own (lines of the proxy's own key),
+        host_key (the public one, or None) and hostname.
     """
     wanted = {blob for kind, blob in parse_key(key)}
 
@@ -96,10 +101,10 @@ def inspect(path: str, key: str) -> dict[str, Any]:
 
 
 def odd_place(path: str, folders: Iterable[str], files: Iterable[str]) -> list[str] | None:
-    """(name, what it is) of the first in a root that keeps files from being put there; None where none does.
+    """Return [name, what it is] of the first entry in a root that prevents files from being put there, or None.
 
-    :param folders: which are to be folders, or links to some.
-    :param files: which are to be no folders.
+    :param folders: names that must be folders, or links to folders, where they exist.
+    :param files: names that must not be folders.
     """
 
     def look() -> list[str] | None:
@@ -114,12 +119,12 @@ def odd_place(path: str, folders: Iterable[str], files: Iterable[str]) -> list[s
 
 
 def host_key(path: str) -> str | None:
-    """The public host key in a root; None where it has none, or one that no host has."""
+    """Return the public host key in a root; None where there is none, or one that is too long or misspelt."""
     return inside(path, _host_key, Deadline(FILES_TIME))
 
 
 def _host_key() -> str | None:
-    """The same, in the root."""
+    """Return the public host key, as host_key does, from a process whose root directory is the root."""
     public = (read_file(f"{HOST_KEY}.pub") or "").strip()
     key = " ".join(public.split()[:2])
     return key if len(key) <= MOST_HOST_KEY and KEY.fullmatch(public) and read_file(HOST_KEY) else None
@@ -143,7 +148,7 @@ def settle(path: str, hostname: str) -> None:
 def put_key(path: str, key: str, owner: tuple[int, int] = (0, 0)) -> None:
     """Put the user's keys into root's authorized_keys beside what is there.
 
-    :param owner: what the root's own root is on this machine.
+    :param owner: (user id, group id) that the root's user `root` has on this machine.
     """
     lines = [line.strip() for line in key.strip().splitlines()]
 
@@ -160,12 +165,12 @@ def put_key(path: str, key: str, owner: tuple[int, int] = (0, 0)) -> None:
 
 
 def _is_own(line: str) -> bool:
-    """Whether it is the proxy's own: its key stands behind options, which no user's key has that a claim may keep."""
+    """Return whether a line is that of the proxy's own key: it has options, which parse_key allows in no user's key."""
     return line.endswith(OWN) and not KEY.fullmatch(line.strip())
 
 
 def _authorized() -> list[str]:
-    """The lines of root's authorized_keys, to be written anew; HeteroError for a file of which only a part is read."""
+    """Return the lines of root's authorized_keys; raise HeteroError where the file is too long to be read whole."""
     text = read_file(AUTHORIZED) or ""
     if len(text.encode("utf-8", "surrogateescape")) >= READ_LIMIT:
         what = f"has {READ_LIMIT >> 20} MiB or more: it is not written anew, so no key was put there"
@@ -174,7 +179,7 @@ def _authorized() -> list[str]:
 
 
 def put_own_line(path: str, wanted: str | None) -> None:
-    """Have this line of the proxy's own key in root's authorized_keys and no other of its; None for none at all."""
+    """Put this line of the proxy's own key into root's authorized_keys in place of others of it; None removes all."""
 
     def write() -> None:
         make_folder("/root", 0o700)
@@ -186,12 +191,12 @@ def put_own_line(path: str, wanted: str | None) -> None:
 
 
 def put_host_key(path: str, comment: str, keep: str) -> str:
-    """Put a fresh host key into the root; the public half, as a line.
+    """Put a fresh host key into the root; return its public half, as a line.
 
-    :param keep: a folder that only root reads, where the private half is made.
+    :param keep: a folder that only root can read, where the private half is made.
     """
     folder = os.path.join(keep, "host-key")
-    remove_tree(folder)  # of one that was killed here
+    remove_tree(folder)  # left by a process that was killed here
     os.mkdir(folder, 0o700)
     try:
         key = os.path.join(folder, "key")

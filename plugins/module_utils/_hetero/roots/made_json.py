@@ -1,13 +1,14 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The word beside a root (made.json): how it names a claim, and what it said where it was lost or cannot be read, as
-far as the claim's own record and the root itself bear that out, and the database, where it knows of anybody there.
+"""The file made.json beside a root: how it names a claim, and how it is written anew where it is lost or unreadable.
 
-Reads only; a root that is not mounted is mounted for as long as its host key is looked at.
+It is written anew only where the claim's own record, the root itself and the database (where that has a claim of the
+board) all agree on what it said. This file only reads; to read the host key of a root that is not mounted, it mounts it
+meanwhile.
 
-A claim that names an image had its root made to the end; a fresh root has a host key that no other has, and an overlay
-is mounted over the files of no other image than that which it was made from.
+The proof rests on three facts. A claim that names an image had its root made to the end. Each fresh root has a host key
+that no other root has. An overlay is mounted over the files of the image that it was made from, and of no other.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ LOOK = (
 
 
 def token_of(claim: NamedClaim) -> str:
-    """What a root says of its claim. The same name may be claimed again later: name and time tell tenants apart."""
+    """Return the text by which made.json names a claim: instance and time, for a name may be claimed again later."""
     return f"{claim.instance} {claim.created!r}"
 
 
 def kept_of(proxy: RootsNode, claim: RootClaim) -> Any:
-    """The own record of a claim, where it names what was made for it; None for another's, and one nobody can read.
+    """Return the record of a claim (claim_records.Kept) where it names the image of a root that was made.
 
-    :returns: claim_records.Kept, or None.
+    :returns: None where the record is missing, cannot be read, is another claim's, or names no image.
     """
     try:
         kept = proxy.store.kept(claim.board)
@@ -49,12 +50,12 @@ def kept_of(proxy: RootsNode, claim: RootClaim) -> Any:
 
 
 def is_unread(root: Root) -> bool:
-    """Whether there is a root, not half removed, and nothing says whose it is."""
+    """Return whether there is a root, not half removed, whose made.json is missing or cannot be read."""
     return root.made() is None and root.exists() and not root.is_half_removed
 
 
 def word_of(proxy: RootsNode, board: Board, claim: RootClaim) -> Made | None:
-    """What made.json says of a claim's root, or said, where what lies here and is mounted proves that; else None."""
+    """Return what made.json says of a claim's root, or what a mounted root proves that it said; else None."""
     root = Root(proxy.config["state_folder"], board.id)
     made = root.made()
     if made is None and is_unread(root) and is_seen(root) and why_untold(proxy, root, claim) is None:
@@ -63,19 +64,20 @@ def word_of(proxy: RootsNode, board: Board, claim: RootClaim) -> Made | None:
 
 
 def is_seen(root: Root) -> bool:
-    """Whether what is in a root can be looked at: it is mounted, to the end."""
+    """Return whether the files of a root can be read: it is mounted, and that mount was not cut off."""
     return root.is_mounted and not root.is_half_mounted
 
 
 def remade(claim: RootClaim) -> Made:
-    """What made.json of a claim's whole root says."""
+    """Return what made.json says of a whole root of this claim."""
     return Made(token_of(claim), cast(str, claim.image_hash), whole=True)
 
 
 def why_untold(proxy: RootsNode, root: Root, claim: RootClaim) -> str | None:
-    """What of a root without its word does not bear out that it is a claim's, in words; None where all does.
+    """Return why a root without made.json is not proven to be a claim's, in words; None where it is proven.
 
-    Of one that is not mounted its host key is not seen. A database that knows of nobody there was lost, or is older.
+    The host key of a root that is not mounted is not checked. A database that has no claim of the board contradicts
+    nothing: it was lost, or is an older copy.
     """
     kept, row = kept_of(proxy, claim), proxy.store.record(claim.board).claim
     others = row is not None and not row.is_same(claim)
@@ -91,10 +93,9 @@ def why_untold(proxy: RootsNode, root: Root, claim: RootClaim) -> str | None:
 
 
 def why_unproven(proxy: RootsNode, root: Root, claim: RootClaim, check: bool) -> str | None:
-    """The same with the host key of a root that is not mounted: it is mounted for that. An overlay is over the files of
-    no other image.
+    """Return what why_untold returns, and mount a root that is not mounted to check its host key, too.
 
-    :param check: nothing is mounted, so that its key is not seen.
+    :param check: mount nothing (check mode); the host key of a root that is not mounted is then not checked.
     """
     why = why_untold(proxy, root, claim)
     if why is not None or is_seen(root) or check:
@@ -124,5 +125,5 @@ def _otherwise_mounted(proxy: RootsNode, root: Root, claim: RootClaim) -> str | 
 
 
 def unread(root: Root, board: Board, why: str) -> Refused:
-    """The error of a root that nobody can tell of."""
+    """Return the error of a root whose made.json cannot be read nor be written anew, for the reason `why`."""
     return Refused(UNREAD.format(folder=root.folder, why=why), board.name, LOOK)

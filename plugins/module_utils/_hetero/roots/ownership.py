@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whose a board's root is, by what lies beside it, and when that contradicts the record of claims.
 
-A root that may be somebody's is not removed, and the board's power is not switched, because a record says otherwise: a
-database that was put back from a backup knows nothing of those who came after it.
+No record alone is reason enough to remove a root that may be somebody's, or to switch its board's power: a database
+that was put back from a backup does not have the claims that were made after the backup.
 """
 
 from __future__ import annotations
@@ -61,25 +61,22 @@ UNREADABLE = "somebody (what made.json says cannot be read)"
 
 
 def whose_root(proxy: RootsNode, board: Board) -> str | None:
-    """The instance that a board's root was made for; None where there is no root, or one half made or half removed."""
+    """Return the instance that a board's root was made for; None for no root, or one half made or half removed."""
     root = Root(proxy.config["state_folder"], board.id)
     made = root.made()
     if made is None:
-        # a removal leaves its mark, and one that is being made has made.json from the first
+        # A removal that was begun leaves removed.json, and a root that is being made has made.json from the first.
         return UNREADABLE if root.exists() and not root.is_half_removed else None
     return _of(made) if made.whole else None
 
 
 def whose_archive(proxy: RootsNode, board: Board) -> str | None:
-    """The instance whose root on the board's own disk this proxy knows of; None where it knows of none."""
+    """Return the instance whose root on the board's own disk this proxy knows of; None where it knows of none."""
     return made_for(DiskFiles(proxy.folder("disks"), board.id))
 
 
 def made_for(root: Root | DiskFiles) -> str | None:
-    """The instance that a root, or what is kept of one on a disk, was made for, whole or not; None where none is said.
-
-    :param root: a Root, or DiskFiles.
-    """
+    """Return the instance that a root was made for, whole or not; None where it has no made.json."""
     made = root.made()
     if made is None:
         return UNREADABLE if has_word(root.folder) else None
@@ -87,9 +84,9 @@ def made_for(root: Root | DiskFiles) -> str | None:
 
 
 def forgotten_of(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None:
-    """What is somebody's on a board of a claim that names no root, in words; None where nothing is.
+    """Return what a tenant may have left on a board whose claim names no root, in words; None where there is nothing.
 
-    A root of this claim, or one of which nothing can be told; or what a tenant wrote to its disks.
+    That is a root of this claim, a root whose made.json cannot be read, or a disk that a tenant has used.
     """
     if claim.image_hash:
         return None
@@ -103,22 +100,22 @@ def forgotten_of(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None
 
 
 def is_gone(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
-    """Whether what was made for a claim is not there any more: its end was begun, or somebody removed it by hand."""
+    """Return whether the root of a claim is gone: its removal was begun, or somebody removed it by hand."""
     whose = whose_archive if claim.boot_source == "disk" else whose_root
     return bool(claim.image_hash) and whose(proxy, board) is None
 
 
 def is_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
-    """Whether nothing is there any more of what was made for a claim: nothing to put back, nothing on a disk."""
+    """Return whether nothing is left of what was made for a claim, neither on the proxy nor on the board's disk."""
     disk = claim.boot_source == "disk"
     root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
-    # On a disk it is until a wipe is proven, also where nobody knows any more who used it.
+    # A root on a disk counts as there until a wipe is proven, also where no record says any more who used the disk.
     on_disk = user_of(proxy, board) is not None or (disk and not is_wiped(proxy, board))
     return bool(claim.image_hash) and not root.exists() and not on_disk
 
 
 def is_of_claim(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
-    """Whether what a board boots from was made, to its end, for this claim and from the image that the claim names."""
+    """Return whether a board's root is whole, and was made for this claim and from the image that the claim names."""
     if claim.boot_source == "disk":
         made: AnyMade | None = DiskFiles(proxy.folder("disks"), board.id).made()
     else:
@@ -128,11 +125,12 @@ def is_of_claim(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 
 
 def why_not_of(proxy: RootsNode, board: Board, claim: RootClaim, check: bool) -> str | None:
-    """Why what a board boots from is not the root of a claim, by its own record; None where it is.
+    """Return why what a board boots from is not the root of a claim, in words; None where it is.
 
-    Where made.json is lost, what else lies there is to bear it out: it says so itself once the claim is known.
+    Where made.json is lost, why_unproven tells from what else lies there.
 
-    :param check: nothing is mounted to look at it.
+    :param claim: the claim as its own record has it.
+    :param check: mount nothing to look at the root (check mode).
     """
     if is_of_claim(proxy, board, claim):
         return None
@@ -149,28 +147,30 @@ def why_not_of(proxy: RootsNode, board: Board, claim: RootClaim, check: bool) ->
 
 
 def refuse_unproven(proxy: RootsNode, board: Board, claim: RootClaim | None) -> None:
-    """Refused where a root may be another's than the claim's, which only the database has: that may be an older copy.
+    """Raise Refused where a board has a root, and nothing but the database says that its claim has the board.
 
-    A board that nobody claims passes, and one of which there is no root.
+    The database may be an older copy, and the root another instance's. A board without a claim passes, and one without
+    a root.
     """
     if claim is not None and has_root(proxy, board) and not is_borne_out(proxy, board, claim):
         raise unproven(board, claim)
 
 
 def unproven(board: Board, claim: RootClaim) -> Refused:
-    """The error of a board that is a claim's by the database alone."""
+    """Return the error of a board that is a claim's by the database alone."""
     return Refused(UNPROVEN.format(name=claim.instance), board.name, BY_WORD.format(name=claim.instance))
 
 
 def has_root(proxy: RootsNode, board: Board) -> bool:
-    """Whether there is a root of a board, here or on its disk, of which no end was begun."""
+    """Return whether a board has a root, here or on its disk, whose removal was not begun."""
     root = Root(proxy.config["state_folder"], board.id)
     return (root.exists() and not root.is_half_removed) or DiskFiles(proxy.folder("disks"), board.id).exists()
 
 
 def is_borne_out(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
-    """Whether anything that lies here says, too, that a board is a claim's: its record, the word beside a root, or the
-    host key that was put into one.
+    """Return whether anything but the database says that a board is a claim's.
+
+    That is the record of the claim, made.json of a root, or the host key in a root.
     """
     root, disk = Root(proxy.config["state_folder"], board.id), DiskFiles(proxy.folder("disks"), board.id)
     with suppress(HeteroError):
@@ -186,24 +186,24 @@ def is_borne_out(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 
 
 def is_made(proxy: RootsNode, claim: RootClaim) -> bool:
-    """Whether something was made for a claim that it boots from, by the database or by its own record.
+    """Return whether a root was made for a claim, by the database or by the claim's own record.
 
-    The database alone may be put back from a backup; a rebuild takes it from both.
+    Both are asked, for the database may be put back from an older backup. A rebuild removes the root from both.
     """
     return bool(claim.image_hash) or (not _is_dry(proxy, claim) and kept_of(proxy, claim) is not None)
 
 
 def _is_dry(proxy: RootsNode, claim: RootClaim) -> bool:
-    """Whether a claim without a root is that of a dry run only, which comes after the dry run of a rebuild."""
+    """Return whether a claim has no root only because it is in a dry run (check mode) after that of a rebuild."""
     row = proxy.store.record(claim.board).claim
     return row is not None and bool(row.image_hash) and not claim.image_hash
 
 
 def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> None:
-    """Refused where a board's root, here or on its disk, a newer record of a claim, or who used its disks last, is
-    another's than the database's claim.
+    """Raise Refused where a board is another instance's than that of the database's claim.
 
-    A board that nobody claims passes.
+    That is so by its root, here or on its disk, by a newer record of a claim, or by who used its disks last. A board
+    without a claim passes.
     """
     if claim is None:
         return
@@ -225,7 +225,10 @@ def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> 
 
 
 def _refuse_newer(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
-    """A record that cannot be read, or is another board's, is nobody's; an older one was left by a claim that ended."""
+    """Raise Refused where the board has a record of another claim, newer than this one.
+
+    A record that cannot be read passes, and an older one, which a claim that ended has left.
+    """
     try:
         kept = proxy.store.kept(board.id)
     except HeteroError:
@@ -236,10 +239,10 @@ def _refuse_newer(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
 
 
 def refuse_to_replace(proxy: RootsNode, board: Board, claim: RootClaim, fresh: bool, told: Made | None = None) -> None:
-    """Refused where making a root anew would destroy one that may hold somebody's work.
+    """Raise Refused where making a root anew would destroy one that may hold somebody's work.
 
-    :param fresh: whether it is to be made anew.
-    :param told: what its made.json is about to say, where that says nothing.
+    :param fresh: whether the root is to be made anew.
+    :param told: what made.json of the root is about to say, where it is missing or cannot be read.
     """
     refuse_anothers(proxy, board, claim)
     root = Root(proxy.config["state_folder"], board.id)
@@ -260,7 +263,7 @@ def refuse_to_replace(proxy: RootsNode, board: Board, claim: RootClaim, fresh: b
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Whose root is there although no claim says so; as a claim, for who asks which images are used."""
+    """A root that no claim has. It has the fields of a claim, so that its image counts as used."""
 
     instance: str
     image_hash: str
@@ -268,26 +271,26 @@ class Forgotten:
 
 
 def forgotten(state: str, claims: Iterable[RootClaim]) -> list[Forgotten]:
-    """What lies below a proxy's state folder of roots that none of these claims has, a Forgotten each."""
+    """Return a Forgotten for each root below a proxy's state folder that none of these claims has."""
     known = {(token_of(claim), claim.image_hash) for claim in claims}
     there = [made for _board, _folder, made in roots_there(state)]
     return [Forgotten(_of(made), made.image) for made in there if made and (made.claim, made.image) not in known]
 
 
 def roots_there(state: str) -> list[tuple[int, str, AnyMade | None]]:
-    """[(board id, folder, what its made.json says or None)] of all roots, and of the archives of those on disks."""
+    """Return [(board id, folder, what its made.json says or None)] of all roots, also of those on boards' disks."""
     disks = os.path.join(state, "disks")
     roots = [(*found, made_of(found[1])) for name in (ROOTS, OLDER) for found in _numbered(os.path.join(state, name))]
     return roots + [(board, folder, DiskFiles(disks, board).made()) for board, folder in _numbered(disks)]
 
 
 def has_word(folder: str) -> bool:
-    """Whether a root's folder has a made.json, whatever it says; one that is half removed has none any more."""
+    """Return whether a root's folder has a made.json, whatever it says; a root that is half removed has none."""
     return os.path.lexists(os.path.join(folder, MADE))
 
 
 def of_token(claim: str) -> tuple[str, float | None]:
-    """(instance, when it was claimed) of what a root says of its claim (token_of); the latter None where it is none."""
+    """Return (instance, unix time of its claim) of a text made by token_of; None as the time where it has no number."""
     instance, _blank, created = claim.partition(" ")
     try:
         return instance, float(created)
@@ -302,17 +305,17 @@ def _numbered(folder: str) -> list[tuple[int, str]]:
 
 
 def refuse_unasked(proxy: RootsNode, board: Board, claim: RootClaim, made: AnyMade) -> None:
-    """Refused where what was made for this very claim is to be made anew, and nothing says that its owner asked for it.
+    """Raise Refused where this claim's root is to be made anew, and neither its record nor a dry run asks for that.
 
-    A rebuild takes it from the database and from the claim's record. One that the database alone does not know of was
-    forgotten: put back from a backup, where the record is lost as well.
+    A rebuild removes the image from the database and from the claim's record. Where only the database lacks it, the
+    database was put back from an older backup.
     """
     if made.claim == token_of(claim) and not claim.image_hash and not is_asked(proxy, board, claim):
         raise Refused(HAS_ONE.format(name=claim.instance), board.name, FORGOTTEN)
 
 
 def is_asked(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
-    """Whether the record of a claim, too, says that its root is yet to be made: it was claimed, or is being rebuilt."""
+    """Return whether the claim's record, too, says that its root is yet to be made (for a new claim, or a rebuild)."""
     try:
         kept = proxy.store.kept(board.id)
     except HeteroError:
@@ -322,7 +325,7 @@ def is_asked(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 
 
 def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
-    """Refused where the root that an instance ran from, or its file, is not there: it would get an empty one."""
+    """Raise Refused where the root that an instance ran from, or its file, is missing: a new one would be empty."""
     root = Root(proxy.config["state_folder"], board.id)
     lost = root.folder if not root.exists() else root.file if root.is_file_lost and not root.is_mounted else None
     if lost and claim.boot_source != "disk" and is_made(proxy, claim) and proxy.store.has_run(claim):
@@ -330,23 +333,23 @@ def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
 
 
 def about_to_go(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None:
-    """What is said of a root whose file is gone while it is mounted; None where it is there."""
+    """Return a warning, as text, where the file of a mounted root is gone; None where the file is there."""
     root = Root(proxy.config["state_folder"], board.id)
     lost = claim.boot_source != "disk" and root.is_file_lost and root.is_mounted
     return FILE_GONE.format(file=root.file, name=claim.instance) if lost else None
 
 
 def refuse_forgotten(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
-    """Refused where what is made for a claim, or taken back from it, may cost what no record of it knows of."""
+    """Raise Refused where a root or a used disk may be lost that no record of the claim knows of (forgotten_of)."""
     what = forgotten_of(proxy, board, claim)
     if what and not is_asked(proxy, board, claim):
         raise Refused(what, board.name, FORGOTTEN)
 
 
 def must_never_have_run(proxy: RootsNode, board: Board, claim: RootClaim | None) -> None:
-    """Refused where an instance ran since somebody saw that it never did, or has a root of which no record knows.
+    """Raise Refused where an instance has run in the meantime, or has a root that no record knows of.
 
-    A board that nobody claims passes.
+    The caller saw earlier that the instance never ran. A board without a claim passes.
     """
     if claim is None:
         return

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All that a board boots from, as one thing: its root, the keys in it, its export, kernel and initrd.
 
-Each part is looked at where it is (mounts, the NFS server, files), and only what is missing or wrong is done. Whether a
-board may be touched, and its lock, are the caller's; the boot entry is the boot driver's, removed here with the rest.
+Each part is looked at where it is (mounts, the NFS server, files), and only what is missing or wrong is made anew. The
+caller holds the board's lock and decides whether the board may be touched. The boot driver writes the boot entry, which
+is removed here with the rest.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Place:
 
     @property
     def export(self) -> Export:
-        """The board's export as it is to be: of the root that is there, else of one that is yet to be made."""
+        """The board's export as it should be: of the root that is there, else of the root that is yet to be made."""
         return board_export(self.exporter, self.board, self.root.path)
 
     @property
@@ -64,7 +65,7 @@ class Place:
         return self.exporter.restore_file(self.export.pseudo)
 
     def exported(self) -> Export | None:
-        """The board's export as the server has it, or None; another's export under its id is not the board's."""
+        """Return the board's export as the server has it; None where its id is free or another export's."""
         found = self.exporter.get(self.export.id)
         return found if found is not None and found.pseudo == self.export.pseudo else None
 
@@ -75,14 +76,17 @@ class Place:
         let_go(self.board.ip)
 
     def wanted_files(self, image: Image) -> dict[str, str | None]:
-        """{name in the board's folder: file in the store, None where it must not be}."""
+        """Return {name in the board's TFTP folder: its file in the image store, or None where it must not exist}."""
         by_tftp = self._kernel_source == "tftp"
         files = {f"vmlinux_{self.board.id}": image.kernel, f"initrd_{self.board.id}": image.initrd}
         return files if by_tftp else dict.fromkeys(files)
 
 
 def console_log(proxy: ProxyNode, board: Board) -> str:
-    """Where the blueprint's driver puts what a board's kernel says; in no board's folder, so TFTP gives it to none."""
+    """Return the file to which the tilera boot driver writes what a board's kernel prints.
+
+    It is in no board's folder, so that TFTP serves it to no board.
+    """
     return os.path.join(proxy.config["tftp_root"], f"log_{board.id}")
 
 
@@ -95,12 +99,12 @@ def prepare(
     report: Report,
     proves: Callable[[], bool] | None = None,
 ) -> dict[str, Any]:
-    """Make everything ready from which the board boots as its claim's instance; what is in place stays as it is.
+    """Make everything ready from which the board boots as its claim's instance; leave what is in place as it is.
 
     :param claim_fields: the Claim (instance, created, ssh_public_key, image_hash).
-    :param change: a Change; with its check mode nothing is written.
+    :param change: a Change; in check mode nothing is written.
     :param report: called with (phase, text, seconds) when something was done.
-    :param proves: tells whether the board proves its claim's host key just now; None where nobody asks it.
+    :param proves: tells whether the board proves its claim's host key just now; None where the board is not asked.
     :returns: root, export, pseudo, client, files, host_key, known_hosts and `restored`, the names of what was missing.
     """
     start = time.monotonic()
@@ -133,14 +137,14 @@ def prepare(
 
 
 def _said_of(restored: list[str]) -> str:
-    """What was done, in words: a host key that is made is another than the one before."""
+    """Return what was done, in words; a new host key is named as such, for users' known_hosts do not have it."""
     others = ", ".join(name for name in restored if name != HOST_KEY)
     parts = [f"{others} restored"] if others else []
     return "; ".join([*parts, *(["a new host key was made"] if HOST_KEY in restored else [])])
 
 
 def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -> list[str]:
-    """The mount, export and files of a claim's root, where they are missing; what is in the root is left as it is.
+    """Restore the mount, export and files of a claim's root where they are missing; change nothing in the root.
 
     :returns: the names of what was missing.
     :raises Refused: there is no whole root of this claim.
@@ -175,7 +179,10 @@ def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -
 
 
 def _put_word_back(place: Place, claim: RootClaim, change: Change, restored: list[str]) -> None:
-    """made.json of a root on the board's own disk, where what lies here proves what it said."""
+    """Write a lost made.json of a root on the board's own disk anew, from own.tar.
+
+    :raises Refused: own.tar is missing, or is not this claim's.
+    """
     made = place.disk.remade(token_of(claim), claim)
     if made is None:
         what = f"what is known of the root on its disk cannot be read, and no own.tar of {claim.instance} is here"
@@ -186,9 +193,9 @@ def _put_word_back(place: Place, claim: RootClaim, change: Change, restored: lis
 
 
 def _tell_anew(proxy: RootsNode, place: Place, claim: RootClaim, change: Change, restored: list[str]) -> Made:
-    """made.json of a root that is here, where what lies here proves what it said; that, as it is written.
+    """Write a lost made.json of a root on this proxy anew, and return what it says.
 
-    :raises Refused: it is not proven.
+    :raises Refused: nothing proves that the root is this claim's.
     """
     root = place.root
     refuse_anothers(proxy, place.board, claim)
@@ -204,10 +211,10 @@ def _tell_anew(proxy: RootsNode, place: Place, claim: RootClaim, change: Change,
 
 
 def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> list[str]:
-    """Remove everything from which the board boots, whatever is left of it, and look that it is gone.
+    """Remove everything from which the board boots, whatever is left of it, and check that it is gone.
 
-    :returns: what there was, as `leftovers` says it.
-    :raises Refused: its root was made for another claim than the one that the board has, or may be.
+    :returns: what there was, as `leftovers` returns it.
+    :raises Refused: the root was made for another claim than the one that the board has, or may have been.
     """
     start = time.monotonic()
     place = Place(proxy, board)
@@ -218,7 +225,7 @@ def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> li
     with change.step("remove"), naming(place.root.folder):
         change.note(f"{board.name} export", _export_fields(place.exported()), {})
         if not change.check:
-            # also of a tenant whose root lies on the board's own disk: connections to NFS can be opened by anybody
+            # Also where the tenant's root lies on the board's own disk: any tenant can open connections to NFS.
             place.unexport()
         before = _root_fields(place.root.made()) if place.root.exists() else {}
         before.update({"mounts": sorted(place.root.mounts())} if before else {})
@@ -239,7 +246,7 @@ def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> li
         before = {"present": os.path.lexists(place.restore_file)}
         change.note(place.restore_file, before, {"present": False})
         if not change.check:
-            # Also where there is none: a writer that was killed has left the scratch of its file.
+            # Also where there is no such file: a writer that was killed has left a temporary one.
             place.exporter.forget(place.export.pseudo)
     if there and not change.check:
         left = leftovers(proxy, board)
@@ -250,7 +257,7 @@ def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> li
 
 
 def leftovers(proxy: RootsNode, board: Board) -> list[str]:
-    """What there is of a board's export, mounts, root and files, in words; an empty list means none of it."""
+    """Return what is left of a board's export, mounts, root and files, a text each; an empty list where nothing is."""
     place = Place(proxy, board)
     found = made_ready(proxy, board)
     found += [f"file {place.files.path(name)}" for name in place.files.names()]
@@ -259,7 +266,7 @@ def leftovers(proxy: RootsNode, board: Board) -> list[str]:
 
 
 def made_ready(proxy: RootsNode, board: Board) -> list[str]:
-    """What there is of a board's export, mounts and root, in words: that by which it is somebody's."""
+    """Return what there is of a board's export, mounts and root, a text each; a board that has any is not free."""
     place = Place(proxy, board)
     exported = place.exported()
     found = [f"export {exported.id} {exported.pseudo} to {' '.join(exported.clients)}"] if exported else []
@@ -273,13 +280,13 @@ def made_ready(proxy: RootsNode, board: Board) -> list[str]:
 def _prepare_root(
     proxy: RootsNode, place: Place, claim: RootClaim, image: Image, change: Change, restored: list[str], keeps: Keeps
 ) -> str | None:
-    """The root, mounted, with keys in it; returns its public host key, None where check mode cannot know it."""
+    """Make and mount the root with its keys; return the public host key, None where check mode cannot know it."""
     root, name = place.root, place.board.name
     check_image(claim, image, name)
     token = token_of(claim)
     told_anew = claim.image_hash and is_unread(root)
     made = _tell_anew(proxy, place, claim, change, restored) if told_anew else root.made()
-    # A claim without a hash is one whose root is yet to be made: any that is there is from before its rebuild.
+    # A claim without an image hash has no root yet: a root that is there is from before the claim's rebuild.
     fresh = made is None or not made.whole or (made.claim, made.image, claim.image_hash) != (token, *2 * [image.hash])
     fresh = fresh or (root.is_file_lost and not root.is_mounted)
     refuse_to_replace(proxy, place.board, claim, fresh, made)
@@ -296,9 +303,9 @@ def _prepare_root(
             room.check(size, instead=root.file)
         if not change.check:
             if fresh:
-                # A root that is half removed or half made is nobody's: none of this claim has run yet.
+                # A root that is half removed or half made holds nobody's work: this claim has not run from it.
                 proxy.store.put(claim.instance, image_hash=None, host_key=None)
-            # The server would go on with the folder as it was when the export was made.
+            # The NFS server would go on to serve the folder as it was when the export was made.
             place.unexport()
             root.unmount(Deadline(UNMOUNT_TIME))
             if fresh:
@@ -316,7 +323,7 @@ def _prepare_root(
     if not change.check:
         found = dict(host_key=host_key, image_hash=image.hash, boot_source="nfs")
         if fresh:
-            # First: a claim with a hash has a whole root, and one that is not is somebody's with a damaged record.
+            # Before the claim gets its hash: a claim with a hash whose root is not whole counts as damaged.
             root.mark_whole()
         if fresh or any(getattr(claim, field) != value for field, value in found.items()):
             proxy.store.put(claim.instance, **found)
@@ -329,7 +336,7 @@ def _prepare_export(place: Place, change: Change, restored: list[str]) -> None:
         what = f"export id {found.id} is taken by {found.pseudo}"
         raise HeteroError(what, place.board.name, "give that export another Export_Id")
     if change.check and {"root", "mount"} & set(restored):
-        found = None  # it would have gone with the root
+        found = None  # outside check mode the export would have been removed with the root
     kept = place.exporter.restorable(wanted)
     changes = [
         change.note(f"{place.board.name} export", _export_fields(found), _export_fields(wanted)),
@@ -342,7 +349,7 @@ def _prepare_export(place: Place, change: Change, restored: list[str]) -> None:
 
 
 def prepare_files(place: Place, image: Image, change: Change, restored: list[str]) -> None:
-    """Kernel and initrd in the board's TFTP folder; the names of what was missing go to `restored`."""
+    """Put kernel and initrd into the board's TFTP folder; append the names of those that were missing to `restored`."""
     for name, source in place.wanted_files(image).items():
         size = place.files.size(name)
         before: dict[str, Any] = {} if size is None else {"size": size, "image": None}
@@ -358,7 +365,7 @@ def prepare_files(place: Place, image: Image, change: Change, restored: list[str
 
 
 def _check_ready(place: Place, image: Image) -> None:
-    """Nothing is reported done that was not seen."""
+    """Raise HeteroError where root, export or a file is missing after it was made."""
     missing = [] if place.root.ready(image) else ["root"]
     missing += [] if place.exported() == place.export else ["export"]
     files = place.wanted_files(image).items()

@@ -15,12 +15,12 @@ from ..images.proxy_node import ImageClaim, ProxyNode
 if TYPE_CHECKING:
     from ..site.boards_file import Board
 
-#: Tells of the key that is in a root (None: of none) whether it is not to become the claim's.
+#: Takes the host key that is in a root, or None; returns True where the claim keeps the key that it has instead.
 Keeps = Callable[[Optional[str]], bool]
 
 
 class NamedClaim(Protocol):
-    """A claim, as far as it takes to tell it from others: its name may be claimed again later."""
+    """What tells a claim from others: its name, and the time of the claim, for a name may be claimed again later."""
 
     @property
     def instance(self) -> str: ...
@@ -29,7 +29,7 @@ class NamedClaim(Protocol):
 
 
 class RootClaim(ImageClaim, NamedClaim, Protocol):
-    """A claim of a board, as far as its root goes."""
+    """What roots use of a claim of a board."""
 
     @property
     def board(self) -> int: ...
@@ -43,11 +43,11 @@ class RootClaim(ImageClaim, NamedClaim, Protocol):
     def boot_source(self) -> str | None: ...
 
     def is_same(self, other: Any) -> bool:
-        """Whether it is that claim, whatever was changed of it since."""
+        """Return whether both are one claim, whatever fields were changed since."""
 
 
 class KeptClaim(Protocol):
-    """A claim as its own record has it."""
+    """A claim as its record in claims/ has it."""
 
     @property
     def claim(self) -> RootClaim: ...
@@ -68,26 +68,26 @@ class Records(Protocol):
     """The database of a proxy node."""
 
     def record(self, board_id: int) -> BoardRecord:
-        """What is recorded of one board."""
+        """Return what is recorded of one board."""
 
     def kept(self, board: int) -> KeptClaim | None:
-        """What a board's own record of its claim says."""
+        """Return what a board's own record of its claim says."""
 
     def has_run(self, claim: Any) -> bool:
-        """Whether an instance ever ran on the board that it has."""
+        """Return whether a claim's instance ever ran on its board."""
 
     def put(self, instance: str, **fields: Any) -> None:
         """Change fields of a claim."""
 
 
 class RootsNode(ProxyNode, Protocol):
-    """A proxy node, as far as its boards' roots go."""
+    """What roots use of a proxy node."""
 
     @property
     def store(self) -> Records: ...
 
     def wiring(self, board: Board) -> dict[str, Any]:
-        """What proxy.json says of a board."""
+        """Return what proxy.json says of a board."""
 
     def disks(self, board: Board) -> list[str]:
         """Device names of a board's local disks."""
@@ -96,10 +96,10 @@ class RootsNode(ProxyNode, Protocol):
         """The partition that a board with boot source disk boots from."""
 
     def kernel_source(self, board: Board) -> str:
-        """Where a board gets its kernel: "tftp" or "flash"."""
+        """Return where a board gets its kernel: "tftp" or "flash"."""
 
 
 class Report(Protocol):
-    """What is called when something was done: the phase, what it is in words, and the seconds that it took."""
+    """A function that is called when something was done, with the phase, a text and the seconds that it took."""
 
     def __call__(self, phase: str, text: str, seconds: float | None = None, /) -> object: ...

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The RAM system: the proxy's own kernel and initrd for a board, and the keys that let the proxy, and nobody else, in.
 
-What is a boot's own comes in a small archive before the image's initrd. TFTP hands that to whoever has the board's
-address, so where the board has a console it makes its ssh host key itself and says it there; else a fresh host key is
-in the archive, and boards/boot/ram_boot.py sees that it was asked for once. Booting it is for that file, too.
+The keys of one boot are in a small archive before the image's initrd. TFTP gives that archive to whoever has the
+board's address. A board with a console therefore makes its ssh host key itself and prints it there. For other boards a
+fresh host key is in the archive, and boards/boot/ram_boot.py, which boots the board, checks that it was fetched once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 VARIABLE = "tftp_proxy_ram_images"
 #: Where sshd of a RAM system finds its keys.
 AUTHORIZED, HOST_KEY = "root/.ssh/authorized_keys", "etc/ssh/ssh_host_ed25519_key"
-#: The word that it says beside a host key of its own making, in place of HOST_KEY.
+#: In place of HOST_KEY: the word that the RAM system prints on its console beside a host key that it made itself.
 CONSOLE_WORD = "etc/ssh/hetero_ram_word"
 #: How the proxy learns a RAM system's host key, as a board's wiring has it (`ram_key`): the board makes it and says it
 #: on its console, or the proxy makes it and hands it out by TFTP.
@@ -41,12 +41,12 @@ RAM_KEYS = ON_CONSOLE, BY_TFTP = "console", "tftp"
 
 
 def has_ram_image(proxy: ProxyNode, board: Board) -> bool:
-    """Whether a RAM image is configured for the board's architecture."""
+    """Return whether a RAM image is configured for the board's architecture."""
     return _name(proxy, board) is not None
 
 
 def ram_image(proxy: ProxyNode, board: Board) -> Image:
-    """The RAM image for a board; BadInput names the variable where there is none."""
+    """Return the RAM image for a board; raise BadInput, which names the variable, where there is none."""
     name = _name(proxy, board)
     if name is None:
         what = f"no RAM image is configured for architecture {board.arch}"
@@ -64,7 +64,7 @@ def _name(proxy: ProxyNode, board: Board) -> str | None:
 
 
 def own_key(proxy: ProxyNode) -> str:
-    """Path of the proxy's own private key for RAM systems, made on first use."""
+    """Return the path of the proxy's own private key for RAM systems, which is made on first use."""
     folder = proxy.folder("ram")
     path = os.path.join(folder, "id_ed25519")
     if not os.path.exists(path):
@@ -72,16 +72,16 @@ def own_key(proxy: ProxyNode) -> str:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             new, _public = _key_pair(scratch, "hetero proxy")
             try:
-                os.link(new, path)  # of two that make it at once, the first one's stays
+                os.link(new, path)  # where two processes make it at once, the key of the first stays
             except FileExistsError:
                 return path
     return path
 
 
 def console_of(proxy: RootsNode, board: Board, image: Image) -> str | None:
-    """The log of the console on which a board's RAM system says the host key that it made; None: the proxy makes it.
+    """Return the log of the console on which a board's RAM system prints its host key; None: the proxy makes the key.
 
-    :raises BadInput: its wiring asks for what it or the image has not.
+    :raises BadInput: the wiring asks for a key on the console, and the board has none or the image prints none.
     """
     wiring = proxy.wiring(board)
     log, how = wiring.get("console"), wiring.get("ram_key")
@@ -100,9 +100,9 @@ def serve_kernel(proxy: ProxyNode, board: Board, image: Image, name: str) -> Non
 
 
 def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tuple[str | None, ConsoleKey | None]:
-    """Put the initrd of a RAM image there, with the keys of one boot.
+    """Put the initrd of a RAM image, with the keys of one boot, into a board's TFTP folder.
 
-    :returns: (host key by which the board will be known, None), or (None, the ConsoleKey to be read).
+    :returns: (host key that the board will show, None), or (None, the ConsoleKey that reads it from the console).
     """
     public = command(["ssh-keygen", "-y", "-f", own_key(proxy)], "the proxy's own key")
     log = console_of(proxy, board, image)
@@ -116,8 +116,8 @@ def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tup
             with open(path, "rb") as file:
                 own = (HOST_KEY, file.read())
         initrd = os.path.join(scratch, "initrd")
-        # The kernel unpacks archives one after another, each packed in its own way; one that is not packed may stand
-        # before any other, while behind one some kernels (lz4 before Linux 5.10) do not look for more.
+        # The kernel unpacks several archives in a row, each compressed in its own way. An uncompressed archive may come
+        # before any other. After a compressed one some kernels (lz4 before Linux 5.10) look for no further archive.
         with open(cast(str, image.initrd), "rb") as source, open(initrd, "wb") as target:
             target.write(_private_part(public, *own))
             shutil.copyfileobj(source, target, CHUNK)
@@ -148,7 +148,7 @@ def _private_part(public: str, name: str, content: bytes) -> bytes:
 
 
 def _key_pair(folder: str, comment: str) -> tuple[str, str]:
-    """(path of the private key, the public one) of a fresh pair."""
+    """Return (path of the private key, the public one) of a fresh pair."""
     path = os.path.join(folder, "key")
     command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path], folder)
     with open(f"{path}.pub", encoding="ascii") as file:

@@ -31,19 +31,19 @@ LINE = 'restrict,command="echo {mark}; exec /sbin/reboot" {key} hetero: reboot o
 
 
 def private_key(proxy: ProxyNode) -> str:
-    """Path of the private half."""
+    """Return the path of the private half."""
     return proxy.folder(FOLDER, NAME)
 
 
 def wanted(proxy: ProxyNode) -> bool:
-    """Whether roots are to hold the line (`soft_reboot` in proxy.json)."""
+    """Return whether roots are to hold the line (`soft_reboot` in proxy.json)."""
     return bool(proxy.config["soft_reboot"])
 
 
 def reboot_line(proxy: ProxyNode, check: bool = False) -> str:
-    """The line for a root's authorized_keys; the pair is made where there is none.
+    """Return the line for a root's authorized_keys; make the key pair where there is none.
 
-    :param check: make nothing; of a pair that is yet to be made the line says so.
+    :param check: make nothing (check mode); where there is no pair, the line has a remark in place of the key.
     """
     public = f"{private_key(proxy)}.pub"
     if not os.path.exists(public):
@@ -60,7 +60,7 @@ def reboot_line(proxy: ProxyNode, check: bool = False) -> str:
 
 
 def _make(proxy: ProxyNode) -> None:
-    """Both halves or none, by one rename; of several processes that need a pair one makes it."""
+    """Make both halves or none, by one rename, under a lock: only one of several processes makes the pair."""
     folder = proxy.folder(FOLDER)
     scratch = f"{folder}.new"
     os.makedirs(proxy.config["state_folder"], mode=0o700, exist_ok=True)
@@ -70,7 +70,7 @@ def _make(proxy: ProxyNode) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if os.path.exists(os.path.join(folder, f"{NAME}.pub")):
             return
-        for left in (scratch, folder):  # of one that was killed here
+        for left in (scratch, folder):  # left by a process that was killed here
             remove_tree(left)
         os.mkdir(scratch, 0o700)
         path = os.path.join(scratch, NAME)

@@ -1,8 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keys in a board's root: its user's, the host key by which it is known, the proxy's own line; what is missing is
-put there, and nothing where a tenant made that impossible, or while the board still proves what is known.
+"""The keys in a board's root: the user's keys, the host key, and the line of the proxy's own key.
+
+What is missing is put there. Nothing is written where the tenant's files prevent that. No new host key is made while
+the board still proves the known one.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ HOST_KEY = "host key"
 
 
 class Rooted(Protocol):
-    """A board's place on its proxy (provision.Place), as far as its root goes."""
+    """What this file uses of a board's place on its proxy (provision.Place)."""
 
     board: Board
     root: Root
@@ -42,10 +44,10 @@ class Rooted(Protocol):
 def keeper(
     proxy: RootsNode, board: Board, claim: RootClaim, report: Report, proves: Callable[[], bool] | None
 ) -> Keeps:
-    """A function that tells whether a claim's host key stays the one that is known, whichever is in its root, and says
-    so: the board shows what it has read when it started, and by nothing else is it known to be its instance's.
+    """Return a function that tells, and reports, whether a claim keeps its known host key whichever is in its root.
 
-    It is called with the key that is in the root, None for none.
+    A running board shows the key that it read when it started, and by that key alone is it known to be its instance's.
+    The function is called with the key that is in the root, or None.
     """
 
     def keeps(found: str | None) -> bool:
@@ -65,11 +67,11 @@ def keeper(
 def prepare_keys(
     place: Rooted, claim: RootClaim, change: Change, restored: list[str], ready: bool, keeps: Keeps | None
 ) -> str | None:
-    """The user's keys and a host key, in the root; returns the public host key.
+    """Put the user's keys and a host key into the root where they are missing; return the public host key.
 
-    :param restored: grows by the names of what was missing.
-    :param ready: whether the root's files are there to be looked at.
-    :param keeps: of `keeper`; None for a root that is new.
+    :param restored: the names of what was missing are appended to it.
+    :param ready: whether the root is mounted, so that its files can be read.
+    :param keeps: what `keeper` returned; None for a new root.
     """
     root = place.root
     found: dict[str, Any] = root.inspect(claim.ssh_public_key) if ready else {"key": False, "host_key": None}
@@ -97,7 +99,7 @@ def prepare_keys(
 
 
 def _refuse_odd(root: Root, claim: RootClaim, found: dict[str, Any]) -> None:
-    """Refused where keys are missing in a root that its tenant has, and cannot be put there."""
+    """Raise Refused where keys are missing in a tenant's root, and its files prevent them from being put there."""
     places = [] if found["key"] else [KEY_PLACES]
     for folders, files in [*places, *([] if found["host_key"] else [HOST_KEY_PLACES])]:
         odd = odd_place(root.path, folders, files)
@@ -112,7 +114,7 @@ def _refuse_odd(root: Root, claim: RootClaim, found: dict[str, Any]) -> None:
 def prepare_own_line(
     proxy: RootsNode, place: Rooted, claim: RootClaim, change: Change, restored: list[str], ready: bool
 ) -> None:
-    """The line that lets this proxy reboot the board by ssh; gone where that is turned off."""
+    """Put the line that lets this proxy reboot the board by ssh into the root; remove it where that is turned off."""
     own = [reboot_line(proxy, change.check)] if wanted(proxy) else []
     found = place.root.inspect(claim.ssh_public_key)["own"] if ready else []
     if change.note(f"{place.board.name} reboot by ssh", {"lines": found}, {"lines": own}):

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Private roots: a board's own view of an image, an overlay whose upper layer is a file system of the root's own.
 
-Knows what makes a root one tenant's: whom it was made for, its size, the host name, keys and host key in it. Who may
-mount it is for the exports.
+This file knows what makes a root one tenant's: the claim that it was made for, its size, and the host name, keys and
+host key in it. The exports (nfs/) say who may mount it.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ if TYPE_CHECKING:
 UNMOUNT_TIME = 10.0
 #: The name of a private overlay in the table of mounts.
 SOURCE = "fs_"
-#: A board's folder there.
+#: The name of a board's folder below ROOTS.
 ROOT_NAME = re.compile(r"fs_\d+")
 #: In a root's folder: whom it was made for.
 MADE = "made.json"
-#: What made.json is called from the first step of a removal to its last but one.
+#: The name that made.json gets in the first step of a removal; it is removed last, with the folder.
 REMOVED = "removed.json"
 
 
 @dataclass(frozen=True)
 class Made:
-    """Whom a root was made for and from what; `whole` only when all was put into it.
+    """What made.json says: the claim that a root was made for, and the image it was made from.
 
-    :param kind: "copy" for one of the older layout that is no overlay.
+    :param kind: "copy" for a root of the older layout that is no overlay.
+    :param whole: True once all files were put into the root.
     """
 
     claim: str
@@ -78,9 +79,9 @@ class Root:
 
     @property
     def older(self) -> bool:
-        """Whether there is one that shares a file system with others.
+        """Return whether this board has a root of the older layout, in a file system shared with other roots.
 
-        :raises HeteroError: nobody can tell, for that file system is not mounted.
+        :raises HeteroError: that file system is not mounted, so that this cannot be told.
         """
         if os.path.lexists(self._older):
             return True
@@ -96,12 +97,12 @@ class Root:
 
     @property
     def path(self) -> str:
-        """Where the root is mounted, and exported from."""
+        """Return where the root is mounted, and exported from."""
         return os.path.join(self.folder, "root")
 
     @property
     def file(self) -> str:
-        """Its file system."""
+        """Return the file that holds the root's own file system."""
         return os.path.join(self._own, ROOT_FILE)
 
     @property
@@ -116,13 +117,13 @@ class Root:
 
     @property
     def is_half_removed(self) -> bool:
-        """Whether its removal was begun, or only its empty folder is left. A made.json that was lost says neither."""
+        """Return whether its removal was begun, or only an empty folder is left; a lost made.json is no sign of it."""
         names = os.listdir(self.folder) if os.path.isdir(self.folder) else [MADE]
         return REMOVED in names or not names
 
     @property
     def is_file_lost(self) -> bool:
-        """Whether its folder is there, and the file of its file system is not."""
+        """Return whether the root's folder is there, and the file of its file system is not."""
         return self.exists() and not self.older and not os.path.lexists(self.file)
 
     @property
@@ -131,21 +132,21 @@ class Root:
 
     @property
     def is_half_mounted(self) -> bool:
-        """Whether a mount of it was cut off: its file system is on layers/ only meanwhile, and nobody is served yet."""
+        """Return whether a mount of the root was cut off: only during a mount is its file system on layers/."""
         return not self.older and self.layers in self.mounts()
 
     def made(self) -> Made | None:
-        """Whom the root was made for; None where there is no root, or one that nobody can tell of."""
+        """Return what made.json says; None where there is no root, or where made.json is missing or cannot be read."""
         return made_of(self.folder)
 
     def mounts(self) -> dict[str, Mount]:
-        """Mount points in the root's folder."""
+        """Return the mounts in the root's folder, by mount point."""
         return mounts_below(self.folder)
 
     def ready(self, image: Image, told: Made | None = None) -> bool:
-        """Whether the files of a root made from `image` are there to be exported.
+        """Return whether the files of a root made from `image` are there to be exported.
 
-        :param told: what its made.json is about to say, where that says nothing.
+        :param told: what made.json is about to say, where it is missing or cannot be read.
         """
         made = self.made() or told
         if made is None or made.image != image.hash or (not self.older and has_errors(self.file)):
@@ -153,7 +154,7 @@ class Root:
         return (self.older and made.kind == "copy") or self.is_over(image)
 
     def is_over(self, image: Image) -> bool:
-        """Whether it is mounted, as an overlay of this image's files."""
+        """Return whether the root is mounted, as an overlay over this image's files."""
         found = self.mounts()
         root = found.get(self.path)
         return root is not None and root.lower == self._lower(image) and self.layers not in found
@@ -162,19 +163,20 @@ class Root:
         return os.path.join(image.folder, FOLDER) if self.older else image.root
 
     def inspect(self, key: str) -> dict[str, Any]:
-        """What is in the root (personal.inspect)."""
+        """Return what is in the root (machine_identity.inspect)."""
         return machine_identity.inspect(self.path, key)
 
     def host_key(self) -> str | None:
-        """The public host key in the root; None where there is none, or where it is not mounted."""
+        """Return the public host key in the root; None where there is none, or where the root is not mounted."""
         return machine_identity.host_key(self.path) if self.is_mounted or self.older else None
 
     # ---- making and removing
 
     def create(self, image: Image, claim: str, room: Room, size: int) -> None:
-        """Make the root anew from an image for a claim (a text that no other claim has); it is not whole yet.
+        """Make the root anew from an image; made.json does not say yet that it is whole.
 
-        :param size: bytes of its file system, for which there must be room (room.Room).
+        :param claim: the text that names the claim (made_json.token_of).
+        :param size: bytes of the root's file system, for which there must be room (room.Room).
         """
         lower = root_of(image)
         os.makedirs(self.folder, mode=0o700)
@@ -203,16 +205,19 @@ class Root:
             self._overlay(image)
 
     def take_up_mount(self) -> None:
-        """Have a mount that was cut off at its end, or at its beginning; an overlay that is there stays."""
+        """Take a mount that was cut off to its end, or undo it: unmount layers/; an overlay on root/ stays."""
         if self.is_half_mounted:
             unmount(self.layers, detach=True)
 
     def mark_whole(self) -> None:
-        """All is in the root that belongs there; one that never came so far is made anew."""
+        """Write into made.json that all files are in the root; a root without this mark is made anew."""
         self.write(Made(**dict(asdict(cast(Made, self.made())), whole=True)))
 
     def unmount(self, deadline: Deadline) -> None:
-        """Unmount everything in the root's folder, the latest first; a file server lets go of it in milliseconds."""
+        """Unmount everything in the root's folder, the latest mount first; retry until the deadline while it is busy.
+
+        :raises HeteroError: something is still mounted; the text names the reason.
+        """
         while True:
             points = list(reversed(self.mounts()))
             if not points:
@@ -225,12 +230,13 @@ class Root:
                 raise HeteroError(what, points[0], f"find who uses it: fuser -vm {points[0]}")
 
     def remove(self, deadline: Deadline | None = None) -> None:
-        """Remove the root's folder, which nothing is mounted in any more."""
+        """Remove the root's folder; raise HeteroError where something is still mounted in it."""
         points = self.mounts()
         if points:
             raise HeteroError("is still mounted", sorted(points)[0], "unmount it first")
         if os.path.isdir(self.folder) and not os.path.islink(self.folder):
-            # First, so that nobody takes what a killed removal leaves for a whole root, or for one that lost its file.
+            # Rename made.json first: what a killed removal leaves then looks neither like a whole root nor like a root
+            # that lost its file.
             made, removed = (os.path.join(self.folder, name) for name in (MADE, REMOVED))
             if os.path.lexists(made):
                 os.replace(made, removed)
@@ -250,15 +256,15 @@ class Root:
         """Mount the overlay so that it can be exported."""
         lower = self._lower(image)
         layers = f"lowerdir={lower},upperdir={self.layers}/upper,workdir={self.layers}/work"
-        # xino: one device number for all layers. With lower and upper on two file systems, an NFS server takes a file
-        # of the image for another file system's and refuses to cross (EXDEV; nfs-ganesha 4.3).
+        # xino gives all layers one device number. With lower and upper on two file systems and no xino, an NFS server
+        # takes a file of the image for one of another file system and refuses it (EXDEV; nfs-ganesha 4.3).
         number = mount_overlay(self.name, self.path, f"index=on,nfs_export=on,xino=on,{layers}")
         if number:
             what = f"overlay cannot be mounted ({os.strerror(number)})"
             raise HeteroError(what, self.path, "the kernel's reason: dmesg")
 
     def write(self, made: Made) -> None:
-        """Have made.json say this."""
+        """Write made.json."""
         write_whole(os.path.join(self.folder, MADE), json.dumps(asdict(made)), 0o600)
 
     # ---- what is put in
@@ -272,7 +278,7 @@ class Root:
         machine_identity.put_key(self.path, key)
 
     def put_own_line(self, wanted: str | None) -> None:
-        """Have this line of the proxy's own key in root's authorized_keys and no other of its; None for none at all."""
+        """Put this line of the proxy's own key into authorized_keys in place of others of it; None removes all."""
         machine_identity.put_own_line(self.path, wanted)
 
     def put_host_key(self, comment: str) -> None:
@@ -281,7 +287,7 @@ class Root:
 
 
 def made_of(folder: str) -> Made | None:
-    """What made.json in a root's folder says; None where nothing can be told."""
+    """Return what made.json in a root's folder says; None where the file is missing or cannot be read."""
     try:
         with open(os.path.join(folder, MADE), encoding="utf-8") as file:
             made = Made(**json.load(file))
@@ -292,7 +298,7 @@ def made_of(folder: str) -> Made | None:
 
 
 def sharing(state: str) -> dict[str, Made | None]:
-    """{name of a root of the older layout: its Made, or None} of all that share a file system."""
+    """Return {folder name: its Made, or None} of all roots of the older layout, which share one file system."""
     folder = os.path.join(state, OLDER)
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return {name: made_of(os.path.join(folder, name)) for name in names if re.fullmatch(rf"{SOURCE}\d+", name)}

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A board's file in wipes/: who used its disks since they were wiped, or how that wipe was proven.
 
-It is known without any claim or root, so it tells also of those that are lost. Who writes it is
-boards/records/disk_records.py.
+The file needs no claim and no root, so it is there also where those are lost. boards/records/disk_records.py writes it.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
 FOLDER = "wipes"
 #: What a board's file says from its first use on until a wipe is proven.
 USED = "used by"
-#: Beside it: names of the disks that the board had then.
+#: The key beside USED: names of the disks that the board had at that time.
 DISKS = "disks"
 NOBODY_KNOWS = "somebody (what is known of it cannot be read)"
-#: In a board's wiring: names of disks, and of places on them, that no wipe reaches and that an operator accepts.
+#: The key of a board's wiring for disks, and places on disks, that no wipe reaches and an operator accepts as they are.
 ACCEPT = "accept_unwiped"
 
 
 def read(proxy: RootsNode, board: Board) -> dict[str, Any] | None:
-    """What a board's file says; one that cannot be read counts as used. None where there is none."""
+    """Return what a board's file says; None where there is none. A file that cannot be read counts as a used disk."""
     try:
         with open(path_of(proxy, board), encoding="utf-8") as file:
             record = json.load(file)
@@ -44,12 +43,12 @@ def read(proxy: RootsNode, board: Board) -> dict[str, Any] | None:
 
 
 def path_of(proxy: RootsNode, board: Board) -> str:
-    # by what the board is, whatever its number: a boards file may be numbered anew
+    # Named after the board's MAC address, not its number, for a boards file may be numbered anew.
     return proxy.folder(FOLDER, f"{board.mac.replace(':', '-')}.json")
 
 
 def user_of(proxy: RootsNode, board: Board) -> str | None:
-    """The instance that had power on a board last whose disks hold what it wrote; None where none do."""
+    """Return the instance that last had power on a board with disks, unless a wipe is proven since; else None."""
     record = read(proxy, board)
     if record is None or USED not in record:
         return None
@@ -57,13 +56,13 @@ def user_of(proxy: RootsNode, board: Board) -> str | None:
 
 
 def is_wiped(proxy: RootsNode, board: Board) -> bool:
-    """Whether a proof of a wipe is the last that is known of a board's disks."""
+    """Return whether a wipe of a board's disks is proven, and nobody has used them since."""
     record = read(proxy, board)
     return record is not None and USED not in record
 
 
 def missing(proxy: RootsNode, board: Board) -> list[str]:
-    """Disks that somebody used and that the wiring does not name any more, nor accept as gone."""
+    """Return the disks that somebody used and that the wiring neither names any more nor accepts as gone."""
     record, accepted = read(proxy, board) or {}, proxy.wiring(board).get(ACCEPT) or []
     lost = [disk for disk in record.get(DISKS, []) if USED in record and disk not in proxy.disks(board)]
     return [disk for disk in lost if os.path.basename(disk) not in accepted]

@@ -81,12 +81,12 @@ class Schedule:
 
     @property
     def enough(self) -> bool:
-        """Whether the nodes have room enough to ask anybody."""
+        """Return whether the nodes have enough room for the request, so that they can be asked."""
         return self.room >= (1 if self.partial else self.count)
 
     @property
     def possible(self) -> bool:
-        """Whether these nodes could serve the request if nobody else had any of them."""
+        """Return whether these nodes could serve the request if nobody else had any of them."""
         most = sum(0 if self._never(one) else one.most for one in self.found)
         return most >= (1 if self.partial else self.count)
 

@@ -94,12 +94,12 @@ class Clock:
 
     @property
     def ahead(self) -> bool:
-        """Whether the clock went forward more than a right clock can."""
+        """Return whether the clock went forward more than a right clock can."""
         return self.now > self.latest
 
     @property
     def behind(self) -> bool:
-        """Whether the clock shows a time that had passed before."""
+        """Return whether the clock shows a time that had passed before."""
         return self.counted is not None and self.now < self.counted - SLACK
 
     @property
@@ -109,7 +109,7 @@ class Clock:
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with the clock in words, or None if it is believed."""
+        """Return what is wrong with the clock in words, or None if it is believed."""
         if not self.ahead and not self.behind:
             return None
         unset = UNSET if self.unset else ""
@@ -122,7 +122,7 @@ class Clock:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it was noted a short time ago that the clock is believed."""
+        """Return whether a recent note says that the clock is believed."""
         mark, here = self.mark, self.here
         return bool(mark and mark.boot == here.boot and 0 <= here.counted - mark.counted < KEEP)
 

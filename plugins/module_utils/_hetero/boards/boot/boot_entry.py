@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A board's boot entry on disk, as its boot driver wants it; with the lines of difference in the diff."""
+"""Write and remove a board's boot entry as its boot driver wants it; the diff shows the lines that change."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ...tftp import board_folder
 if TYPE_CHECKING:
     from ..work.board_work import BoardWork
 
-#: What a dry run can say of the entry of an image that is imported only by the real run.
+#: What a dry run shows in place of the entry's lines, for an image that only the real run imports.
 UNKNOWN = "(its lines depend on the image, which is not in the store yet)"
 
 
 def ensure_entry(work: BoardWork, image: str | None = None) -> None:
-    """Write the boot entry of a board's claim where it is missing or other than wanted.
+    """Write the boot entry of a board's claim where it is missing or differs from what the driver wants.
 
     :param image: name of the image, for a dry run on a board that is not claimed yet.
-    :raises Refused: nothing was made ready for the board yet; a dry run shows what it can.
+    :raises Refused: nobody claims the board, or it has no root (any more); a dry run raises nothing.
     """
     claim, check = work.claim, work.change.check
     if claim is None and not check:
@@ -58,5 +58,5 @@ def remove_entry(work: BoardWork) -> None:
 
 
 def _lines(text: str | None) -> dict[str, list[str]]:
-    """A file as the diff shows it: one line a line."""
+    """Return a file's lines as the diff shows them."""
     return {} if text is None else {"lines": text.splitlines()}

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards on their way to running, all boards of a call in one loop (power/pdu_loop.py): switched on, followed until
-their systems answer, and given up where they do not; whose fault that is, boot/blame.py says.
+"""Boot boards, all boards of a call in one loop (power/pdu_loop.py): switch them on, follow each until its system
+answers, and give up those that do not. drivers/boot/blame.py tells whose fault that is.
 
-What is done with a board that has power before is for starts.py.
+starts.py handles boards that have power already.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ if TYPE_CHECKING:
     from .boot_options import BootOptions
     from .boot_progress import Answer
 
-#: What takes the answer of a board, and when it came; what comes next for a board; how the work on one ends.
+#: A function that takes a board's answer and its time; the next step for a boot; the end of the work on a board.
 OnAnswer = Callable[["Boot", "Answer", float], None]
 Step = Callable[["Boot"], None]
 End = Callable[["BoardWork"], None]
 
-#: So long nothing is heard of a board that has power, until the proxy itself is looked at (seconds), once a boot.
+#: Seconds that a board with power may be silent before the proxy tests itself, once in a boot.
 EARLY = 10.0
 UNHEARD = "nothing is heard of it since {seconds:.0f} s"
 UNSERVED = "it asks for an address, and has fetched nothing for {seconds:.0f} s"
 SERVES = "what its proxy serves to it answers: it may still be in its firmware; else see its cable and network"
-#: Of a board that made no request at all.
+#: Hint for a board that made no request at all.
 CABLE = (
     "; see that its network cable (port of {mac}) and its plug ({outlet}) are in and feed this board: "
     f"{play('cabling')} proves the outlet"
 )
-#: Of a board that does not come up, or does not answer, with a root on its own disk from which it ran before.
+#: Note on a board that does not come up or does not answer, and has run before from a root on its own disk.
 STAYS_ON = "its root is on its own disk and it may be at work there, so its outlet stays on: look at its console"
-#: Of one that has mounted its root, which ran before, and does not answer.
+#: Note on a board that does not answer, and has mounted a root from which it ran before.
 MAY_WORK = "it has its root and ran before, so it may be at work and its outlet stays on: look at its console"
-#: Of one whose boot was begun by a play that ended, and that says nothing since.
+#: Note on a silent board whose boot was begun by a play that ended.
 UNSEEN = (
     "nobody looked while it began to boot, so it may be at work and its outlet stays on: look at its console; "
     "{cut} cuts its power and boots it"
@@ -68,7 +68,7 @@ IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key
 
 
 class BootLoop(PduLoop):
-    """Boards on their way to running.
+    """Boot boards, each until it runs or fails.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
     :param options: lifecycle.Options.
@@ -82,9 +82,9 @@ class BootLoop(PduLoop):
         self._feeds = last_outlet.Feeds(proxy)
 
     def _loop(self) -> None:
-        """Until each board runs or failed."""
-        # Per board two looks, a wait for ssh and one that is ending, or a self-test, and an early one; a thread each
-        # PDU, and one that is logging out.
+        """Loop until each board runs or failed."""
+        # Threads for each board: two looks, a wait for ssh and one that is ending (or a self-test), and an early
+        # self-test. For each PDU: its session, and one that is logging out.
         places = 1 + 6 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
         with ExitStack() as stack:
             for driver in {boot.work.driver for boot in self.boots.values()}:
@@ -102,7 +102,7 @@ class BootLoop(PduLoop):
 
     @abstractmethod
     def _begin(self, boot: Boot) -> None:
-        """Ask what there is to know before anything is done with a board."""
+        """Begin to find out what must be known before anything is done with a board."""
 
     # ---- threads
 
@@ -139,7 +139,7 @@ class BootLoop(PduLoop):
         self._post(self._on_ssh, boot, watching, handler, answer, time.monotonic())
 
     def _on_step(self, boot: Boot, watching: threading.Event, phase: str, text: str, at: float) -> None:
-        """A step of the driver's own is done."""
+        """Report a step of the boot driver that is done."""
         if boot.watching is watching and boot.stage == BOOTING and not boot.work.over:
             boot.phase(phase, text, at)
 
@@ -170,7 +170,7 @@ class BootLoop(PduLoop):
         self._ask(boot, "on")
 
     def _ask(self, boot: Boot, state: str) -> None:
-        # Written down before it is done: whoever takes over must not take an earlier boot for the one that begins here.
+        # Written before the switching, so that a process that takes over does not mistake an earlier boot for this one.
         with power_marks.begins(self.proxy, boot.board) if state == "on" else nullcontext():
             self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} {TO_BE.format(state=state)}")
         self._open_line(boot.work.pdu)
@@ -210,7 +210,7 @@ class BootLoop(PduLoop):
         self._spawn(self._look_early, boot, boot.watching)
 
     def _look_early(self, boot: Boot, watching: threading.Event) -> None:
-        """Who waits for a board of which nothing is heard learns soon whether this node is the reason."""
+        """Run the proxy's self-test once a board was silent for EARLY seconds, so that people soon learn of a fault."""
         if watching.wait(EARLY) or boot.was_served or boot.strangers or boot.work.over:
             return
         self._post(self._on_early, boot, watching, boot.work.driver.self_test(boot.board))
@@ -252,7 +252,7 @@ class BootLoop(PduLoop):
 
     def _stalled(self, boot: Boot, wrong_key: WrongHostKey | None) -> None:
         if wrong_key and not (boot.cycled or boot.work.stays_on or boot.may_be_at_work):
-            # Nobody here saw this board's power go: the answer may come from before.
+            # This call did not see the board's power off, so the answer may come from a system that ran before.
             self._off(boot, self._on)
             return
         self._spawn(self._self_test, boot, wrong_key)
@@ -266,7 +266,7 @@ class BootLoop(PduLoop):
         work = boot.work
         spent = time.monotonic() - boot.powered
         if boot.early and not (faults or boot.was_served) and boot.tries > self.options.retries:
-            faults = boot.early  # it may serve again by now, and this board's firmware asked before
+            faults = boot.early  # the proxy may serve again by now, but did not when this board's firmware asked
         who = blame.verdict(faults, boot.asked, wrong_key, boot.kinds, strangers)
         note = blame.failed_step(boot.failed_step, boot.kinds, boot.tries)
         root = work.system.root
@@ -306,10 +306,10 @@ class BootLoop(PduLoop):
             self._off(boot, self._quarantine)
 
     def _leave_on(self, boot: Boot, note: str, who: str = blame.IMAGE) -> None:
-        """A board with its tenant's root, which has run: a long fsck is silent, too, and a cut may cost work.
+        """Leave on a board that has its tenant's root and has run: a long fsck is silent, too, and a cut may cost work.
 
-        Its root was mounted from here, or lies on its own disk: that says more than another machine on the network,
-        or than a host key that its tenant may have made anew.
+        Its root was mounted from here, or lies on its own disk. That proves more than another machine on the network
+        does, or a host key that the tenant may have made anew.
         """
         work = boot.work
         note = f"{note}; {_why_left(boot)}"
@@ -324,7 +324,11 @@ class BootLoop(PduLoop):
         self._spawn(lambda: self._post(self._give_back, boot, power_proof.Silence(boot.work).life(), end))
 
     def _give_back(self, boot: Boot, signs: list[str], end: End) -> None:
-        """Not the board's fault: it is sound, off and without a boot entry; its claim waits for who asked."""
+        """End the work on a board that is off without a fault of its own; its claim stays for its owner.
+
+        :param signs: signs of life; where there are any, the board goes to state error instead.
+        :param end: ends the work.
+        """
         if signs:
             boot.doomed = power_proof.contradiction(boot.work, signs)
             self._quarantine(boot)
@@ -354,7 +358,7 @@ class BootLoop(PduLoop):
         boot.work.quarantine(boot.doomed, blame.SLOW if boot.kinds else cable)
 
     def _on_refused(self, pdu: str, outlet: str, error: HeteroError) -> None:
-        """An outlet that does not obey: the board behind it cannot be relied on, whatever else was wrong."""
+        """Put boards into state error whose outlet does not obey, whatever else was wrong with them."""
         for boot in self._of(pdu, outlet):
             if boot.stage == SWITCHING and not boot.work.over:
                 boot.work.say("power", str(error))
@@ -363,9 +367,9 @@ class BootLoop(PduLoop):
                 self._quarantine(boot)
 
     def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None:
-        """The PDU cannot be talked to: its boards are left as they are, but for those found guilty already."""
+        """Fail the boards of a PDU that does not answer and leave them as they are; those with a fault go to error."""
         if self.lines.get(pdu) is not line:
-            return  # it was done with before
+            return  # this session was ended before
         del self.lines[pdu]
         for boot in self._of(pdu):
             if boot.work.over or boot.stage in (ASKED, BOOTING):
@@ -379,7 +383,7 @@ class BootLoop(PduLoop):
 
 
 def _why_left(boot: Boot) -> str:
-    """Why the outlet of a board that does not answer stays on."""
+    """Return why the outlet of a board that does not answer stays on."""
     if boot.work.stays_on:
         return STAYS_ON
     if boot.taken_over:

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What boots and stops see of a verb's options; the options themselves are verbs/lifecycle.py's."""
+"""The options that boots and stops use; verbs/lifecycle.py defines them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Dict, Protocol
 
 
 class BootOptions(Protocol):
-    """How to boot and stop boards; a frozen dataclass."""
+    """Options of booting and stopping boards; a frozen dataclass."""
 
     __dataclass_fields__: ClassVar[Dict[str, Any]]
 

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of one board's boot: where it stands, what was seen of it, and which phases that proves.
+"""The progress of one board's boot: its stage, what was seen of the board, and which phases that proves.
 
-What is done about it is for boot_loop.py.
+boot_loop.py acts on it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ..work import console
 if TYPE_CHECKING:
     from ..work.board_work import BoardWork
 
-#: What a wait for ssh, or a look, ends with: whether the key was proven, one of presence.py's words, or an error.
+#: The result of a wait for ssh or of a look: whether the key was proven, one of presence.py's words, or an error.
 Answer = Union[bool, str, WrongHostKey, StepFailed, None]
-#: Where a board stands in the loop of boot_loop.py.
+#: Stages of a board in the loop of boot_loop.py.
 DECIDING, ASKED, SWITCHING, BOOTING = "deciding", "asked by ssh to reboot", "switching", "booting"
-#: Its outlet was read as off, and it is heard whether it lives on all the same.
+#: The stage of a board whose outlet was read as off, while the loop listens for signs of life from it.
 LISTENING = "listening"
 #: Phase of the event of a reboot by ssh, and how its text ends once the boot began.
 REBOOT, REQUESTED = "reboot", "boot request seen"
-#: Strangers that are kept, of which anybody can feign any number.
+#: Most strangers that are kept, for any machine on the network can feign any number of them.
 MANY = 8
-#: How the text of the event with which a boot begins ends, by phase.
+#: {phase: the end of the text of the event with which a boot begins}.
 BEGINS = {"power": "on, read back", REBOOT: REQUESTED}
 
 
@@ -44,40 +44,40 @@ class Boot:
         self.stage = DECIDING
         self.outlet_now: str | None = None  # "on" or "off", as read
         self.probe: Answer = None  # a board found on: whether it proved its key
-        self.then: Any = None  # a function of the boot: what comes after its outlet was read back as off
+        self.then: Any = None  # a function that is called with this boot once its outlet was read back as off
         self.way = "off → on"
-        self.doomed: Any = None  # the note with which it goes to error once its outlet was dealt with
-        self.unheard = False  # it goes there for it made no request at all
+        self.doomed: Any = None  # the note with which the board goes to state error once its outlet was dealt with
+        self.unheard = False  # True where it goes there because it made no request at all
         self.switch_seconds = 0.0
         self.powered: Any = None  # monotonic time of power on
-        self.cycled = False  # this call saw its outlet off before
+        self.cycled = False  # True once this call has seen its outlet off
         self.used: bool | None = (
-            False  # somebody may be at work since another process began it; None while that is looked up
+            False  # True: a tenant may be at work since another process began this boot; None: not looked up yet
         )
-        self.taken_over: bool | None = False  # somebody may be, and its firmware asked for nothing since it is watched
+        self.taken_over: bool | None = False  # as `used`, until this call sees its firmware ask for anything
         self.tries = 0
-        self.kinds: dict[str, float] = {}  # kind seen: when
-        self.asked: dict[str, float] = {}  # role of file asked for: when
-        self.strangers: dict[tuple[str, str], float] = {}  # (kind, name) of those who stood in the proxy's place: when
+        self.kinds: dict[str, float] = {}  # kind of request seen: monotonic time
+        self.asked: dict[str, float] = {}  # role of a file that it asked for: monotonic time
+        self.strangers: dict[tuple[str, str], float] = {}  # (kind, name) of machines that answered as the proxy: time
         self.said: set[str] = set()
-        self.early: list[str] = []  # what the proxy's self-test found while nothing was heard of it, in this try
-        self.failed_step: StepFailed | None = None  # of this try
+        self.early: list[str] = []  # faults that the proxy's self-test found in this try while the board was silent
+        self.failed_step: StepFailed | None = None  # the driver's step that failed in this try
         self.console_from = 0
         self.cancelled = threading.Event()  # ends the present wait for ssh
         self.watching: threading.Event | None = None  # the wait for ssh whose answer counts
-        self.has_power = threading.Event()  # ends the wait for signs of life that an outlet that is off would belie
+        self.has_power = threading.Event()  # set when the outlet is seen on: ends the wait for signs of life while off
         self.signs: list[str] | None = (
             None  # signs of life from before anything was switched, once they were listened for
         )
 
     @property
     def was_served(self) -> bool:
-        """Whether it got so far that this node answered it: that it asks for an address alone is no sign of that."""
+        """Return whether this node has served it: it asked for a file, or for more than an address."""
         return bool(self.asked or set(self.kinds) - {FIRMWARE})
 
     @property
     def may_be_at_work(self) -> bool:
-        """Whether it has the root of an instance that ran before: seen in this boot, just now or by what it wrote."""
+        """Return whether its instance ran before, and the board has mounted that root, or may have by now."""
         has_root = self.taken_over or NFS in self.kinds or self.work.driver.has_root(self.board)
         return self.work.ran and has_root
 
@@ -88,23 +88,27 @@ class Boot:
 
     @property
     def flash(self) -> bool:
-        """Whether its kernel comes from a flash memory of its own, so that it is not asked for."""
+        """Return whether the board's kernel comes from its own flash memory, so that it does not ask for one."""
         return self.work.driver.from_flash(self.board)
 
     @property
     def roles(self) -> list[str]:
-        """What it asked for of its own files, in that order."""
+        """Return the roles of the files that the board asked for, in that order, without the system's request."""
         return [role for role in self.asked if role != SYSTEM]
 
     def forget(self) -> None:
-        """A new try begins."""
+        """Begin a new try: forget all that was seen in the one before."""
         self.taken_over = False
         self.kinds, self.asked, self.said, self.failed_step, self.strangers = {}, {}, set(), None, {}
         self.early = []
         self.console_from = blame.console_size(self.console)
 
     def take_up(self, phases: set[str], powered: float) -> None:
-        """A boot that another process began: what it wrote down, and what can still be seen."""
+        """Take over a boot that another process began.
+
+        :param phases: phases that the other process wrote down.
+        :param powered: monotonic time of power on.
+        """
         self.stage, self.powered, self.taken_over = BOOTING, powered, self.used
         self.said = phases & {"tftp", "flash", "nfs"}
         self.console_from = console.begins(self.work.proxy, self.board)
@@ -116,7 +120,12 @@ class Boot:
             self.kinds.setdefault(kind, time.monotonic())
 
     def see(self, kind: str, name: str, at: float) -> None:
-        """Something was seen of it."""
+        """Record something that was seen of the board.
+
+        :param kind: one of the boot driver's kinds of requests.
+        :param name: the file that the board asked for, or the stranger's name.
+        :param at: monotonic time.
+        """
         if kind in STRANGERS:
             if len(self.strangers) < MANY:
                 self.strangers.setdefault((kind, name), at)
@@ -124,7 +133,7 @@ class Boot:
         role = self.work.driver.files(self.board).get(name) if kind == TFTP else None
         self.kinds.setdefault(kind, at)
         if kind == FIRMWARE or role:
-            self.taken_over = False  # it begins anew, so whoever was at work there is not any more
+            self.taken_over = False  # the board boots anew, so nobody is at work on it any more
         if kind == SYSTEM and KERNEL in self.asked:
             self.asked.setdefault(SYSTEM, at)
         if role:
@@ -133,7 +142,7 @@ class Boot:
             self.progress()
 
     def progress(self) -> None:
-        """Say what is proven by now: all files are fetched once the kernel asks for its address or its root."""
+        """Report the phases that are proven: all files are fetched once the kernel asks for its address or its root."""
         root_at = self.kinds.get(NFS)
         fetched_at = self.asked.get(SYSTEM, root_at)
         if KERNEL in self.asked and fetched_at is not None:
@@ -144,7 +153,7 @@ class Boot:
             self.phase("nfs", "root mounted", root_at)
 
     def phase(self, phase: str, text: str, at: float) -> None:
-        """Say a phase, once a try."""
+        """Report a phase, once in a try."""
         if phase not in self.said:
             self.said.add(phase)
             self.work.phases[phase] = max(0.0, at - self.powered)

@@ -1,12 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether this node's clock was stepped since a board's boot began.
+"""Tell whether this node's clock was stepped since a board's boot began.
 
-What a root tells of its use is read by the clock (used_root.py). One that was set back meanwhile makes what a tenant
-wrote look older than the boot, long after it has passed that time again. The kernel counts seconds beside its clock;
-how far the two are apart changes by nothing but a step. So that is written down before each boot, in the folder of what
-is lost with the machine's boot, which the kernel's count is, too.
+used_root.py compares the times of a root's files with the time of the boot. If the clock was set back in between, what
+a tenant wrote looks older than the boot, also when the clock has long passed that time again. The kernel counts seconds
+since the machine's boot (CLOCK_BOOTTIME), and the difference between that count and the clock changes by nothing but a
+step. So the difference is written down before each boot, in the run folder, which is lost when the machine boots.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from ...site.boards_file import Board
     from ..records.proxy import Proxy
 
-#: Below the run folder, a file a board.
+#: The folder below the run folder that holds one file for each board.
 FOLDER = "powered"
-#: How exactly two clocks are read together (seconds): the kernel answers each in less than a microsecond, and a process
-#: that is interrupted between them reads them again.
+#: Seconds by which two differences may differ without a step: the kernel answers each clock in less than a microsecond,
+#: and a process that is interrupted between the two readings reads them again.
 EXACT = 1e-3
-#: How often they are read for that.
+#: Number of readings, of which the fastest counts.
 READINGS = 5
 
 
 @contextmanager
 def begins(proxy: Proxy, board: Board) -> Iterator[None]:
-    """Around the writing of the event with which a boot begins: mark how the clock goes with the kernel's count.
+    """Write a mark of the clocks' difference, around the block that writes the event with which a boot begins.
 
-    Where the mark cannot be written, an older one stays or there is none: either vouches for no more than it did.
+    Where the mark cannot be written, an older one stays or there is none; neither hides a step.
     """
     mark, path = _here(), _path(proxy, board)
     yield
@@ -49,7 +49,7 @@ def begins(proxy: Proxy, board: Board) -> Iterator[None]:
 
 
 def was_stepped(proxy: Proxy, board: Board) -> bool:
-    """Whether the clock may have been stepped since a board's newest mark; True where nobody can tell."""
+    """Return whether the clock may have been stepped since a board's newest mark; True where there is no good mark."""
     try:
         marked, here = read_object(_path(proxy, board), ""), _here()
         return marked["boot"] != here["boot"] or not abs(float(marked["apart"]) - here["apart"]) <= EXACT
@@ -62,14 +62,14 @@ def _path(proxy: Proxy, board: Board) -> str:
 
 
 def _here() -> dict[str, Any]:
-    """The present boot of the machine, and by how many seconds its clock is ahead of what the kernel counted in it."""
+    """Return {boot: id of the machine's boot, apart: seconds that the clock is ahead of CLOCK_BOOTTIME}."""
     with naming(BOOT_ID), open(BOOT_ID, encoding="utf-8") as file:
         boot = file.read().strip()
     return {"boot": boot, "apart": min(_reading() for _reading_again in range(READINGS))[1]}
 
 
 def _reading() -> tuple[float, float]:
-    """(seconds that reading both clocks took, by how many seconds they are apart)."""
+    """Return (seconds that reading both clocks took, seconds that they are apart)."""
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     now = time.time()
     after = time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards in the proxy's own hands: into RAM, their keys proven, something done on each, off again.
+"""Boot boards into RAM for the proxy's own work: prove their keys, call a function for each, switch them off again.
 
-What is done, and what the boards' states mean meanwhile, is the callers'. Only a board that does not obey is put into
-state error here; the RAM image and the proxy cost no board.
+The caller gives the function and sets the boards' states. Only a board that does not obey is put into state error here;
+a fault of the RAM image or of the proxy puts none there.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ if TYPE_CHECKING:
 
 W = TypeVar("W", bound=BoardWork)
 
-#: So many of those who asked for a key are named.
+#: Most addresses that an error names of those that asked for a host key.
 SHOWN = 3
-#: Phase of a board that answers from RAM.
+#: The phase of a board that answers from RAM.
 PHASE = "ram"
 
 
 class RamWork(BoardWork):
-    """A board's boot into RAM, beside the work that it is part of.
+    """A board's boot into RAM, as part of another work on the board.
 
-    Its keys are of one try. Where the proxy hands the host key out, the initrd lies there from just before power on
-    until the board proved the key, and who asked for it meanwhile is counted: whoever has the board's address gets it.
+    Each try has its own keys. Where the proxy puts the host key into the initrd, TFTP serves it only from just before
+    power on until the board has proved the key, and those that ask for it are counted: any machine that has the board's
+    address gets it.
     """
 
     def __init__(self, work: BoardWork, system: System) -> None:
@@ -54,7 +55,7 @@ class RamWork(BoardWork):
         self.pdu, self.outlet = work.pdu, work.outlet
         self.only_from_off = work.only_from_off
         self._system = system
-        self._asked: set[str] = set()  # who asked for its initrd in this try
+        self._asked: set[str] = set()  # senders that asked for the initrd in this try
 
     @property
     def system(self) -> System:
@@ -62,11 +63,11 @@ class RamWork(BoardWork):
 
     @property
     def ran(self) -> bool:
-        return False  # nothing of its disk is mounted but for a moment
+        return False  # a RAM system holds no tenant's work, and mounts the board's disk only briefly
 
     @property
     def key(self) -> str:
-        """How the proxy knows that the host key is the board's."""
+        """Return, in words, how the proxy knows that the host key is the board's."""
         return "said on its console" if self._system.console_key else "asked for once by TFTP"
 
     @property
@@ -90,7 +91,7 @@ class RamWork(BoardWork):
         board_folder.BoardFiles(self.proxy.config["tftp_root"], self.board.ip).drop(self._initrd)
 
     def must_be_the_board(self) -> None:
-        """Refuse a board whose key somebody else may have, too."""
+        """Raise HeteroError where more than one sender asked for the host key, so that another machine may have it."""
         if self._system.console_key or len(self._asked) < 2:
             return
         who = ", ".join(sorted(self._asked)[:SHOWN]) + (", …" if len(self._asked) > SHOWN else "")
@@ -116,7 +117,7 @@ class RamWork(BoardWork):
         super().fail(PROXY if blame == IMAGE else blame, error, **evidence)
 
     def hand_over(self) -> None:
-        """What came of it, to the work that it is part of."""
+        """Copy the result to the work that this boot is part of."""
         self.outer.changed = True
         self.outer.record = self.proxy.store.record(self.board.id)
         if self.failed and not self.outer.failed:
@@ -126,9 +127,9 @@ class RamWork(BoardWork):
 def in_ram(proxy: Proxy, works: Iterable[W], options: BootOptions, act: Callable[[W, Shell], None]) -> None:
     """Boot boards into RAM, call `act(work, shell)` for each that proved its key, all at once, and switch them off.
 
-    :param works: BoardWork of each board, locked and read, with its driver. One that fails is over; an error that `act`
-        raises is its board's alone. None of them has a boot entry afterwards.
-    :param options: lifecycle.Options: the time for a boot, and how often it is tried.
+    :param works: BoardWork of each board, locked and read, with its driver. A work that fails is over; an error that
+        `act` raises fails only its own board. No board has a boot entry afterwards.
+    :param options: lifecycle.Options, with the seconds for a boot and the number of tries.
     """
     options = replace(options, wait=True, check=False)
     rams = [ram for ram in map(_ready, works) if ram]
@@ -150,10 +151,10 @@ def in_ram(proxy: Proxy, works: Iterable[W], options: BootOptions, act: Callable
 
 
 def _ready(work: BoardWork) -> RamWork | None:
-    """Kernel, initrd and boot entry in their places; None, and the work failed, where that cannot be."""
+    """Put kernel and boot entry in their places; where that fails, return None and fail the work."""
     try:
         image = ram_image(work.proxy, work.board)
-        work.driver.entry(work.board, System(image, RAM_ROOT))  # says what stands against it
+        work.driver.entry(work.board, System(image, RAM_ROOT))  # raises what stands against it
         console_of(work.proxy, work.board, image)
         names = {role: name for name, role in work.driver.files(work.board).items()}
         serve_kernel(work.proxy, work.board, image, names[KERNEL])
@@ -180,7 +181,7 @@ def _act(act: Callable[[Any, Shell], None], ram: RamWork) -> None:
 
 
 def _clear(ram: RamWork) -> None:
-    """Its files are of that one boot."""
+    """Remove the boot entry and the files of this boot."""
     remove_entry(ram)
     files = board_folder.BoardFiles(ram.proxy.config["tftp_root"], ram.board.ip)
     for name in ram.driver.files(ram.board):

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards that are to boot anew: told by ssh where that is wanted and possible, else by power; then followed to running.
+"""Reboot boards: by ssh where that is wanted and possible, else by power; then follow each until it runs.
 
-How a board is told is in soft_reboot.py, all else in starts.py.
+soft_reboot.py tells a board to reboot by ssh; starts.py does all else.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from .boot_options import BootOptions
     from .boot_progress import Boot
 
-#: What a reboot by ssh changes, once its boot request is seen.
+#: (before, after) of the diff of a reboot by ssh.
 ANEW = {"boot": "the present one"}, {"boot": "another one"}
 
 
 class Rebooting(Starting):
-    """Bring boards to running by a boot of their own, whatever they do now.
+    """Bring boards to state running by a new boot, whatever they do now.
 
-    :param options: lifecycle.Options; `how` says by which way.
+    :param options: lifecycle.Options; `how` says whether by ssh or by power.
     """
 
     def __init__(self, proxy: Proxy, works: Iterable[BoardWork], options: BootOptions) -> None:
@@ -53,7 +53,7 @@ class Rebooting(Starting):
             self._tell(boot)
 
     def _tell(self, boot: Boot) -> None:
-        """Tell the board by ssh; its boot request begins the boot."""
+        """Tell the board by ssh to reboot; its boot request begins the boot."""
         work = boot.work
         soft = self._softs[boot.board.id] = SoftReboot(boot, self.options.soft_timeout)
         obstacle = soft.obstacle()
@@ -75,7 +75,7 @@ class Rebooting(Starting):
     def _seen(self, board_id: int, kind: str, name: str, at: float) -> None:
         super()._seen(board_id, kind, name, at)
         boot = self.boots[board_id]
-        # Any program on the board may send TFTP requests; for its boot files only its firmware asks.
+        # Any program on the board may send TFTP requests, but only its firmware asks for its boot files.
         if boot.stage == ASKED and (kind == FIRMWARE or boot.asked or (boot.flash and kind == SYSTEM)):
             self._softs[board_id].requested.set()
 

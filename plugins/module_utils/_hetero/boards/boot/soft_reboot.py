@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rebooting a board by ssh: told by the proxy's own key, and done only when the board's boot request is seen.
+"""Reboot a board by ssh: the proxy tells it by its own key, and the reboot counts once the boot request is seen.
 
-The request comes from the firmware, so whatever answers ssh after it is not the system of before. What becomes of the
-boot from there on, and of a board that does not do it, is reboots.py's.
+The request comes from the firmware, so a system that answers ssh after it is a newly booted one. reboots.py follows the
+boot, and decides about a board that does not reboot.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from .boot_progress import Boot
 
 AUTO, SOFT, HARD = "auto", "soft", "hard"
-#: Longest interval in which a command on the board that ended badly goes unnoticed (seconds).
+#: Seconds between two looks whether the command on the board has failed.
 TICK = 0.1
 
 
 class SoftReboot:
     """One board's reboot by ssh.
 
-    :param seconds: how long its boot request may take.
+    :param seconds: seconds within which its boot request must come.
     """
 
     def __init__(self, boot: Boot, seconds: float) -> None:
         self.boot = boot
         self.seconds = seconds
         self.requested = threading.Event()  # to be set when its boot request is seen
-        self.silent = False  # whether nothing at all came from it
+        self.silent = False  # True where nothing at all came from the board
 
     def obstacle(self) -> str | None:
-        """Why it cannot be asked at all; None where it can."""
+        """Return why the board cannot be told by ssh to reboot; None where it can."""
         work = self.boot.work
         if not wanted(work.proxy):
             return "reboot by ssh is turned off (soft_reboot)"
@@ -52,14 +52,14 @@ class SoftReboot:
         return None
 
     def run(self) -> str | None:
-        """Tell the board and wait for its boot request; None when it came, else why not, and whether it is silent."""
+        """Tell the board and wait for its boot request; return None when it came, else why it did not, as a text."""
         why = self._told()
         self.silent = bool(why) and self._is_silent()
         return f"{why}; nothing at all was heard of it since: {self._unheard}" if self.silent else why
 
     @property
     def remedy(self) -> str:
-        """What to do with a board that did not do it, and whose power was not cut."""
+        """Return what a person does with a board that did not reboot, and whose power was not cut."""
         name = self.boot.work.instance
         if not self.silent:
             return f"by power, where ssh does not do: {play('reboot_instance', instance=name, how=AUTO)}"
@@ -67,7 +67,7 @@ class SoftReboot:
         return f"{look}have its power cut: {play('reboot_instance', instance=name, how='hard')}"
 
     def _is_silent(self) -> bool:
-        """Whether nothing came from it since it was to be told: no packet, no word on its console, no answer now."""
+        """Return whether the board is silent since it was told: no packet, no console output, no answer now."""
         boot = self.boot
         spoke = boot.kinds or blame.console_size(boot.console) > boot.console_from
         if spoke or boot.cancelled.is_set() or boot.work.driver.alive(boot.board, CONNECT):

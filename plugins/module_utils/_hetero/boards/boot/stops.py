@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards on their way off: outlet off and read back, boot entry gone, the claim untouched; all PDUs at once.
+"""Switch boards off: outlet off and read back, boot entry removed, the claim untouched; at all PDUs at once.
 
-The state is "shutting down" afterwards, until somebody cleans up and releases the claim (board_image, board_claim).
+A board's state is "shutting down" afterwards, until its claim is released (board_image, board_claim).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..work.board_work import BoardWork
     from .boot_options import BootOptions
 
-#: How an instance that never had its board's power goes, and the board's power with it; {board} is the board's name.
+#: How a person ends an instance that never had its board's power, and switches the board off; {board} is its name.
 WAYS_OUT = (
     f"{play('terminate_instance', instance='{name}')} ends it and leaves the outlet as it is; then "
     f"{play('repair', node='{board}')} switches it off, once it is known that nobody is at work there"
@@ -48,18 +48,18 @@ class Stopping(PduLoop):
         self.keep, self.ends = options.keep, options.ends
         self.works = works
         self.silences = {work.board.id: power_proof.Silence(work) for work in works}
-        self._found_on: dict[int, str] = {}  # board id: its state once it is off
+        self._found_on: dict[int, str] = {}  # board id: the state that the board gets once it is off
         self._found_off: set[int] = set()
         self._looked: set[int] = set()
 
     def run(self) -> None:
-        """Until each board is off or failed."""
+        """Run until each board is off or failed."""
         last_outlet.settle(self.works, last_outlet.Feeds(self.proxy))
-        # Nothing is switched for what never had power: it ends whatever its outlet feeds.
+        # An instance that never had power ends without any switching, whatever board its outlet feeds.
         last_outlet.refuse_doubted([work for work in self.works if not (self.ends and work.never_had_power)])
         self.works = [work for work in self.works if not work.over]
         names = {work.pdu for work in self.works}
-        # A thread each PDU, and one each board for looking at it.
+        # A thread for each PDU, and one for each board, which looks at it.
         with ThreadPoolExecutor(max_workers=max(1, len(names) + len(self.works))) as threads:
             self._threads = threads
             try:
@@ -82,17 +82,17 @@ class Stopping(PduLoop):
     def _of(self, pdu: str, outlet: str | None = None) -> list[BoardWork]:
         return [work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over]
 
-    # ---- the board's own word
+    # ---- what the board shows
 
     def _look_before(self, work: BoardWork) -> None:
         silence = self.silences[work.board.id]
         silence.before()
-        # Who ends an instance says that what its outlet feeds is to go; who stops it wants it again.
+        # The end of an instance cuts whatever its outlet feeds; a stop must not cut a board that shows another key.
         asks = self.keep and work.state != board_states.ERROR  # one out of use is stopped to be mended
         self._post(self._on_looked_before, work, bool(asks and silence.answered and is_others(work)))
 
     def _on_looked_before(self, work: BoardWork, others: bool) -> None:
-        """Both are known now, if the outlet was read already."""
+        """Go on with a board that was looked at; switch it off where its outlet was already read as on."""
         self._looked.add(work.board.id)
         if work.over or work.board.id in self._found_off:
             return  # its outlet is off, so what answers is no reason to leave it on
@@ -138,7 +138,7 @@ class Stopping(PduLoop):
                 self._found_off.add(work.board.id)
                 work.move(after)
                 work.power_seen(now)
-                work.driver.switched(work.board, now)  # by one that was killed before it told
+                work.driver.switched(work.board, now)  # a process that switched it may have been killed before this
                 work.power_proof = dict(pdu="off, read", board=None)
                 self._spawn(self._look_after, work, self._on_silence)
             else:
@@ -147,7 +147,7 @@ class Stopping(PduLoop):
                     self._ask_off(work)
 
     def _leave_on(self, work: BoardWork) -> None:
-        """One that is on for nobody as far as is known: who ends what never ran there has no word in its power."""
+        """Leave a board on whose outlet was never switched on for its claim: somebody else may be at work on it."""
         why = NOBODYS.format(name=work.instance)
         work.power_seen("on")
         if self.ends:
@@ -171,7 +171,7 @@ class Stopping(PduLoop):
             self._spawn(self._look_after, work, self._on_silence)
 
     def _on_silence(self, work: BoardWork, signs: list[str]) -> None:
-        """Off twice, by the PDU's word and by the board's silence; one that lives on is not off."""
+        """End the work on a board whose outlet is off; put it into state error where the board still shows life."""
         silence, seconds = self.silences[work.board.id], work.phases.get("power")
         if signs:
             work.shows(" and ".join(signs))
@@ -192,7 +192,7 @@ class Stopping(PduLoop):
             self._spawn(self._look_after, work, partial(self._on_stuck, error=error))
 
     def _on_stuck(self, work: BoardWork, signs: list[str], error: HeteroError) -> None:
-        """Its relay sticks or the PDU reads it wrongly: the board's own word is evidence for whoever looks after it."""
+        """Put a board whose outlet stays on into state error, and record whether the board itself is still alive."""
         shown = " and ".join(signs) or "silent"
         work.shows(shown)
         work.say("power", f"{error}; the board: {shown}")

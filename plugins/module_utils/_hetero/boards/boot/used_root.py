@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether somebody may be at work on a board whose boot nobody watched to its end: what its root tells.
+"""Tell from a board's root whether a tenant may be at work on a board whose boot no process watched to its end.
 
-A connection of its NFS client says so while it is there, and may be gone since. What a system that came up writes into
-its root stays; one that hangs in its firmware, or for want of its root, has written nothing.
+A connection of the board's NFS client is proof while it lasts, but may have ended. What a system writes into its root
+when it comes up stays there; a board that hangs in its firmware, or finds no root, has written nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def since_power(work: BoardWork) -> tuple[float | None, set[str]]:
-    """(unix time when the board's present boot began, phases since); None as the time where nobody knows."""
+    """Return (unix time when the board's present boot began, phases since); the time is None where it is not known."""
     phases: set[str] = set()
     for event in reversed(work.proxy.store.newest_events(work.board.id, 50)):
         switched = event.phase == SWITCH and event.text.endswith(TO_BE.format(state="on"))
@@ -37,34 +37,35 @@ def since_power(work: BoardWork) -> tuple[float | None, set[str]]:
 
 
 def may_be_used(work: BoardWork, since: float | None, phases: set[str]) -> bool:
-    """Whether somebody may be at work on it, by all that can still be told.
+    """Return whether a tenant may be at work on a board, by its events, its NFS connection and its root.
 
-    :param since, phases: as since_power returns them.
+    :param since: as since_power returns it.
+    :param phases: as since_power returns them.
     """
     return NFS in phases or work.driver.has_root(work.board) or used_since(work, since)
 
 
 def note_unwatched(work: BoardWork) -> None:
-    """Write down that a boot went on while nobody looked: its root is not taken for one that was never used.
+    """Write down that a boot went on unwatched, so that its root is not taken for one that was never used.
 
-    What its root tells is enough for a cut of its power, and not for removing it.
+    What a root tells (used_since) is enough to cut the board's power, but not to remove the root.
     """
     if work.began == board_states.BOOTING and work.claim and not (work.change.check or work.ran):
         work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
 
 
 def note_if_used(work: BoardWork) -> None:
-    """The same before a verb that looks no further switches a board whose boot has no play any more."""
+    """Call note_unwatched where a boot that no play watches may have come up; for verbs that then switch the board."""
     if work.state == board_states.BOOTING and work.claim and not (work.change.check or work.ran):
         if work.proxy.store.had_power(work.claim) and may_be_used(work, *since_power(work)):
             note_unwatched(work)
 
 
 def used_since(work: BoardWork, when: float | None) -> bool:
-    """Whether a board's root may have been used since a unix time; True where nobody can tell.
+    """Return whether a board's root may have been used since a unix time; True where that cannot be told.
 
-    :param when: when its boot began; None where that is not known. The node's clock went back where it is to come, or
-        where it is not as far from the kernel's count as it was then.
+    :param when: unix time when its boot began; None where that is not known. A time in the future shows that the node's
+        clock was set back.
     """
     if work.from_its_disk or when is None or when > time.time():
         return True
@@ -76,7 +77,7 @@ def used_since(work: BoardWork, when: float | None) -> bool:
 
 
 def changed_since(folder: str, when: float) -> bool:
-    """Whether anything in a folder was made, changed or removed since a unix time, by the clock of its file system."""
+    """Return whether anything in a folder was made, changed or removed since a unix time, by the files' ctime."""
     folders = [folder]
     while folders:
         looked_at = folders.pop()

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which outlet feeds which board in truth: each free board's outlet is switched on, and whatever boots by it is named.
+"""Find out which outlet feeds which board: switch on each free board's outlet and name the board that then boots.
 
-One outlet at a time, so that there is no doubt; the outlet is off again, and read back, before the next. Boards that
-somebody has are never switched. What to write into the wiring afterwards is in wiring_lines.py.
+Outlets are tested one at a time, so that the result is certain; each is off again, and read back, before the next.
+Boards that somebody has are never switched. wiring_lines.py returns the lines for the corrected wiring.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
     from ...site.boards_file import Board
     from ..records.proxy import Proxy
 
-#: What boards asked for: {board id: {kind: when}}.
+#: The requests of boards: {board id: {kind: monotonic time}}.
 Requests = Dict[int, Dict[str, float]]
 
 PHASE = "cabling"
-#: How long others may come up after the first board (seconds): boards of one outlet start within a relay's bounce, and
-#: like firmware asks after like time.
+#: Seconds after the first board's request within which others of the same outlet ask, too: they get power at the same
+#: time, and the same firmware takes about the same time to ask.
 SETTLE = 1.0
-#: A board that shows its key has its power by an outlet that is on.
+#: Until when a board is not tested: one that shows its key has power, so an outlet that is off does not feed it.
 UNTIL = "tested while {who} runs and shows its key, for then an outlet that is off is another; or once {adopt}"
-#: What a board takes beyond the wait for it: two short PDU sessions, another's turn there (seconds).
+#: Seconds that a board takes beside the wait for it: two short PDU sessions, and the wait for another's session.
 BESIDES = 30.0
-#: The event before switching on; found as a board's newest, the check was cut off and has left just that outlet on.
+#: The text of the event before switching on. Where it is a board's newest, a check was cut off and left the outlet on.
 OURS = f"{{outlet}} {TO_BE.format(state='on')} for the cabling check"
 
 RIGHT, SEVERAL, NOTHING, ON = "right", "several", "nothing", "on"
@@ -64,22 +64,23 @@ WRONG = (OTHER, SEVERAL, NOTHING, ON, FAILED)
 
 @dataclass(frozen=True)
 class Options:
-    """How to do it.
+    """Options of the check.
 
-    :param timeout: seconds from power on within which a board must show itself.
+    :param timeout: seconds from power on within which a board must ask to boot.
+    :param check: switch nothing (check mode).
     """
 
     timeout: float
     check: bool = False
 
     def limit(self, boards: int) -> float:
-        """The longest the check can take."""
+        """Return the most seconds that the check of so many boards can take."""
         return boards * (self.timeout + SETTLE + BESIDES) + PDU
 
 
 @dataclass
 class Finding:
-    """What a board's outlet turned out to feed."""
+    """The result for one board: what its outlet turned out to feed."""
 
     work: BoardWork
     verdict: str = UNTESTED
@@ -89,7 +90,7 @@ class Finding:
 
 
 class Seen:
-    """Boot requests of all boards of the proxy since `begin`, and which consoles were written to."""
+    """Boot requests of all boards of the proxy since `begin`, and the boards whose consoles were written to."""
 
     def __init__(self, proxy: Proxy) -> None:
         self._consoles = {
@@ -102,7 +103,7 @@ class Seen:
         self._change = threading.Condition()
 
     def request(self, board_id: int, kind: str, name: str, at: float, sender: str) -> None:
-        """A driver's `seen`."""
+        """Record a request; the boot drivers' watches call it."""
         with self._change:
             if kind != NFS:
                 self._requests.setdefault(board_id, {}).setdefault(kind, at)
@@ -114,13 +115,13 @@ class Seen:
         self._sizes = {board: blame.console_size(path) for board, path in self._consoles.items()}
 
     def wait(self, deadline: Deadline, enough: Callable[[Requests], object]) -> Requests:
-        """Wait until `enough(requests)` or the deadline."""
+        """Wait until `enough(requests)` is true, or until the deadline; return the requests."""
         with self._change:
             self._change.wait_for(lambda: enough(self._requests), deadline.left)
             return {board: dict(kinds) for board, kinds in self._requests.items()}
 
     def consoles(self) -> list[int]:
-        """Boards whose console's log has grown since `begin`."""
+        """Return the ids of boards whose console's log has grown since `begin`."""
         return [board for board, path in self._consoles.items() if blame.console_size(path) > self._sizes[board]]
 
 
@@ -166,7 +167,8 @@ class Cabling:
     def _test(self, finding: Finding) -> None:
         work = finding.work
         record, name = work.record, work.outlet_name
-        # A board kept out of use may be there for its cable; one that is somebody's, or in maintenance, is not touched.
+        # A board in state error may be so because of its cable, so it is tested. One that somebody has, or that is in
+        # maintenance, is not touched.
         if record.claim or record.state not in (board_states.POWER_OFF, board_states.ERROR):
             self._say(finding, SKIPPED, f"not tested: {why_not_free(record, time.time())}")
             return
@@ -197,16 +199,16 @@ class Cabling:
             self._say(finding, FAILED, str(error))
 
     def _held(self, work: BoardWork) -> str | None:
-        """Why an outlet is another's, on or off: it would boot what somebody has stopped."""
+        """Return why an outlet is known to feed another's board, which it would boot; None where it is not known to."""
         try:
             return Feeds(self.proxy).held_by(work.board)
         except HeteroError as error:
             return str(error)
 
     def _may_feed(self, work: BoardWork, power: str) -> str | None:
-        """Why an outlet may be that of a board somebody has stopped, whose record is lost; None where it is not.
+        """Return why an outlet may feed a board with a tenant whose recorded outlet is lost; None where it does not.
 
-        :param power: what it was read as just now. One that was off then is none of a board that shows its key.
+        :param power: the outlet's state as it was just read. An outlet that is off feeds no board that shows its key.
         """
         feeds = Feeds(self.proxy)
         unknown = feeds.unknown(work.board)
@@ -222,7 +224,7 @@ class Cabling:
         return f"{doubt}: {UNTIL.format(who='it' if len(unknown) == 1 else 'each of them', adopt=adopt)}"
 
     def _runs(self, number: int) -> bool:
-        """Whether a board shows the key of its claim just now."""
+        """Return whether a board shows the key of its claim just now."""
         if number not in self.proxy.boards:
             return False
         work = BoardWork(self.proxy, self.proxy.board(number), Change(self.options.check))
@@ -233,7 +235,7 @@ class Cabling:
         return False
 
     def _look(self, finding: Finding) -> None:
-        """On, see who comes, off."""
+        """Switch the outlet on, wait for boards that ask to boot, switch it off, and judge the result."""
         work = finding.work
         start = time.monotonic()
         self.seen.begin()
@@ -249,14 +251,14 @@ class Cabling:
         self._judge(finding, requests, consoles, powered, time.monotonic() - start)
 
     def _requests(self, deadline: Deadline) -> dict[int, float]:
-        """{board id: when it asked to boot}; ends at once when a board comes up that is somebody's."""
+        """Return {board id: monotonic time of its boot request}; end at once where a board that somebody has asks."""
 
         def told(requests: Requests) -> dict[int, float]:
             busy = self._busy()
             return {
                 board: min(kinds.values())
                 for board, kinds in requests.items()
-                # A machine in use may well renew its address or fetch files.
+                # A board in use may renew its address or fetch files, so only its firmware's requests count.
                 if FIRMWARE in kinds or (board not in busy and (TFTP in kinds or SYSTEM in kinds))
             }
 
@@ -266,7 +268,7 @@ class Cabling:
         return came
 
     def _busy(self) -> set[int]:
-        """Boards that are somebody's, by now."""
+        """Return the ids of boards that somebody has by now."""
         records = self.proxy.store.records(list(self.proxy.boards))
         return {
             board
@@ -282,7 +284,7 @@ class Cabling:
         came = sorted(requests)
         how = f"boot request after {max(0.0, min(requests.values()) - powered):.1f} s" if requests else ""
         if not came:
-            # A console alone is weaker: it may be cabled wrongly itself.
+            # A console alone is weaker evidence: it may be cabled wrongly itself.
             came, how = consoles, "no boot request, but its console's log grew"
         finding.found = came
         names = " and ".join(f"board{board}" for board in came)
@@ -321,14 +323,14 @@ class Cabling:
         return outlets[work.outlet]
 
     def _switch(self, work: BoardWork, state: str) -> None:
-        """Switch and read back. A short session each time: others may want the PDU while a board boots."""
+        """Switch the outlet and read it back, in a short session: others may need the PDU while a board boots."""
         with self._session(work) as pdu:
             set_outlets(pdu, {work.outlet: state}, Deadline(PDU))
         work.power_seen(state)
         self._drivers.of(work.board).switched(work.board, state)
 
     def _off_again(self, work: BoardWork) -> None:
-        """Off, read back; a board whose outlet stays on is nobody's to have."""
+        """Switch the outlet off and read it back; put the board into state error where the outlet may still be on."""
         try:
             self._switch(work, "off")
         except HeteroError as error:
@@ -337,19 +339,19 @@ class Cabling:
         self.proxy.store.event(work.board.id, SWITCH, f"{work.outlet_name} was switched off again")
 
     def _ours(self, work: BoardWork) -> bool:
-        """Whether a check that was cut off has left the outlet on: this one, for the wiring may name another since."""
+        """Return whether a check that was cut off left on the very outlet that the wiring names now."""
         switched = [event for event in self.proxy.store.newest_events(work.board.id, 50) if event.phase == SWITCH]
         return bool(switched) and switched[-1].text == self._to_be(work)
 
     def _to_be(self, work: BoardWork) -> str:
-        """The event before switching on. A name may be another PDU's by then, so that one's host is named as well."""
+        """Return the text of the event before switching on; it has the PDU's host, for a name may be reused later."""
         host = pdu_names.address(self.proxy.config["pdus"].get(work.pdu, {}))
         known = host and not host.startswith("/")
         return OURS.format(outlet=f"{work.outlet_name} ({host})" if known else work.outlet_name)
 
 
 def check(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
-    """Test the boards of `ids`; the module's result."""
+    """Test the boards of `ids`; return the module's result."""
     if options.timeout < 1:
         raise BadInput(f"is {options.timeout:g}", "timeout", "give at least 1 s")
     if len(set(ids)) != len(ids):

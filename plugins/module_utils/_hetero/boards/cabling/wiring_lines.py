@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wiring as a cabling check found it: lines for the inventory, which people paste, and what is said above them."""
+"""The wiring as a cabling check found it: lines for people to paste into the inventory, and the text above them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER = "other"
 
 
 class Tested(Protocol):
-    """What a board's outlet turned out to feed; a cabling.Finding says it."""
+    """The result of a cabling check for one board (cabling.Finding), as far as this file uses it."""
 
     @property
     def work(self) -> BoardWork: ...
@@ -32,7 +32,7 @@ class Tested(Protocol):
 
 
 def corrected(proxy: Proxy, findings: Sequence[Tested]) -> dict[int, dict[str, Any]]:
-    """{board id: its wiring with the outlet that feeds it in truth}, of boards that another outlet feeds."""
+    """Return {board id: its wiring with the outlet that really feeds it} of boards that another outlet feeds."""
     wiring = {}
     for finding in findings:
         if finding.verdict == OTHER:
@@ -42,14 +42,14 @@ def corrected(proxy: Proxy, findings: Sequence[Tested]) -> dict[int, dict[str, A
 
 
 def headline(findings: Sequence[Tested], wrong: Sequence[Tested], wiring: Mapping[int, dict[str, Any]]) -> list[str]:
-    """What the check comes to, and the corrected lines (JSON, which is YAML's flow style)."""
+    """Return lines for people: the outcome of the check, and the corrected wiring (JSON, which is also YAML)."""
     tested = [finding for finding in findings if finding.seconds is not None]
     outcome = f": {len(wrong)} not as the wiring says" if wrong else ": all as the wiring says" if tested else ""
     lines = [f"{len(tested)} of {len(findings)} boards tested{outcome}"]
     if wiring:
         lines.append(f"Move the cables, or correct tftp_proxy_boards and run {play('proxy')}:")
         lines += [f"  {board}: {json.dumps(wires, ensure_ascii=False)}" for board, wires in wiring.items()]
-    # Of a board whose own outlet turned out to feed another, and which came up by no other.
+    # A board whose own outlet feeds another board, and that asked to boot at no outlet.
     lost = [
         finding.work.board for finding in findings if finding.verdict == OTHER and finding.work.board.id not in wiring
     ]

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Canaries: blocks of noise on a disk whose fate shows whether the disk was wiped, and what that sample can miss.
+"""Canaries: blocks of noise on a disk that show, if they are gone, that it was wiped, and what such a sample can miss.
 
-When they are written and read is wipe_disk.py's. On the board run only sh, dd and cmp.
+wipe_disk.py writes and reads them. The board needs only sh, dd and cmp for them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ BLOCK = 4096
 MIB = 1 << 20
 #: Canaries in the first megabyte and in the last one: partition tables, superblocks, RAID and LVM labels lie there.
 AT_EDGE = 4
-#: Canaries at random offsets between, where nothing else is asked for; more than MOST would not fit a command line.
+#: Canaries at random places between: the default, and the most that fit a command line.
 SAMPLES, MOST = 64, 4096
-#: What is written and read back here takes milliseconds a block; seconds for all of them.
+#: Seconds for writing or reading all canaries; a block takes milliseconds.
 CANARY_TIME = 300.0
-#: How sure `seen_from` is.
+#: The probability for which `seen_from` computes.
 SURE = 0.95
 
 WRITE = """
@@ -67,7 +67,11 @@ rm -f "$found" "$one" "$wanted" "$zero"
 
 
 def canary_blocks(size: int, samples: int = SAMPLES, chance: random.Random | None = None) -> list[int]:
-    """Numbers of the blocks where canaries go, sorted: some in the first and the last megabyte, `samples` between."""
+    """Return the sorted numbers of the canaries' blocks: some in the first and last megabyte, `samples` between.
+
+    :param size: bytes of the disk.
+    :param chance: the source of random numbers (default: the system's).
+    """
     chance = chance or random.SystemRandom()
     blocks, edge = size // BLOCK, MIB // BLOCK
     if blocks < 2 * edge + samples:
@@ -79,15 +83,16 @@ def canary_blocks(size: int, samples: int = SAMPLES, chance: random.Random | Non
 
 
 def seen_from(size: int, samples: int) -> int:
-    """The fewest bytes of a disk that, left as they were, at least one of `samples` blocks hits with 95 % (SURE).
+    """Return the least bytes of a disk that, if they were not wiped, `samples` blocks detect with probability SURE.
 
-    A block at random misses a rest of the part p with 1 - p, all of them with (1 - p) ^ samples at most.
+    A random block misses unwiped bytes that are the part p of the disk with probability 1 - p; all blocks miss them
+    with (1 - p) ^ samples at most.
     """
     return math.ceil(size * (1 - (1 - SURE) ** (1 / samples)))
 
 
 class Canaries:
-    """Noise at random places of one disk."""
+    """Blocks of noise at random places of one disk."""
 
     def __init__(self, shell: Shell, device: str, size: int, samples: int) -> None:
         self.shell = shell
@@ -96,7 +101,7 @@ class Canaries:
         self.path = f"/tmp/hetero-canaries-{os.path.basename(device)}"
 
     def write(self, deadline: Deadline) -> None:
-        """Put them there, and see that the disk itself has them."""
+        """Write the canaries; raise HeteroError where they cannot be read back from the disk."""
         deadline = deadline.within(CANARY_TIME)
         with tempfile.NamedTemporaryFile(prefix="hetero-canaries-") as file:
             file.write(bytes(byte or 1 for byte in os.urandom(BLOCK * len(self.blocks))))
@@ -110,7 +115,7 @@ class Canaries:
             raise HeteroError(what, f"{shell_name(self.shell)} {self.device}", "replace the disk")
 
     def read(self, deadline: Deadline) -> list[str]:
-        """What is where they were put: "zero", "canary" or "other" for each."""
+        """Return what is in each canary's place now: "zero", "canary" or "other"."""
         found = self._run(READ, deadline.within(CANARY_TIME)).split()
         if len(found) != len(self.blocks):
             what = f"{len(found)} of {len(self.blocks)} blocks could be read"
@@ -123,5 +128,5 @@ class Canaries:
 
 
 def shell_name(shell: Shell) -> str:
-    """The board's name, where the shell knows it."""
+    """Return the board's name, where the shell knows it, else "board"."""
     return getattr(shell, "name", "board")

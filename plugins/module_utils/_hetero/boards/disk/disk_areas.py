@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a tenant may have left something that a wipe of the board's disks does not reach, over a Shell: hidden sectors,
-other namespaces, boot partitions, disks that nobody named, and passwords that keep the next one out.
+"""Find places of a board's disks that a wipe does not reach, and where a tenant may have left something.
 
-Looks, and takes away no password but the one that a wipe of ours sets. What programs the board's RAM image lacks is
-said, not guessed. What follows is wipes.py's.
+These are hidden sectors, other namespaces, boot partitions, disks that the wiring does not name, and passwords that
+would lock out the next tenant. This file only looks, over a Shell; it removes no password but the one that a wipe of
+ours sets. Where the RAM image lacks a program, the result says what was not looked for. wipes.py decides what follows.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
     from ...drivers.boot.shell import Shell
 
-#: What was said of what: (kind, name) and the rest of each of its lines.
+#: The output of LOOK: {(kind, name): the rest of each of its lines}.
 Lines = Dict[Tuple[str, str], List[str]]
 
-#: hdparm's own words are in its source (sgio, identify.c, hdparm.c of 9.65), nvme's in nvme-cli 1.12 and 2.3.
+#: The words that hdparm prints are from its source (sgio, identify.c, hdparm.c of 9.65), those that nvme prints from
+#: nvme-cli 1.12 and 2.3.
 LOOK = """
 say() { tr -cd '!-~'; }
 tell() { while read -r line || [ -n "$line" ]; do echo "$1 $line"; done; }
@@ -57,13 +58,18 @@ for folder in /sys/class/nvme/*; do
 done
 exit 0
 """
-#: /sys/block/*/size and ATA count these.
+#: Bytes of a sector as /sys/block/*/size and ATA count them.
 SECTOR = 512
 
 
 @dataclass(frozen=True)
 class Area:
-    """A place that a wipe does not reach: a name for people and inventories, what it is, what can be done about it."""
+    """A place that a wipe does not reach.
+
+    :param name: its name for people and in inventories.
+    :param text: what it is.
+    :param remedy: what can be done about it.
+    """
 
     name: str
     text: str
@@ -78,7 +84,7 @@ class Area:
 
 
 def areas(shell: Shell, devices: Sequence[str], deadline: Deadline) -> tuple[list[Area], list[str]]:
-    """What a wipe of these disks does not reach.
+    """Return the places of a board that a wipe of these disks does not reach.
 
     :returns: ([Area], texts of what was not looked for and why).
     """
@@ -101,7 +107,7 @@ def areas(shell: Shell, devices: Sequence[str], deadline: Deadline) -> tuple[lis
 
 
 def _others(lines: Lines, names: list[str]) -> list[Area]:
-    """Block devices that are no disk of the wiring, nor another way to one."""
+    """Return the block devices that are neither a disk of the wiring nor another path to one."""
     blocks = {name: values[0].split() for (kind, name), values in lines.items() if kind == "block"}
     ours = {blocks[name][2] for name in names if name in blocks} - {"-"}
     found = []

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Phase 1 of boot source disk: from RAM, a board gets its root unpacked to its disk; phase 2 is an ordinary boot.
+"""Phase 1 of boot source disk: a board that runs from RAM gets its root unpacked to its disk. Phase 2 is a normal boot.
 
-What is on the disk decides, by a marker that is written last: a board whose marker is its claim's is not unpacked
-again. Where a board may begin or go on is for verbs/lifecycle.py.
+A marker on the disk, which is written last, decides: a disk with the marker of its claim is not unpacked again.
+verbs/lifecycle.py decides whether a board may begin or go on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from ..work.board_work import BoardWork
 
-#: Runs a script on a board, as `_run` does: (script, deadline, words …), stdin.
+#: A function that runs a script on a board, as `_run` does: (script, deadline, words …, stdin).
 Run = Callable[..., str]
 
 #: Seconds for a partition table and a file system (one of terabytes takes a minute).
@@ -49,23 +49,23 @@ FORMAT_TIME = 300.0
 #: takes 10 s at 100 MB/s, and 100 times that on an old board's disk.
 UPLOAD_TIME = 3600.0
 UNPACK_TIME = 3600.0
-#: Seconds for the PDUs, who are asked whether boards that may run have power.
+#: Seconds for asking the PDUs whether boards that may run have power.
 OUTLETS_TIME = 60.0
 LONGEST = OUTLETS_TIME + 2 * FORMAT_TIME + UPLOAD_TIME + 2 * UNPACK_TIME
-#: How often an upload tells how far it is (seconds): people are to see each step within two.
+#: Seconds between two reports of an upload's progress: people are to see each step within two.
 TELL = 1.0
-#: What a file system takes beside what lies in it.
+#: The factor by which a file system is larger than the files in it.
 OVERHEAD = 1.1
 MOUNT = "/mnt"
 NOT_READY = f"{play('reconcile')} restores it from own.tar and its claim; or rebuild the instance for a new root"
-#: What is done about a tenant's disk that does not show its root: a cable may be all that is wrong with it.
+#: The remedy for a tenant's disk that does not show its root: only a cable may be at fault.
 SEE_TO_IT = (
     f"nothing is touched: look at the disk and its cable, then {play('start_instance', instance='{name}')}; "
     f"only once its tenant gives up what is on it, {play('rebuild_instance', instance='{name}', fresh='true')}"
 )
 
-# The mark of a root that is whole is .hetero-root, in the root itself.
-# Answers "there", "other" (files, but not this claim's) or "none", and on the lines after it why, where that was said.
+# The marker of a whole root is the file .hetero-root in the root itself.
+# Prints "there", "other" (files, but not this claim's) or "none", and on the next lines the error, where there was one.
 LOOK = """
 part=$1 mount=$2 marker=$3
 mkdir -p "$mount"
@@ -74,7 +74,7 @@ found=$(cat "$mount/.hetero-root" 2>&1) || why=$found
 umount "$mount"
 if [ "$found" = "$marker" ]; then echo there; else echo other; echo "$why"; fi
 """
-# Answers the free kilobytes of the new file system, which stays mounted.
+# Prints the free kilobytes of the new file system, which stays mounted.
 FORMAT = """
 set -e
 disk=$1 part=$2 mount=$3
@@ -94,7 +94,7 @@ mount -t ext4 "$part" "$mount"
 mkdir "$mount/.hetero"
 df -k "$mount" | tail -n 1 | sed 's/.* \\([0-9][0-9]*\\)  *[0-9]*% .*/\\1/'
 """
-# The sums of both archives as they arrived; only what is right is unpacked.
+# Checks the sums of both archives as they arrived, and unpacks them only where these are right.
 UNPACK = """
 set -e
 part=$1 mount=$2 root=$3 own=$4
@@ -108,7 +108,7 @@ sync
 umount "$mount"
 mount -t ext4 "$part" "$mount"
 """
-# Mounted anew, so what is compared comes from the disk. The marker comes last.
+# Runs after the disk was mounted anew, so what is compared comes from the disk. The marker is written last.
 CHECK = """
 set -e
 mount=$1 names=$2 marker=$3
@@ -126,7 +126,7 @@ umount "$mount"
 
 
 def wanted(work: BoardWork) -> bool:
-    """Whether a board is to be looked at in RAM before it may boot from its disk."""
+    """Return whether a board is to be looked at in RAM before it may boot from its disk."""
     if not work.claim or work.claim.boot_source != DISK_ROOT:
         return False
     made = _made(work)
@@ -134,10 +134,10 @@ def wanted(work: BoardWork) -> bool:
 
 
 def may_run(work: BoardWork) -> bool:
-    """Whether a board may be at work from its disk: nothing but an outlet that is off then lets it be looked at in RAM.
+    """Return whether a board may be at work from its disk, so that only an outlet that is off allows a boot into RAM.
 
-    Until the board was seen off with its root unpacked, it has power for that only; its disk is looked at before
-    anything is written there.
+    Before its root is recorded as unpacked, a board has power only for the unpacking. Its disk is looked at before
+    anything is written to it.
     """
     if not work.claim or work.claim.boot_source != DISK_ROOT or work.as_rebuilt:
         return False
@@ -150,12 +150,12 @@ def _made(work: BoardWork) -> Made | None:
 
 
 def _claim(work: BoardWork) -> Claim:
-    """The claim of a board that is to be looked at in RAM."""
+    """Return the claim of a board that is to be looked at in RAM, which always has one."""
     return cast("Claim", work.claim)
 
 
 def lay(proxy: Proxy, works: Iterable[BoardWork], options: BootOptions) -> None:
-    """Phase 1 for those of the boards that need it; those that fail are over, the others are off and ready to boot.
+    """Run phase 1 for those boards that need it; works that fail are over, other boards are off and ready to boot.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
     """
@@ -167,7 +167,7 @@ def lay(proxy: Proxy, works: Iterable[BoardWork], options: BootOptions) -> None:
         device = proxy.root_partition(work.board)
         work.note(f"{work.board.name} {device}", {"root": None}, {"root": _claim(work).image})
         if not options.check and Place(proxy, work.board).disk.made() is None:
-            # Before its power is cut: what its disk holds cannot be told from another's.
+            # Refuse before its power is cut: without made.json its files cannot be told from another's.
             refuse(work, f"what is known of the root of {work.instance} cannot be read", NOT_READY)
         elif options.check:
             work.line("ram", f"would boot into RAM, and unpack its root to {device} where it is not there")
@@ -179,20 +179,21 @@ def lay(proxy: Proxy, works: Iterable[BoardWork], options: BootOptions) -> None:
     in_ram(proxy, works, options, _lay)
     for work in works:
         if not work.failed:
-            # Not before it is off: what is on by then was switched on for its own system.
+            # Mark it only once it is off: a board that is on with this mark was switched on for its own system.
             Place(proxy, work.board).disk.mark(unpacked=time.time(), sure=True)
             prepare_files(Place(proxy, work.board), image_of(proxy, _claim(work)), work.change, [])
             ensure_entry(work)
         elif work.disk_left and work.state == board_states.BOOTING and work.record.power == "off":
-            # As one that was stopped: the same start brings it up once its disk is there again.
+            # Leave it like a stopped board, so that a start brings it up once its disk is there again.
             work.move(board_states.SHUTTING_DOWN)
             work.move(board_states.POWER_OFF, work.disk_left)
 
 
 def _from_off(proxy: Proxy, works: list[BoardWork]) -> list[BoardWork]:
-    """Those that may be looked at in RAM; one that may run, and has power, is left to the ordinary start.
+    """Return the works whose boards may be booted into RAM; a board that may run and has power starts as usual.
 
-    The look needs its power cut. What shows its own key runs as it should; whatever else has power is for a person.
+    A boot into RAM cuts the power. A board that shows its own key runs as it should; any other one with power is left
+    to a person.
     """
     found = {work.board.id: {"id": work.board.id} for work in works if may_run(work)}
     errors = outlet_power(proxy, list(found.values()), Deadline(OUTLETS_TIME)) if found else {}
@@ -212,13 +213,13 @@ def _from_off(proxy: Proxy, works: list[BoardWork]) -> list[BoardWork]:
 
 
 def _runs(work: BoardWork) -> bool:
-    """Whether one whose root is yet to be unpacked, by what is kept here, runs from it: that may be an older copy."""
+    """Return whether a board runs from its disk although its made.json, perhaps an older copy, has no unpacked root."""
     older = not work.only_from_off and not work.as_rebuilt and _claim(work).host_key
     return bool(older) and work.proxy.store.has_run(_claim(work)) and presence.shown(work) == presence.OWN_KEY
 
 
 def remember(works: Iterable[BoardWork]) -> None:
-    """A board that shows its own key has come up from its disk: it needs no look before it is started again."""
+    """Mark boards that came up from their disks (they show their key), so that the next start needs no look in RAM."""
     for work in works:
         if (
             not work.failed
@@ -232,7 +233,7 @@ def remember(works: Iterable[BoardWork]) -> None:
 
 
 def doubt(works: Iterable[BoardWork]) -> None:
-    """A board that did not come up from its disk is looked at in RAM before it is tried again."""
+    """Mark boards that did not come up from their disks, so that the next start looks at the disk in RAM first."""
     for work in works:
         if work.blame == IMAGE and work.claim and work.claim.boot_source == DISK_ROOT:
             disk = Place(work.proxy, work.board).disk
@@ -241,10 +242,10 @@ def doubt(works: Iterable[BoardWork]) -> None:
 
 
 def _lay(work: BoardWork, shell: Shell) -> None:
-    """On the board: see what is on the disk, and unpack where it is not this claim's root, whole."""
+    """Look at the disk of a board that runs from RAM, and unpack the root unless the claim's whole root is there."""
     proxy, board = work.proxy, work.board
     disk = Place(proxy, board).disk
-    made: Any = disk.made()  # it was there before the board was switched
+    made: Any = disk.made()  # never None: `lay` has checked that before the board was switched
     archive = archive_of(proxy.folder(ARCHIVES), image_of(proxy, _claim(work)), Deadline(UNPACK_TIME))
     device, part = proxy.disks(board)[0], proxy.root_partition(board)
     marker = hashlib.sha256(f"{made.claim} {archive.sha256} {made.own_sha256}".encode()).hexdigest()
@@ -262,7 +263,7 @@ def _lay(work: BoardWork, shell: Shell) -> None:
         needed = int(archive.unpacked * OVERHEAD) + archive.size
         if free < needed:
             text = f"image {_claim(work).image} takes {needed >> 20} MB, {part} has {free >> 20} MB"
-            # The board is sound, and goes back.
+            # The board is sound, so it can be given back.
             work.move(board_states.SHUTTING_DOWN, text)
             work.fail(IMAGE, f"{board.name}: {text}: ask for another flavor, or choose another image")
             return
@@ -300,7 +301,7 @@ def _unpack(work: BoardWork, run: Run, archive: Archive, own: str, made: Made, p
 
 
 def _run(work: BoardWork, shell: Shell, script: str, deadline: Deadline, *words: str, stdin: str | None = None) -> str:
-    """Run a script on the board; where it fails although the board is there, the disk is at fault."""
+    """Run a script on the board; put the board into state error where the script fails although the board answers."""
     try:
         return shell.run(["sh", "-c", script, "sh", *words], deadline, stdin)
     except (Lost, TimedOut):

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a board is made of, as its RAM system sees it: memory, processors, disks, links.
+"""The hardware of a board as its RAM system sees it: memory, processors, disks, links.
 
-For people who look after a board; nothing is decided by it.
+It is for people who look after a board; no code decides by it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ for folder in /sys/class/net/*; do
     echo "link $name $(cat "$folder/address") $state ${speed:--}"
 done
 """
-#: /sys/block/*/size counts these, whatever the disk's own sectors are.
+#: Bytes of a sector as /sys/block/*/size counts them, whatever the disk's own sectors are.
 SECTOR = 512
 
 
 def hardware(shell: Shell, deadline: Deadline) -> dict[str, Any]:
-    """{memory_mb, cpus, disks: [{device, bytes, model, serial}], links: [{name, mac, state, mbit}]} of a board."""
+    """Return the hardware of a board.
+
+    :returns: {memory_mb, cpus, disks: [{device, bytes, model, serial}], links: [{name, mac, state, mbit}]}.
+    """
     memory_mb = cpus = None
     disks, links = [], []
     for line in shell.run(["sh", "-c", LOOK], deadline).splitlines():
@@ -55,14 +58,14 @@ def hardware(shell: Shell, deadline: Deadline) -> dict[str, Any]:
             disks.append(dict(device=device, bytes=int(sectors) * SECTOR, model=_text(model), serial=_text(serial)))
         elif kind == "link":
             name, mac, state, speed = words
-            # A link without a speed says -1, or nothing.
+            # The kernel has -1, or nothing, for a link without a speed.
             mbit = int(speed) if speed.isdigit() else None
             links.append(dict(name=name, mac=mac, state=state, mbit=mbit))
     return dict(memory_mb=memory_mb, cpus=cpus, disks=disks, links=links)
 
 
 def in_words(found: dict[str, Any]) -> str:
-    """The same in one line."""
+    """Return what `hardware` found as one line for people."""
     disks = [f"{disk['device']} {disk['bytes'] >> 20} MB {disk['serial']}".rstrip() for disk in found["disks"]]
     links = []
     for link in found["links"]:

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One disk of a board wiped over a Shell, and the proof: noise written before, read back past all caches after.
+"""Wipe one disk of a board over a Shell, and prove it by noise that is written before and read back past all caches.
 
-Which board, and what follows from an error, is wipes.py's. On the board run only sh, dd, cmp, blockdev and blkdiscard,
-and for a secure erase hdparm or nvme.
+wipes.py chooses the board and decides what follows from an error. The board needs only sh, dd, cmp, blockdev and
+blkdiscard, and for a secure erase hdparm or nvme.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
     from ...drivers.boot.shell import Shell
 
-#: What is called with a text when there is something to tell; what does a piece: bytes a unit, first unit, units.
+#: A function that is called with a text for people; one that works on a piece: (bytes of a unit, first unit, units).
 Say = Callable[[str], None]
 Piece = Callable[[int, int, int], None]
 
 DISCARD, ZERO, SECURE_ERASE = "discard", "zero", "secure_erase"
 METHODS = (DISCARD, ZERO, SECURE_ERASE)
-#: How a wipe is proven: all of the disk is read back, a sample of it, or nothing.
+#: Proofs of a wipe: the whole disk is read back, a sample of it, or nothing.
 FULL, SAMPLE, NONE = "full", "sample", "none"
 PROOFS = (FULL, SAMPLE, NONE)
 
-#: What takes hours goes in pieces of about so many seconds, so that progress is seen and a lost board is noticed.
+#: Work of hours is done in pieces of about so many seconds, so that progress is seen and a lost board is noticed. The
+#: size of the first piece, which is also the least, and of the largest one, in MiB.
 PIECE_SECONDS, FIRST_PIECE, LARGEST_PIECE = 4.0, 16, 4096
 
 LOOK = """
@@ -43,7 +44,7 @@ for file in "/sys/block/$name/device/serial" "/sys/block/$name/serial"; do
 done
 if [ -r "/sys/block/$name/device/vpd_pg80" ]; then tail -c +5 "/sys/block/$name/device/vpd_pg80" | say; else echo; fi
 """
-# Answers "done", or "unsupported" and the reason.
+# Prints "done", or "unsupported" and the reason.
 DISCARD_ALL = """
 if said=$(blkdiscard "$1" 2>&1); then echo "done"; exit 0; fi
 case $said in
@@ -54,7 +55,7 @@ esac
 ZERO_PIECE = """
 dd if=/dev/zero of="$1" bs="$2" seek="$3" count="$4" conv=notrunc,fsync oflag=direct status=none
 """
-# Answers whether all of a piece is zero; where it cannot be read, it is not. cmp ends with 2 where it knows no -n.
+# Prints whether all of a piece is zero; a piece that cannot be read is not. cmp exits with 2 where it has no option -n.
 READ_PIECE = """
 dd if="$1" bs="$2" skip="$3" count="$4" iflag=direct status=none | cmp -s -n $(($2 * $4)) - /dev/zero
 case $? in 0) echo zero ;; 1) echo other ;; *) exit 1 ;; esac
@@ -86,7 +87,7 @@ esac
 
 
 class Manner(Protocol):
-    """How a disk is to be wiped and proven; a wipes.Wish says it."""
+    """How a disk is to be wiped and proven (wipes.Wish)."""
 
     @property
     def method(self) -> str: ...
@@ -97,10 +98,10 @@ class Manner(Protocol):
 
 
 def wipe_disk(shell: Shell, device: str, wish: Manner, deadline: Deadline, say: Say) -> dict[str, Any]:
-    """Wipe one disk; the record of it.
+    """Wipe one disk; return the record of the wipe.
 
-    :raises BadInput: the disk cannot do what is asked for, or is not one that can be proven; nothing is wrong with it.
-    :raises HeteroError: Lost or TimedOut where the board went away, else the disk failed.
+    :raises BadInput: the disk lacks the method, or the method or RAM image the proof; nothing is wrong with the disk.
+    :raises HeteroError: Lost or TimedOut where the board went away; any other error is a failure of the disk.
     """
     start, method = time.monotonic(), wish.method
     if wish.verify == FULL:
@@ -113,7 +114,7 @@ def wipe_disk(shell: Shell, device: str, wish: Manner, deadline: Deadline, say: 
             canaries.write(deadline)
         done = _erase(shell, device, method, size, deadline, say)
         found = canaries.read(deadline) if canaries and done else []
-        # A secure erase may leave noise; what was there must be gone all the same.
+        # A secure erase may leave noise on the disk, but the canaries must be gone.
         kept = sum(word == "canary" or (word == "other" and method != SECURE_ERASE) for word in found)
         passes.append(dict(method=method, done=done, canaries=len(found), gone=len(found) - kept))
         left = f"{kept} of {len(found)} blocks are still there" if kept else None
@@ -141,7 +142,7 @@ def wipe_disk(shell: Shell, device: str, wish: Manner, deadline: Deadline, say: 
 
 
 def in_words(disk: dict[str, Any]) -> str:
-    """What was done with a disk, by its record, and what the proof is worth."""
+    """Return in words, from the record of a wipe, what was done with the disk, and what the proof is worth."""
     wiped = f"{disk['device']} {disk['serial']}".rstrip() + f": {disk['bytes'] >> 20} MB by {disk['method']}"
     if not disk["proven"]:
         return f"{wiped}, not proven"
@@ -153,7 +154,7 @@ def in_words(disk: dict[str, Any]) -> str:
 
 
 def _seen_from(wish: Manner, size: int) -> int | None:
-    """The least that the proof sees with 95 %, in bytes."""
+    """Return the least bytes that the proof detects with 95 %; None without a proof."""
     return {FULL: 1, NONE: None}.get(wish.verify, seen_from(size, wish.samples))
 
 
@@ -166,7 +167,7 @@ def _can_read_back(shell: Shell, method: str, deadline: Deadline) -> None:
 
 
 def _look(shell: Shell, device: str, deadline: Deadline) -> tuple[int, str, str]:
-    """(bytes, model, serial) of a disk."""
+    """Return (bytes, model, serial) of a disk."""
     lines = shell.run(["sh", "-c", LOOK, "sh", device], deadline.within(CANARY_TIME)).splitlines() + ["", ""]
     size = int(lines[0]) if lines[0].isdigit() else 0
     if size < BLOCK:
@@ -176,7 +177,7 @@ def _look(shell: Shell, device: str, deadline: Deadline) -> tuple[int, str, str]
 
 
 def _erase(shell: Shell, device: str, method: str, size: int, deadline: Deadline, say: Say) -> bool:
-    """Do it; False where this disk cannot discard."""
+    """Erase a disk by a method; return False where the disk cannot discard."""
     if method == ZERO:
         _zero(shell, device, size, deadline, say)
         return True
@@ -199,7 +200,7 @@ def _zero(shell: Shell, device: str, size: int, deadline: Deadline, say: Say) ->
 
 
 def _left(shell: Shell, device: str, size: int, deadline: Deadline, say: Say) -> str | None:
-    """Read all of it back: where something is left, as a text; None where there are zeroes only."""
+    """Read the whole disk back; return where something is left, as a text; None where all bytes are zero."""
     found = []
 
     def act(unit: int, at: int, count: int) -> None:
@@ -212,9 +213,11 @@ def _left(shell: Shell, device: str, size: int, deadline: Deadline, say: Say) ->
 
 
 def _pieces(size: int, act: Piece, told: Callable[[int], None]) -> Iterator[int]:
-    """Call `act(unit, at, count)` for piece after piece of a disk, in bytes a unit and units; yields where each begins.
+    """Call `act` for one piece of a disk after the other; yield the byte at which each piece begins.
 
-    :param told: called with the percentage when it is another.
+    :param size: bytes of the disk.
+    :param act: takes the bytes of a unit, the number of the piece's first unit, and its number of units.
+    :param told: called with the percentage whenever that changes.
     """
     whole, piece, at, before = size // MIB, FIRST_PIECE, 0, 0
     while at < whole:

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a wipe sees of a verb's options; the options themselves are verbs/lifecycle.py's."""
+"""The options that a wipe uses; verbs/lifecycle.py defines them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..boot.boot_options import BootOptions
 
 
 class WipeOptions(BootOptions, Protocol):
-    """How boards are booted for a wipe, and whose they are to be."""
+    """Options of booting boards for a wipe, and of whose the boards are to be."""
 
     @property
     def driver(self) -> str: ...

@@ -1,10 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verb `wipe` for many boards: into RAM, all disks at once, proven, off again; and with it a look at the hardware.
+"""Verb `wipe` for many boards: boot into RAM, wipe all disks at once, prove it, switch off; also look at the hardware.
 
-How one disk is wiped is wipe_disk.py's. A board is kept from the free ones until its proof stands
-(records/disk_records.py), whatever happens here.
+wipe_disk.py wipes one disk. Whatever happens here, a board is not free until records/disk_records.py has the proof.
 """
 
 from __future__ import annotations
@@ -42,23 +41,24 @@ if TYPE_CHECKING:
     from .wipe_options import WipeOptions
 
 PHASE = "wipe"
-#: A few files of /proc and /sys are read.
+#: Seconds for a look at the hardware, which reads a few files of /proc and /sys.
 LOOK_TIME = 60.0
-#: Errors that say nothing against a disk: what was asked for, and a board that went away.
+#: Errors that are no fault of a disk: a wrong request, or a board that went away.
 NO_DISK_FAULT = (BadInput, Lost, Refused, StepFailed, TimedOut)
-#: A boot into RAM would cut the power of whoever is there, and of this claim nothing was ever on its disks.
+#: Why a board is not wiped: a boot into RAM would cut its power, which others may use, and its claim never wrote to its
+#: disks.
 NOT_WIPED = "not wiped: its outlet is on, and {name} was never started here"
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be done with the boards.
+    """A request to wipe boards.
 
     :param method: one of wipe_disk.METHODS.
-    :param verify: one of wipe_disk.PROOFS; what is not proven frees no board.
-    :param samples: how many canaries a proof has beside those at the disk's edges.
-    :param inspect: boot boards without a disk, too, where they have a RAM image, and say what they are made of.
-    :param limit: the longest that one board's disks may take (seconds).
+    :param verify: one of wipe_disk.PROOFS; a wipe without a proof frees no board.
+    :param samples: number of canaries of a proof beside those at the disk's edges.
+    :param inspect: also boot boards without a disk, where they have a RAM image, and report their hardware.
+    :param limit: most seconds that one board's disks may take.
     """
 
     method: str = DISCARD
@@ -69,7 +69,10 @@ class Wish:
 
     @classmethod
     def of(cls, proxy: Proxy, **given: Any) -> Wish:
-        """What is asked for, and where nothing is (None), what is usual on this proxy (tftp_proxy_wipe)."""
+        """Return the Wish of the given values, with this proxy's defaults (tftp_proxy_wipe) for those that are None.
+
+        :raises BadInput: a value is none that is known, or is out of range.
+        """
         usual = proxy.config["wipe"]
         unknown = sorted(set(usual) - {"method", "verify", "samples"})
         if unknown:
@@ -99,7 +102,7 @@ class Wipe(BoardWork):
 
 
 def wipe(proxy: Proxy, ids: Sequence[int], wish: Wish, options: WipeOptions) -> dict[str, Any]:
-    """Wipe all disks of boards that no proof stands for; the module's result.
+    """Wipe all disks of those boards whose wipe is not proven yet; return the module's result.
 
     :param options: lifecycle.Options for the boots into RAM.
     """
@@ -113,9 +116,9 @@ def wipe(proxy: Proxy, ids: Sequence[int], wish: Wish, options: WipeOptions) -> 
 
 
 def wipe_held(proxy: Proxy, works: Sequence[Wipe], wish: Wish, options: WipeOptions) -> None:
-    """The same for whoever holds the boards' locks.
+    """Wipe boards whose locks the caller holds.
 
-    :param works: a Wipe of each board, read; one that fails, or has nothing to be wiped, is over.
+    :param works: a Wipe of each board, read; a work that fails, or has nothing to wipe, is over.
     """
     drivers = BootDrivers(proxy, options.driver)
     for work in works:
@@ -131,9 +134,9 @@ def wipe_held(proxy: Proxy, works: Sequence[Wipe], wish: Wish, options: WipeOpti
 
 
 def wipe_beside(proxy: Proxy, works: Sequence[BoardWork], options: WipeOptions) -> None:
-    """Wipe what stands in the way of giving boards back; part of other work on them, whose caller holds the locks.
+    """Wipe boards that are to be given back, as part of other work on them; the caller holds the locks.
 
-    :param works: BoardWork of each board; one whose disks cannot be wiped fails.
+    :param works: BoardWork of each board; the work on a board whose disks cannot be wiped fails.
     """
     wipes = [Wipe(proxy, work.board, work.change, work.wanted, work.created) for work in works]
     for own in wipes:
@@ -148,9 +151,9 @@ def wipe_beside(proxy: Proxy, works: Sequence[BoardWork], options: WipeOptions) 
 
 
 def _plan(work: Wipe, wish: Wish, drivers: BootDrivers, never_ran: bool) -> None:
-    """What there is to do; a board that is somebody's is not touched.
+    """Find out what is to be done with a board, and fail the work where somebody has the board.
 
-    Dry runs of stopping it and of removing its root may have gone before this one, so it holds neither against a board.
+    A dry run takes a board that runs or has a root, for dry runs of its stop and of the root's removal may come before.
     """
     proxy, board, check = work.proxy, work.board, work.change.check
     try:
@@ -187,7 +190,7 @@ def _plan(work: Wipe, wish: Wish, drivers: BootDrivers, never_ran: bool) -> None
 
 
 def _take_out(work: Wipe) -> None:
-    """Nobody gets the board meanwhile, and whoever looks sees why."""
+    """Put the board into a state in which nobody gets it, with a note that says why."""
     note = "its disks are being wiped" if work.needed else "its hardware is being looked at"
     try:
         with work.proxy.store.transaction():
@@ -201,7 +204,7 @@ def _take_out(work: Wipe) -> None:
 
 
 def _act(work: Wipe, shell: Shell, wish: Wish) -> None:
-    """On the board: look, wipe, and write down what was proven."""
+    """Look at a board that runs from RAM, wipe its disks, and write down what was proven."""
     if wish.inspect:
         work.hardware = hardware(shell, Deadline(LOOK_TIME))
         work.say("ram", in_words(work.hardware))
@@ -236,9 +239,9 @@ def _act(work: Wipe, shell: Shell, wish: Wish) -> None:
 
 
 def _left_out(work: Wipe, shell: Shell, devices: list[str]) -> tuple[list[Area], list[str]]:
-    """Places that the wipe does not reach and that the operator accepts, and what was not looked for.
+    """Return the places that the wipe does not reach and the operator accepts, and texts of what was not looked for.
 
-    :raises Refused: there is one that nobody accepts; nothing was wiped yet.
+    :raises Refused: there is a place that the operator does not accept; nothing was wiped yet.
     """
     found, unseen = areas(shell, devices, Deadline(LOOK_TIME))
     accepted = work.proxy.wiring(work.board).get(ACCEPT) or []
@@ -255,7 +258,7 @@ def _left_out(work: Wipe, shell: Shell, devices: list[str]) -> tuple[list[Area],
 
 
 def _settle(work: Wipe, wish: Wish) -> None:
-    """What there is to know of a board that is on its way to the free ones, until it is given back."""
+    """Note on a board that is to be freed how its wipe ended; the note stays until the board is given back."""
     work.over = True
     if work.record.state != board_states.SHUTTING_DOWN:
         return
@@ -269,7 +272,7 @@ def _settle(work: Wipe, wish: Wish) -> None:
 
 
 def _failed(work: Wipe, errors: list[HeteroError]) -> None:
-    """A disk that fails costs its board; a board that went away, or a method that its disk has not, does not."""
+    """Put a board with a faulty disk into state error; for a lost board, or a missing method, only fail the work."""
     text = "; ".join(str(error) for error in errors)
     gone = any(isinstance(error, (Lost, TimedOut)) for error in errors)
     guilty = any(not isinstance(error, NO_DISK_FAULT) for error in errors)

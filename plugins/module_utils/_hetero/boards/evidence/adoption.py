@@ -1,12 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims that the database does not have, or has otherwise, taken over from their own records
-(records/claim_records.py): after it was lost, or put back from an old backup.
+"""Adopt claims from their own records (records/claim_records.py) into a database that lacks them or differs from them,
+because it was lost or put back from an old backup.
 
-What carries its own evidence is adopted: a root that was made for this very claim, and a board that shows its key, or
-whose outlet is off. What contradicts itself is said and left to a person. How boards are asked is
-verbs/reconciliation.py's.
+A claim is adopted where there is evidence for it: a root that was made for this very claim, and a board that shows its
+key or whose outlet is off. A contradiction is reported and left to a person. verbs/reconciliation.py looks at the
+boards.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from .looked_board import LookedBoard, LookedWork
 
-#: States that an adopted board keeps, whatever its outlet says: who is to look after it was told there.
+#: States that an adopted board keeps, whatever its outlet is: their notes tell a person what to look after.
 KEEPS = (ERROR, MAINTENANCE)
 PUT_BACK = (
     "put a newer backup of the database back; or, once its owner agrees, stop and clean the board (modules tilera_boot "
@@ -66,7 +66,7 @@ RUNS = (
     "it runs {name} and shows its key, so its claim is not ended: correct what contradicts it (the boards file, where "
     f"boards got other numbers or MACs); {END} ends it"
 )
-#: What is done by a word that the database is right.
+#: What is done where an operator says that the database is right.
 ANEW = "written anew, the record only (root and board are not touched)"
 LOST = (
     "the record of {name}'s claim is lost, and the database may be older than what it said: nothing is touched, and "
@@ -77,9 +77,7 @@ LOST_ENDLESS = f"the record of {{name}}'s claim is lost: {play('reconcile')} wri
 
 
 def unknown_lease(proxy: Proxy, claim: Claim) -> tuple[str, str] | None:
-    """(what, remedy) where the record of a claim is lost, or cannot be read, and may have known of a later end of its
-    lease; None where the end of the lease is known, or there is none.
-    """
+    """Return (what, remedy) where a claim's record is lost or unreadable and may have had a later end of the lease."""
     if claim.expires is None:
         return None
     try:
@@ -93,10 +91,7 @@ def unknown_lease(proxy: Proxy, claim: Claim) -> tuple[str, str] | None:
 
 
 def must_know_the_lease(proxy: Proxy, claim: Claim) -> None:
-    """Refused where the lease of a claim is not known: its record would be written anew, with the one of the database.
-
-    :raises Refused: as unknown_lease.
-    """
+    """Raise Refused where unknown_lease says so; else the record would be written anew with the database's lease."""
     unknown = unknown_lease(proxy, claim)
     if unknown:
         what, remedy = unknown
@@ -104,12 +99,12 @@ def must_know_the_lease(proxy: Proxy, claim: Claim) -> None:
 
 
 def is_record_lost(proxy: Proxy, claim: Claim) -> bool:
-    """Whether a claim had a record that is gone."""
+    """Return whether a claim had a record that is gone."""
     return any(lost.is_same(claim) for lost in proxy.store.lost())
 
 
 def contradiction_of(proxy: Proxy, board: Board, claim: Claim | None) -> Refused | None:
-    """What any verb refuses a board for (ownership.refuse_anothers); None where nothing contradicts its claim."""
+    """Return the error for which verbs refuse a board (ownership.refuse_anothers); None where they do not."""
     try:
         refuse_anothers(proxy, board, claim)
     except Refused as error:
@@ -118,9 +113,9 @@ def contradiction_of(proxy: Proxy, board: Board, claim: Claim | None) -> Refused
 
 
 def is_of_nobody_else(proxy: Proxy, board: Board, claim: Claim) -> bool:
-    """Whether the record of a claim cannot be read, and what was made for the board is proven to be that claim's.
+    """Return whether a claim's record cannot be read, and the board's root is proven to be that claim's.
 
-    Whoever ends the claim then ends that record, too. One that may be the only one of another board is not touched.
+    The end of the claim may then remove that record, too. False where it may be the only record of another board.
     """
     try:
         proxy.store.kept(board.id)
@@ -131,22 +126,23 @@ def is_of_nobody_else(proxy: Proxy, board: Board, claim: Claim) -> bool:
 
 
 def doubt_of(proxy: Proxy, board: Board, claim: Claim, power: str | None) -> Refused | None:
-    """The error of a claim that only the database has, and that may be older than who has the board; None for none.
+    """Return the error of a claim that only the database has, and which may be older than the board's present tenant.
 
-    :param power: what its outlet is, None where nobody knows.
+    :param power: "on" or "off", as the outlet is; None where that is not known.
+    :returns: None where the outlet is off and there is no root, or where anything else says that the claim is right.
     """
     doubtful = (power != "off" or has_root(proxy, board)) and not is_borne_out(proxy, board, claim)
     return unproven(board, claim) if doubtful else None
 
 
 def end_by_word(proxy: Proxy, look: LookedBoard, names: Collection[str]) -> str | None:
-    """End the claim of the database against which there is another's root, disk or record, or that nothing else bears
-    out, by an operator's word.
+    """End a board's claim that is only in the database, where an operator says that it ended since the backup.
 
-    It is a claim that ended since the database was copied; what speaks against it is then looked at as nobody's.
+    It is ended only where another's root, disk or record contradicts it, or nothing else says that it is right. The
+    contradicting root or record is then looked at as that of a board without a claim.
 
     :param names: instances of which an operator says that.
-    :returns: the instance whose claim was ended, or would be; None where none was.
+    :returns: the instance whose claim was ended, or would be in check mode; None where none was.
     """
     work, row = look.work, look.work.claim
     if row is None or row.instance not in names:
@@ -173,11 +169,11 @@ def end_by_word(proxy: Proxy, look: LookedBoard, names: Collection[str]) -> str 
 
 
 def propose(proxy: Proxy, look: LookedBoard, wanted: Collection[str]) -> None:
-    """Find the claim that a board is to be asked for, where its own record gives it another than the database does.
+    """Find the claim that may be adopted for a board whose own record has another claim than the database.
 
-    The claim is put into the board's record for the time it is asked. What cannot be adopted is said.
+    The claim is put into the work's record while the board is looked at. What cannot be adopted is reported.
 
-    :param wanted: names of which the database is believed where their record cannot be read, or is another board's.
+    :param wanted: instances for which an operator says that the database is right.
     """
     work, row = look.work, look.work.claim
     try:
@@ -209,9 +205,9 @@ def propose(proxy: Proxy, look: LookedBoard, wanted: Collection[str]) -> None:
 
 
 def _as_in_database(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collection[str], recorded: bool) -> None:
-    """Say what is wrong with a claim of the database to which the board's own record adds nothing.
+    """Report what is wrong with a claim of the database which the board's own record confirms, or has no record.
 
-    :param recorded: whether there is a record, which says the same.
+    :param recorded: True where there is a record, which says the same as the database.
     """
     work = look.work
     if work.contradiction:
@@ -228,7 +224,7 @@ def _is_left_over(proxy: Proxy, look: LookedBoard, row: Claim) -> bool:
 
 
 def _lost(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collection[str]) -> None:
-    """A claim is in the database only; one without an end of its lease has none that may be too early."""
+    """Write the record of a claim that is only in the database anew, or report why that needs an operator's word."""
     doubt = doubt_of(proxy, look.work.board, row, look.power)
     there = astray(proxy, row)
     if (there or doubt) and row.instance not in wanted:
@@ -242,7 +238,7 @@ def _lost(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collection[str]) 
 
 
 def _by_word(proxy: Proxy, look: LookedBoard, name: str, found: str, wanted: Collection[str]) -> None:
-    """Let an operator say which is right: a record whose root is not here, or the claim of the database.
+    """Ask an operator which is right: a record whose root is not here, or the claim of the database.
 
     :param name: the instance that has the board by the database.
     """
@@ -253,7 +249,7 @@ def _by_word(proxy: Proxy, look: LookedBoard, name: str, found: str, wanted: Col
 
 
 def _unreadable(proxy: Proxy, look: LookedBoard, error: HeteroError, wanted: Collection[str]) -> None:
-    """Say of a board that its record says nothing of it: it cannot be read, or is another board's."""
+    """Report that a board's record cannot be read, or is another board's; write it anew where an operator says so."""
     work, row = look.work, look.work.claim
     text, by_word = said_of(proxy, work.board, row, work.contradiction, error)
     if by_word and row is not None and row.instance in wanted:
@@ -263,10 +259,10 @@ def _unreadable(proxy: Proxy, look: LookedBoard, error: HeteroError, wanted: Col
 
 
 def decide(proxy: Proxy, look: LookedBoard, kept: Kept, wanted: Collection[str]) -> None:
-    """Adopt what was proposed, where what was seen of the board bears it out.
+    """Adopt the proposed claim where the board's outlet and answer confirm it, else report the contradiction.
 
-    :param kept: the claim that was proposed.
-    :param wanted: names whose records are believed whatever the board answers.
+    :param kept: the record of the claim that was proposed.
+    :param wanted: instances whose records an operator has confirmed, whatever their boards answer.
     """
     work = look.work
     name = kept.claim.instance
@@ -290,15 +286,16 @@ def decide(proxy: Proxy, look: LookedBoard, kept: Kept, wanted: Collection[str])
 
 
 def catch_up(proxy: Proxy, claim: Claim) -> Claim:
-    """Return a claim as its own record has it, where the database does not know, or no more, of the root made for it.
+    """Return a claim as its own record has it, where the database lacks the root that was made for it.
 
-    The record is written first: a writer that was killed, and a backup from just after the claim, leave the database
-    behind it. What was made would else be made anew. The caller holds the board's lock, or is in a transaction.
+    The record is written before the database. The database therefore lacks the root where a writer was killed, or where
+    it was put back from a backup of just after the claim, and the root would be made anew. The caller holds the board's
+    lock, or is in a transaction.
     """
     board = proxy.boards.get(claim.board)
     if claim.image_hash or board is None:
         return claim
-    with proxy.store.transaction():  # nobody is between its record and its row
+    with proxy.store.transaction():  # no other process has written the record and not yet the database
         claim = proxy.store.claim_of(claim.instance) or claim
         kept = kept_of(proxy, claim)
         if kept is None or claim.image_hash or not is_of_claim(proxy, board, kept.claim):
@@ -308,7 +305,7 @@ def catch_up(proxy: Proxy, claim: Claim) -> Claim:
 
 
 def _other_lease(row: Claim | None, claim: Claim) -> str:
-    """Return what is said of a lease that the database has otherwise."""
+    """Return a text on a lease that differs between database and record; an empty one where it does not."""
     if row is None or not claim.is_same(row) or claim.expires == row.expires:
         return ""
     now = time.time()
@@ -327,7 +324,7 @@ def _keep_anew(proxy: Proxy, look: LookedBoard, found: str, done: str) -> None:
 
 
 def _forget(proxy: Proxy, look: LookedBoard, kept: Kept) -> None:
-    """A claim for which nothing was made yet holds nothing of anybody: who asked asks again."""
+    """Remove the record of a claim for which nothing was made yet; report it where its board is on or has a root."""
     work, name = look.work, kept.claim.instance
     if look.power != "off" or made_ready(proxy, work.board):
         _leave(look, f"is claimed for {name} by its record, by which its root was yet to be made: {NOT}: {PUT_BACK}")
@@ -336,23 +333,23 @@ def _forget(proxy: Proxy, look: LookedBoard, kept: Kept) -> None:
 
 
 def is_stale(proxy: Proxy, board: Board, row: Claim, contradiction: Refused | None, claim: Claim) -> bool:
-    """Whether the database knows better than a record: of its claim there is the root, or nothing at all.
+    """Return whether a record is older than the database: the root is that of the database's claim, or there is none.
 
     :param row: the claim that the database has.
-    :param contradiction: what is against that (contradiction_of).
-    :param claim: the one that the record has.
+    :param contradiction: the error that contradicts this claim (contradiction_of), or None.
+    :param claim: the claim that the record has.
     """
     if contradiction:
         return False
     if claim.is_same(row):
-        # It is written before the database is, so it is the newer one; but what it says was made is to be there, and
-        # a rebuild that came to nothing takes no root.
+        # A record is written before the database, so it is usually the newer one. But the root that it names must be
+        # there, and a rebuild that was cut off has not removed the root of before.
         return row.image_hash is not None and is_of_claim(proxy, board, row) and claim.image_hash != row.image_hash
     return is_of_claim(proxy, board, row) or (claim.created < row.created and not made_ready(proxy, board))
 
 
 def _objection(proxy: Proxy, work: LookedWork, kept: Kept) -> str | None:
-    """Why a claim cannot be adopted whatever its board answers; None where it can."""
+    """Return why a claim of a record cannot be adopted, whatever its board answers; None where it can be."""
     claim, row = kept.claim, work.claim
     elsewhere = proxy.store.claim_of(claim.instance)
     if elsewhere is not None and elsewhere.board != claim.board and not _moved_here(proxy, claim, elsewhere):
@@ -368,14 +365,14 @@ def _objection(proxy: Proxy, work: LookedWork, kept: Kept) -> str | None:
 
 
 def _moved_here(proxy: Proxy, claim: Claim, elsewhere: Claim) -> bool:
-    """Whether a claim has moved since the database was copied, which has it on another board: its root is only here."""
+    """Return whether a claim moved here after the backup: the database has it on another board, which has no root."""
     board = proxy.boards.get(elsewhere.board)
     left = board is None or made_ready(proxy, board)
     return claim.is_same(elsewhere) and not elsewhere.image_hash and not left
 
 
 def _contradicted(look: LookedBoard) -> str | None:
-    """What of power and answer contradicts a claim; None where they bear it out."""
+    """Return what contradicts a claim, by the board's outlet and its answer; None where nothing does."""
     if look.ssh == OWN_KEY:
         return None  # whatever its outlet says
     if look.ssh == OTHER_KEY:
@@ -386,7 +383,7 @@ def _contradicted(look: LookedBoard) -> str | None:
 
 
 def _state(look: LookedBoard, kept: Kept) -> tuple[str, str]:
-    """(state, note) of a board whose claim is adopted."""
+    """Return (state, note) that a board gets when its claim is adopted."""
     if kept.state in KEEPS:
         return kept.state, kept.note
     if look.ssh == OWN_KEY or look.power == "on":

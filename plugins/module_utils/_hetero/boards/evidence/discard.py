@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roots and exports of boards that are gone for good, removed by an operator's word: no verb reaches them any more.
+"""Remove roots and exports of boards that are gone for good, by an operator's word; no other verb reaches them.
 
-Only of a board that the boards file does not name, of which there is neither claim nor record, and that has no power as
-far as can be seen.
+It is done only for a board that the boards file does not name, that has neither a claim nor a record of one, and that
+shows no sign of power.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ AGAIN = "run this again"
 
 
 def must_be_gone(proxy: Proxy, names: Collection[str]) -> None:
-    """Refused before anything is done where one of these is no name of a board that is gone.
+    """Check the names of boards that are gone, before anything is done.
 
     :param names: such as board7.
-    :raises BadInput: a name is none of a board.
-    :raises Refused: the boards file names it.
+    :raises BadInput: a name is not that of a board.
+    :raises Refused: the boards file names the board.
     """
     for name in names:
         if _number(name) in proxy.boards:
@@ -53,10 +53,10 @@ def must_be_gone(proxy: Proxy, names: Collection[str]) -> None:
 def discard(
     proxy: Proxy, names: Collection[str], ended: Container[str], change: Change, deadline: Deadline
 ) -> dict[str, list[str]]:
-    """Remove what lies here of these boards, which must_be_gone has passed.
+    """Remove the roots and exports of these boards, whose names must_be_gone has checked.
 
-    :param ended: instances whose claims the same call ended, or would end.
-    :returns: {name of a board of which there was something: what, in words}.
+    :param ended: instances whose claims the same call ended, or would end in check mode.
+    :returns: {name of a board of which there was something: texts of what there was}.
     :raises Refused: the board may be somebody's; nothing of it is touched.
     """
     found = {name: _discard(proxy, name, _number(name), ended, change, deadline) for name in names}
@@ -114,7 +114,7 @@ def _must_be_nobodys(proxy: Proxy, board: int, ended: Container[str]) -> None:
 
 
 def _is_ended(proxy: Proxy, board: int, ended: Container[str]) -> bool:
-    """Whether the record in a board's place is of a claim that the same call ends."""
+    """Return whether the record in a board's place is that of a claim which the same call ends."""
     try:
         kept = proxy.store.kept(board)
     except HeteroError:
@@ -123,7 +123,7 @@ def _is_ended(proxy: Proxy, board: int, ended: Container[str]) -> bool:
 
 
 def _must_not_be_its(proxy: Proxy, board: int, other: int) -> None:
-    """Refused where the record in another board's place is this one's, or may be: it cannot be read."""
+    """Raise Refused where the unreadable record in another board's place is this board's, or may be."""
     try:
         proxy.store.kept(other)
     except HeteroError as error:
@@ -134,7 +134,7 @@ def _must_not_be_its(proxy: Proxy, board: int, other: int) -> None:
 
 
 def _must_serve_nobody(proxy: Proxy, board: int, clients: Container[str]) -> None:
-    """Refused where a root is exported to a board that the boards file names, by another number."""
+    """Raise Refused where this board's root is exported to the address of a board that the boards file names."""
     for other in proxy.boards.values():
         if other.ip in clients:
             what = f"its root is exported to {other.ip}, which is {other.name} in the boards file: nothing is removed"
@@ -151,7 +151,7 @@ def _must_have_no_power(proxy: Proxy, board: int, deadline: Deadline) -> None:
 
 
 class _Parts:
-    """What lies here of one board."""
+    """The exports, the root and the files of a disk root that this proxy has of one board."""
 
     def __init__(self, proxy: Proxy, board: int) -> None:
         self._proxy, self._board = proxy, board
@@ -164,11 +164,11 @@ class _Parts:
         return exports_of(self._proxy, self._board)
 
     def clients(self) -> set[str]:
-        """Addresses to which its root is exported."""
+        """Return the addresses to which the board's root is exported."""
         return {client for export in self.exports() for client in export.clients}
 
     def there(self) -> list[str]:
-        """Return what is there, in words."""
+        """Return what there is of the board, a text each."""
         found = [f"export {export.id} {export.pseudo}" for export in self.exports()]
         found += [told(part) for part in (self.root, self.disk) if part.exists()]
         restore = self.server.restore_file(self.pseudo)

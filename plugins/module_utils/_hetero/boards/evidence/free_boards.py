@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a board is free, and making it so again: the one place, whoever asks, where a board leaves its claim.
+"""Tell when a board is free, and free it: for all callers, this is the one place where a board leaves its claim.
 
-Looks only at what was written down and at what is left of it here; switching off and cleaning is verbs/release.py's.
+This file looks only at records and at what is left of the board on this proxy. verbs/release.py switches boards off and
+cleans them.
 """
 
 from __future__ import annotations
@@ -25,15 +26,14 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
 
 RECONCILE = f"({play('reconcile')})"
-#: Nobody's claim is known, and the disk may still be wanted: only an operator says that it may go.
+#: The hint for a used disk of a board without a claim: a tenant may still want it, so only an operator has it wiped.
 WIPE = f"({play('repair', node='{board}')} wipes it)"
 
 
 def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
-    """Why a board that nobody claims is somebody's all the same, or an operator's, by what lies here; None where it is
-    not.
+    """Return why a board without a claim in the database is not free, by what else lies here; None where it is free.
 
-    No record of claims is the only one.
+    A record of maintenance, a root, or the record of a claim keeps it from being free, for the database may be older.
     """
     if record.claim is not None:
         return None
@@ -53,7 +53,10 @@ def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
 
 
 def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
-    """The same, also by what its outlet was last seen as; one in error or maintenance says more by itself."""
+    """Return why a board without a claim in the database is not free, also by its outlet and its disks; else None.
+
+    For a board in state error or maintenance outlet and disks are not looked at: its note says more.
+    """
     why = left_by(proxy, board, record)
     if why or record.claim is not None or record.state != board_states.POWER_OFF:
         return why
@@ -64,7 +67,7 @@ def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
 
 
 def in_the_way(proxy: Proxy, board: Board) -> list[str]:
-    """Why a board cannot be given back yet, as texts; empty when it is off and nothing is left."""
+    """Return the reasons why a board cannot be given back yet; an empty list when it is off and nothing is left."""
     record = proxy.store.record(board.id)
     texts: list[str] = []
     if record.state not in (board_states.POWER_OFF, board_states.SHUTTING_DOWN):
@@ -77,13 +80,12 @@ def in_the_way(proxy: Proxy, board: Board) -> list[str]:
 
 
 def give_back(proxy: Proxy, board: Board, claim: Claim | None, thing: str, remedy: str, on: bool = False) -> None:
-    """Make a board free whose lock the caller holds.
+    """Make a board free; the caller holds its lock.
 
     :param claim: the claim that ends, None for a board that nobody has.
-    :param thing: what an error names: the board, or the instance that has it.
-    :param on: a claim for which its board never had power ends with the board on, which goes out of use
-        (boot/stops.py).
-    :raises Refused: it is not off, or not clean, or another's meanwhile.
+    :param thing: the name in an error: the board, or the instance that has it.
+    :param on: allow a board to be on that never had power for its claim; it goes out of use (boot/stops.py).
+    :raises Refused: the board is not off or not clean, or has another claim by now.
     """
     left_on = claim if on and claim is not None and is_left_on(proxy, board, claim) else None
     texts = leftovers(proxy, board) if left_on else in_the_way(proxy, board)
@@ -94,8 +96,8 @@ def give_back(proxy: Proxy, board: Board, claim: Claim | None, thing: str, remed
 
 
 def is_left_on(proxy: Proxy, board: Board, claim: Claim | None) -> bool:
-    """Whether a board was seen on for whose claim nobody ever switched it on: it is not off, and somebody may be there.
+    """Return whether a board was last seen on, but never switched on for its claim: others may be at work there.
 
-    Nothing of the claim was ever on its disks, so they are left alone as well.
+    The claim's instance never wrote to the board's disks, so they are not wiped either.
     """
     return claim is not None and proxy.store.record(board.id).power == "on" and not proxy.store.had_power(claim)

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What adoption sees of a board that reconcile looks at; the look itself is work/looks.py's."""
+"""What adoption uses of a board that reconcile looks at; work/looks.py does the looking."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LookedWork(Protocol):
-    """The board, what is recorded of it, and what contradicts that."""
+    """A board, its record, and the error that contradicts its claim."""
 
     record: Record
     contradiction: Refused | None
@@ -29,14 +29,14 @@ class LookedWork(Protocol):
     def claim(self) -> Claim | None: ...
 
     def read(self) -> None:
-        """Read what is recorded of the board."""
+        """Read the board's record."""
 
     def note(self, thing: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
         """Note a change; True if it is to be done now."""
 
 
 class LookedBoard(Protocol):
-    """What was seen of a board, and found out of it."""
+    """What was seen of a board, and what follows from it."""
 
     kept: Kept | None
     settled: bool

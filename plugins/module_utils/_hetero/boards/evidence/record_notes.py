@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What status notes of the own record of a board's claim: lost, not to be read, or newer than the database. Reads only.
+"""Notes of `status` on the record of a board's claim: it is lost, unreadable, or newer than the database.
 
-What is done about it is adoption.py's.
+This file only reads; adoption.py acts on the same facts.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ NEWER = f"the database is older than it: run {play('reconcile')}"
 
 
 def told_of_record(proxy: Proxy, board: Board, record: Record, lost: Container[int]) -> str | None:
-    """What status says of the record of a board's claim; None for one that says what the database says, and where
-    nobody has the board.
+    """Return the note of `status` on the record of a board's claim.
 
-    :param record: recorded.Record of the board.
+    :returns: None where nobody has the board, or where the record says what the database says.
+    :param record: board_records.Record of the board.
     :param lost: ids of boards whose claims' records are gone.
     """
     claim = record.claim
@@ -46,7 +46,7 @@ def told_of_record(proxy: Proxy, board: Board, record: Record, lost: Container[i
     if kept:
         return _told_of_newer(proxy, board, kept.claim)
     if record.ending or board.id not in lost:
-        return None  # an end that was cut off goes on
+        return None  # the claim is ending, and its record goes first
     there = astray(proxy, claim)
     if there:
         return there
@@ -57,9 +57,9 @@ def told_of_record(proxy: Proxy, board: Board, record: Record, lost: Container[i
 
 
 def _told_of_newer(proxy: Proxy, board: Board, claim: Claim) -> str | None:
-    """The same of a claim that its record has otherwise than a database which is older.
+    """Return the note on a record that is newer than the database; None where it is not.
 
-    The database is read once more, after the record: each change of a claim is written there first.
+    The database is read once more, after the record, for each change of a claim is written to the record first.
     """
     row = proxy.store.record(board.id).claim
     if row is None or claim == row or is_stale(proxy, board, row, contradiction_of(proxy, board, row), claim):

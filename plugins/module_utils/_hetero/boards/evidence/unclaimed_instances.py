@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Instances of which a root, or the record of a claim, lies on a proxy, and no claim is in its database: that was put
-back from an older copy. Whoever asks for such a one is not to hear that there is none. Reads only.
+"""Find instances that have a root or a record of their claim on a proxy, but no claim in its database.
 
-What is taken over is adoption.py's; what lies here of boards that the boards file does not name, unnamed_boards.py's.
+The database was then put back from an older copy, and an answer that there is no such instance would be wrong. This
+file only reads. adoption.py adopts claims; unnamed_boards.py handles boards that the boards file does not name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     #: Claims of the database, by instance.
     Claims = Mapping[str, Claim]
-    #: What roots_there returns: board id, folder, and what its made.json says.
+    #: What roots_there returns: board id, folder, and what the folder's made.json says.
     There = Collection[Tuple[int, str, Optional[AnyMade]]]
     #: A record of a claim: its path and what it says.
     Stored = Tuple[str, Kept]
@@ -56,8 +56,8 @@ class Unclaimed:
     """Something of an instance without a claim.
 
     :param name: its board's name.
-    :param text: what is seen of it, and what to do.
-    :param harmless: whether that is a file which says nothing, and nothing else of an instance is there.
+    :param text: what was found of it, and what to do.
+    :param harmless: True where that is only a file that cannot be read, and the board has nothing else of an instance.
     """
 
     instance: str
@@ -67,10 +67,10 @@ class Unclaimed:
 
 
 def refuse_unclaimed(proxy: Proxy, request: str, only: Container[str] | None = None) -> list[dict[str, Any]]:
-    """Refused where something of an instance, or of instances of a request, lies here of which no claim is known.
+    """Raise Refused where an instance, or one of a request, has a root or a record here, but no claim.
 
-    :param only: names of instances; what is another's, and what nobody can tell whose it is, counts for nothing then.
-    :returns: lines on what is harmless, for whoever is told that there is none.
+    :param only: names of instances; only what is certainly theirs then counts.
+    :returns: lines on what is harmless, to be shown with the answer that there is no such instance.
     """
     found = [one for one in unclaimed(proxy, request, only is not None) if only is None or one.instance in only]
     somebodys = [one for one in found if not one.harmless]
@@ -80,11 +80,11 @@ def refuse_unclaimed(proxy: Proxy, request: str, only: Container[str] | None = N
 
 
 def unclaimed(proxy: Proxy, request: str, sure: bool = False) -> list[Unclaimed]:
-    """The Unclaimed of an instance, or of all instances of a request; one of which a claim is known is none.
+    """Return the Unclaimed of an instance, or of all instances of a request.
 
-    :param sure: without what nobody can tell whose it is.
+    :param sure: leave out things of which it is not certain whose they are.
     """
-    # First: what is claimed meanwhile is seen below, and what ends meanwhile is known here.
+    # Claims are read first: a claim that ends meanwhile is known here, and one that is made meanwhile is seen below.
     claims = {claim.instance: claim for claim in proxy.store.claims()}
     there = roots_there(proxy.config["state_folder"])
     records, roots = _records(proxy, request, claims), _roots(proxy, request, claims, there)
@@ -100,12 +100,12 @@ def unclaimed(proxy: Proxy, request: str, sure: bool = False) -> list[Unclaimed]
 
 
 def _records(proxy: Proxy, request: str, claims: Claims) -> dict[str, Stored]:
-    """{instance: (path, Kept)} of records of claims that are not known and have not ended, the one to be believed."""
+    """Return {instance: (path, Kept)}: the most credible record of each claim that is not known and has not ended."""
     found: dict[str, list[Stored]] = {}
     for path, kept in proxy.store.kept_anywhere():
         claim = kept.claim
         asked = (is_of(vars(claim), request) or _is_asked(claim.instance, request)) and kept.is_somebodys
-        # What is in its place goes there with its claim; elsewhere it is what a hand has left.
+        # A record in its own place is removed when its claim ends; a person may have left a copy of it elsewhere.
         ended = path != proxy.store.path_of_kept(claim.board) and proxy.store.has_ended(claim)
         if asked and _is_newer(claim.created, claims.get(claim.instance)) and not ended:
             found.setdefault(claim.instance, []).append((path, kept))
@@ -113,7 +113,7 @@ def _records(proxy: Proxy, request: str, claims: Claims) -> dict[str, Stored]:
 
 
 def _roots(proxy: Proxy, request: str, claims: Claims, there: There) -> dict[str, tuple[int, str]]:
-    """{instance: (board id, folder)} of roots that were made for claims that are not known."""
+    """Return {instance: (board id, folder)} of roots whose claims are not known."""
     found: dict[str, tuple[int, str]] = {}
     for board, folder, made in there:
         instance, created = of_token(made.claim) if made else ("", None)
@@ -127,7 +127,10 @@ def _is_asked(instance: str, request: str) -> bool:
 
 
 def _is_newer(created: float | None, known: Claim | None) -> bool:
-    """Whether a claim that was made then is not known, but perhaps an older one of its name."""
+    """Return whether a claim is newer than the known one of its name, or none is known.
+
+    :param created: unix time of the claim.
+    """
     return known is None or (created is not None and created > known.created)
 
 
@@ -152,7 +155,7 @@ def _of_record(proxy: Proxy, instance: str, record: Stored, root: tuple[int, str
 
 
 def _doubtful(proxy: Proxy, request: str, claimed: Container[int], there: There) -> list[Unclaimed]:
-    """What nobody can tell whose it is, on boards that nobody has by the database."""
+    """Return roots and records that cannot be read, on boards that have no claim in the database."""
     roots = {board: Root(proxy.config["state_folder"], board) for board, _folder, _made in there}
     untold = [board for board, folder, made in there if not made and (has_word(folder) or is_unread(roots[board]))]
     why = dict.fromkeys(untold, f"{UNREADABLE}: {PUT_BACK}")
@@ -176,9 +179,7 @@ def _doubtful(proxy: Proxy, request: str, claimed: Container[int], there: There)
 
 
 def _is_bare(proxy: Proxy, board: Board) -> bool:
-    """Whether nothing of an instance can be on a board: nothing to boot from is there, no disk holds what somebody
-    wrote, and its outlet was seen off.
-    """
+    """Return whether nothing of an instance can be on a board: it has no root, no used disk, and was last seen off."""
     record = proxy.store.record(board.id)
     off = record.state == POWER_OFF and record.power == "off"
     try:

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lies on a proxy for boards that the boards file does not name: claims, records, roots, boot files, exports.
+"""Find what lies on a proxy for boards that the boards file does not name: claims, records, roots, boot files, exports.
 
-Only a person can say what it is: it is said, and goes by an operator's word alone.
+Only a person can say what that is. So it is reported, and removed only by an operator's word.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ FILES_NAME = re.compile(r"\d+(\.\d+){3}")
 
 
 class Left(NamedTuple):
-    """What is known of a board that the boards file does not name.
+    """A claim or record of a board that the boards file does not name.
 
-    :param name: its instance; None if its record cannot be read.
-    :param claim: the claim of the database; None for what only a record says.
-    :param unread: what is said of a record that cannot be read.
+    :param name: the board's instance; None where the record cannot be read.
+    :param claim: the claim of the database; None where there is only a record.
+    :param unread: the text on a record that cannot be read.
     """
 
     board: int
@@ -68,10 +68,11 @@ class Left(NamedTuple):
 def let_go(
     proxy: Proxy, names: Collection[str], change: Change, deadline: Deadline
 ) -> tuple[list[str], dict[str, str]]:
-    """End the claims of these instances on boards that the boards file does not name, and that are not at work all the
-    same; ([names of those ended], {name: why it was not ended}).
+    """End the claims of these instances on boards that the boards file does not name and that show no sign of life.
 
-    What else is said of such a board, by a record that is another's or cannot be read, stays.
+    Other records of such a board, which are another's or cannot be read, stay.
+
+    :returns: ([names of ended instances], {name: why its claim was not ended}).
     """
     ended: list[str] = []
     kept: dict[str, str] = {}
@@ -93,9 +94,9 @@ def let_go(
 
 
 def _is_anothers(proxy: Proxy, board: int, claim: Claim | None) -> bool:
-    """Whether what lies here of a board was made for another claim: whatever has power there is not this one's.
+    """Return whether a board's root was made for another claim, so that what has power there is not this claim's.
 
-    :param claim: None for the one that its record has.
+    :param claim: None for the claim that the board's record has.
     """
     if claim is None:
         kept = proxy.store.kept(board)
@@ -109,8 +110,10 @@ def _is_anothers(proxy: Proxy, board: int, claim: Claim | None) -> bool:
 
 
 def not_ended(proxy: Proxy, names: Collection[str], ended: Collection[str]) -> dict[str, list[str]]:
-    """Of instances whose claims were to be ended by a word, and were not: `kept`, of which there is a claim or a record
-    here, and `gone`, of which there is none any more. One of which there never was any is in neither.
+    """Return the instances whose claims were to be ended by an operator's word, and were not ended.
+
+    :returns: dict of `kept`, instances with a claim or a record here, and `gone`, those that had a claim once. An
+        instance that never had a claim here is in neither.
     """
     known = {claim.instance for claim in proxy.store.claims()}
     for board in proxy.store.kept_boards():
@@ -138,9 +141,9 @@ def _left(proxy: Proxy) -> list[Left]:
 
 
 def others(proxy: Proxy, said: Mapping[str, str]) -> list[str]:
-    """What lies here for boards that the boards file does not name, as texts; only a person can say what it is.
+    """Return a text on each thing that lies here for boards that the boards file does not name.
 
-    :param said: {instance: what is said of its claim in place of how it is ended}.
+    :param said: {instance: text on its claim, in place of the way to end it}.
     """
     known = {f"fs_{number}" for number in proxy.boards}
     addresses = {board.ip for board in proxy.boards.values()}
@@ -171,7 +174,7 @@ def others(proxy: Proxy, said: Mapping[str, str]) -> list[str]:
 
 
 def told(root: Root | DiskFiles) -> str:
-    """Return a root's folder, or that of what is kept of one on a disk, with whom it was made for."""
+    """Return, in words, a root's folder and the instance that the root was made for."""
     whose = made_for(root)
     return f"folder {root.folder}, made for {whose}" if whose else f"folder {root.folder}"
 
@@ -195,7 +198,7 @@ def _told(said: Mapping[str, str], left: Left) -> str:
 
 
 def _unread(proxy: Proxy, board: int, error: HeteroError) -> str:
-    """Return what is said of a record that cannot be read."""
+    """Return the text on a record that cannot be read."""
     other, way = error.facts.get("of"), UNREAD
     if other is not None:
         moved = MOVED.format(way=misfiled_records.way_of(proxy, proxy.store.path_of_kept(board), other), number=other)

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verb `image` for many boards: each under its lock and by its claim, one board's failure being no other's.
+"""Verb `image` for many boards, each under its lock and with its claim; the failure of one does not stop the others.
 
-How a board's root, export and files are made is for roots/provision.py.
+roots/provision.py makes a board's root, export and files.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 STOP_IT = "stop it first: tilera_boot with state stopped"
 MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its root from here"
-#: What of an image a result shows.
+#: The fields of an image that a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline")
 
 
 @dataclass(frozen=True)
 class Source:
-    """An image, as somebody asks for it.
+    """An image that is asked for.
 
     :param image: its name in the store, or the path or URL from which it is imported; None for no image.
     :param name: the name that it gets there; None for the one in its path or URL.
@@ -65,13 +65,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Wish:
-    """What boards are to be made ready for.
+    """A request to make boards ready.
 
     :param image: None for that of each board's claim.
     :param key: the user's public keys; None for those of each board's claim.
-    :param boot_source: what they are to boot from; None for that of each board's claim.
-    :param flavor: for a dry run, that of boards that are not claimed yet.
-    :param rebuilt: ids of boards that a dry run of rebuilds.py went before.
+    :param boot_source: what the boards are to boot from; None for that of each board's claim.
+    :param flavor: for a dry run, the flavor of boards that are not claimed yet.
+    :param rebuilt: ids of boards for which a dry run of rebuilds.py came before this one.
     """
 
     image: Image | None = None
@@ -81,7 +81,7 @@ class Wish:
     rebuilt: Collection[int] = ()
 
     def claim_of(self, board: Board, claim: Claim | None) -> Claim | None:
-        """Return the claim that a dry run's board would have by now, had those before not been dry runs too."""
+        """Return the claim that a board would have by now if the steps before a dry run had been real."""
         if claim is None and self.image and self.key:
             dry = dry_claim(board, self.image, self.key)
             claim = replace(dry, boot_source=self.boot_source, flavor=self.flavor or {})
@@ -160,14 +160,14 @@ def present(
 
 
 def _proves(proxy: Proxy, board: Board, change: Change) -> bool:
-    """Whether a board proves its claim's host key just now."""
+    """Return whether a board proves the host key of its claim just now."""
     work = BoardWork(proxy, board, change)
     work.record, work.driver = proxy.store.record(board.id), BootDrivers(proxy).of(board)
     return bool(work.system.host_key) and shown(work) == OWN_KEY
 
 
 def _refuse_under_power(proxy: Proxy, board: Board, claim: Claim) -> None:
-    """A root is not made anew under a board that may be on from the one before: its stop failed."""
+    """Raise Refused where a root is to be made anew while the board may still run from the old one: its stop failed."""
     record = proxy.store.record(board.id)
     if record.power == "on" or record.state == board_states.ERROR:
         seen = "its outlet was last seen on" if record.power == "on" else f"is in error: {record.note}"
@@ -177,7 +177,7 @@ def _refuse_under_power(proxy: Proxy, board: Board, claim: Claim) -> None:
 
 
 def dry_claim(board: Board, image: Image, key: str) -> Claim:
-    """The claim that a dry run's board would have by now, had the task before not been a dry run too."""
+    """Return the claim that a board would have by now if the task before a dry run had been real."""
     return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
 
 
@@ -189,9 +189,9 @@ def absent(
     tenant: Tenant = EVERY_TENANT,
     never_ran: bool = False,
 ) -> dict[str, Any]:
-    """Remove what the boards boot from, with `never_ran` not of an instance that ever ran; return the module's result.
+    """Remove what the boards boot from; return the module's result. With `never_ran` refuse an instance that ever ran.
 
-    A dry run of stopping them may have gone before, so it holds nothing against one that runs.
+    A dry run takes a board that runs, for a dry run of its stop may have come before.
     """
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def absent(
             proxy.store.keep_anew(board.id)  # as long as the root says whose it is; it ends with its claim
         there = remove(proxy, board, change, report)
         if claim is None and board.id in proxy.store.kept_boards():
-            # Whoever cleans a board that nobody claims says with it that nobody is to have it again.
+            # To clean a board without a claim is an operator's word that its record's instance has it no more.
             there = [*there, "the record of its claim"]
             if change.note(f"{board.name} record", {"present": True}, {"present": False}) and not change.check:
                 proxy.store.keep_anew(board.id)

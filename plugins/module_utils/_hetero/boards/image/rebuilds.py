@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Another image or key for an instance on its board: what is to be done, decided and written down.
+"""Decide and write down that an instance on its board gets another image or key.
 
-Doing it is the usual verbs': stop the board, make its root, start it. A claim that says which image is wanted, and of
-no root, has them make a new one whenever they are run.
+The usual verbs then do it: they stop the board, make its root and start it. A claim that names an image but no root has
+them make a new root whenever they are run.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ PHASE = "rebuild"
 
 @dataclass(frozen=True)
 class Wish:
-    """What instances are to run from now on.
+    """A request to rebuild instances.
 
     :param image: name of an image in the store; None for the one that the claim names.
     :param key: the public keys that may log in; None for those of the claim.
-    :param fresh: make a new root although neither changes.
+    :param fresh: make a new root although neither image nor key changes.
     """
 
     image: str | None = None
@@ -58,14 +58,14 @@ class Wish:
     fresh: bool = False
 
     def check(self) -> None:
-        """Raise BadInput for what cannot be."""
+        """Raise BadInput where the request can never be fulfilled."""
         if self.key:
             must_be_keys(self.key)
         if self.image:
             valid_image(self.image)
 
     def key_of(self, claim: Claim) -> str:
-        """Return the public keys that are to log in; the same key with another comment is the same key."""
+        """Return the public keys that may log in; a key that differs only in its comment counts as the same."""
         if not self.key or key_body(self.key) == key_body(claim.ssh_public_key):
             return claim.ssh_public_key
         return self.key
@@ -100,16 +100,16 @@ def rebuild(proxy: Proxy, instances: Instances, wish: Wish, change: Change, dead
         before, after = wish.fields(claim, image)
         if before == after:
             text = NOTHING_TO_REBUILD.format(name=claim.instance, image=claim.image, hash=image.hash)
-            report.line(PHASE, text)  # no event: it may be asked for each day
+            report.line(PHASE, text)  # no event, for a user may ask for this each day
             return dict(changed=False, image=after["image"])
         _must_be_its_own(proxy, board, record, change, feeds)
         _must_have_room(proxy, board, claim)
         key = wish.key_of(claim)
         with proxy.store.transaction(dry=change.check):
-            # No hash and no host key: the root is yet to be made, whatever is there.
+            # Without hash and host key the root counts as yet to be made, whatever is there.
             proxy.store.put(claim.instance, image=after["image"], ssh_public_key=key, image_hash=None, host_key=None)
             report(PHASE, f"{_text(claim, image, key == claim.ssh_public_key)}; {_goes(proxy, board, claim)}")
-        # What was refused, or could not be written down, has changed nothing.
+        # Noted last: a rebuild that was refused, or could not be written down, has changed nothing.
         change.note(claim.instance, before, after)
         return dict(changed=True, image=after["image"])
 
@@ -132,7 +132,7 @@ def _must_have_room(proxy: Proxy, board: Board, claim: Claim) -> None:
 
 
 def _must_be_its_own(proxy: Proxy, board: Board, record: Record, change: Change, feeds: last_outlet.Feeds) -> None:
-    """Refused where a board that is to be stopped for a new root shows another key, or may be fed by another outlet."""
+    """Raise Refused where a board that a rebuild stops shows another key, or may be fed by another outlet."""
     claim = cast("Claim", record.claim)
     refuse_anothers(proxy, board, claim)
     refuse_unproven(proxy, board, claim)
@@ -147,12 +147,12 @@ def _must_be_its_own(proxy: Proxy, board: Board, record: Record, change: Change,
 
 
 def rebuilt_claim(claim: Claim, image: str | None = None) -> Claim:
-    """A claim as `rebuild` leaves it, for the dry runs that come after its own."""
+    """Return a claim as `rebuild` leaves it, for the dry runs that follow its own."""
     return replace(claim, image=image or claim.image, image_hash=None, host_key=None)
 
 
 def must_have_keys(proxy: Proxy, board: Board, claim: Claim) -> None:
-    """Refused where the keys of a claim are damaged: whoever would get in by them cannot be told."""
+    """Raise Refused where the keys of a claim are damaged, so that it is not known whom they would let in."""
     if not _prints(claim.ssh_public_key):
         another = rebuild_play(claim.instance, ["ssh key"], {"image": claim.image})
         what = f"the ssh key of {claim.instance}'s claim in {proxy.store.path} is damaged"
@@ -164,7 +164,7 @@ def _shown(image: str, hash: str | None, key: str) -> dict[str, Any]:
 
 
 def _prints(key: str) -> list[str]:
-    """The fingerprints of keys; none of what is damaged."""
+    """Return the fingerprints of keys; an empty list for damaged keys."""
     try:
         parse_key(key)
     except BadInput:
@@ -181,7 +181,7 @@ def _text(claim: Claim, image: Image, same_key: bool) -> str:
 
 
 def _goes(proxy: Proxy, board: Board, claim: Claim) -> str:
-    """What a rebuild takes away, and what it leaves; said before it begins."""
+    """Return the text, reported before a rebuild begins, on what it removes and what stays."""
     where = " on its own disk"
     if claim.boot_source != DISK_ROOT:
         try:

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the power room sees of a proxy node, of the work on a board, of a boot and of a look at a board.
+"""What the power room uses of a proxy node, of the work on a board, of a boot and of a look at a board.
 
-The node is records/proxy.py's, or one that is yet to be set up; the others are in the rooms above.
+The node is that of records/proxy.py, or one that is yet to be set up; the others are in the rooms above.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ClaimFiles(Protocol):
 
 
 class WiredNode(Protocol):
-    """A node whose outlets feed boards, as far as its records of claims tell which."""
+    """What this room uses of a node: its wiring, and its records of claims."""
 
     @property
     def config(self) -> Mapping[str, Any]: ...
@@ -49,8 +49,8 @@ class WiredNode(Protocol):
 class PowerWork(Protocol):
     """The work on one board.
 
-    `doubt` is why its outlet is not to be switched off; with `off_by_all` it may be switched on all the same.
-    `wiring_seen` tells whether its wiring was compared with what fed it last.
+    `doubt` is why its outlet must not be switched off; with `off_by_all` it may still be switched on. `wiring_seen`
+    tells whether its wiring was compared with the outlet that fed the board last.
     """
 
     doubt: Refused | None
@@ -83,7 +83,7 @@ class PowerWork(Protocol):
     def over(self) -> bool: ...
 
     def say(self, phase: str, text: str, seconds: float | None = None) -> None:
-        """Tell whoever follows."""
+        """Report a phase of the work."""
 
     def fail(self, blame: str | None, error: HeteroError, **evidence: Any) -> None:
         """End the work without success."""
@@ -109,7 +109,7 @@ class PoweredBoot(Protocol):
 
 
 class PowerLook(Protocol):
-    """What reconcile saw of a board, whose outlet and which itself was asked; `left` as in work/looks.py."""
+    """What reconcile saw of a board after it asked the outlet and the board; `left` as in work/looks.py."""
 
     left: bool
 

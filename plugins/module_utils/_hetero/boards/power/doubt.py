@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A board whose wiring names an outlet that may feed somebody else's: what proves that it does not, and what is said
-where nothing does. Who asks, and what follows, is last_outlet.py's.
+"""A board whose wiring names an outlet that may feed another tenant's board: what proves that it does not, and the
+error where nothing proves it. last_outlet.py asks the PDUs and decides.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NOBODYS = "; remove the record of {boards} once it is known that nobody has {boa
 
 
 class FeedNames(Protocol):
-    """What is used of a RecordedFeeds: the node, and the names that an outlet's PDU has now."""
+    """What this file uses of a RecordedFeeds: the node, and the names that an outlet's PDU has now."""
 
     @property
     def proxy(self) -> WiredNode: ...
@@ -58,12 +58,12 @@ class FeedNames(Protocol):
 
 
 class Doubt:
-    """A board whose wiring names an outlet that may feed somebody else's.
+    """The doubt about a board whose wiring names an outlet that may feed another tenant's board.
 
-    :param new: the outlet that its wiring names.
-    :param old: the one that it had its power by last, where that is another; else None.
-    :param holders: {board id: Kept} of boards that have their power by the new one.
-    :param unknown: {board id: instance} of boards that may have it.
+    :param new: the outlet that the board's wiring names.
+    :param old: the outlet that fed the board last, where that is another one; else None.
+    :param holders: {board id: Kept} of boards that the new outlet fed last.
+    :param unknown: {board id: instance} of boards that any outlet may feed.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Doubt:
     ) -> None:
         self.board, self.claim, self.new, self.old, self.holders = board, claim, new, old, holders
         self.unknown, self._boards = unknown, feeds.proxy.boards
-        #: Boards of it that answer although the outlet of their wiring is off.
+        #: Ids of those boards in doubt that answer although the outlet of their wiring is off.
         self.alive: list[int] = []
         self._holding = Holding(feeds.proxy, new, holders)
         self._old_pdu = next(iter(feeds.names(old)), None) if old else None
@@ -87,33 +87,33 @@ class Doubt:
 
     @property
     def pdus(self) -> set[str]:
-        """Names of the PDUs that are to be asked."""
+        """Return the names of the PDUs that must be asked."""
         return {self.new.pdu, self._old_pdu or self.new.pdu}
 
     def see(self, answers: Answers) -> None:
-        """Take in what the PDUs answered."""
+        """Record what the PDUs answered."""
         self._new_power = answers[self.new.pdu][0].get(self.new.outlet)
         if self.old and self._old_pdu:
             self._old_power = answers[self._old_pdu][0].get(self.old.outlet)
 
     @property
     def _old_is_dead(self) -> bool:
-        """Whether the board has no power by its old outlet."""
+        """Return whether the board has no power by its old outlet."""
         return self.old is not None and (bool(self.old.taken) or self._old_power == "off")
 
     @property
     def is_off(self) -> bool:
-        """Whether it is off by both outlets, as far as there are two, so that switching it on costs nobody anything."""
+        """Return whether all outlets that may feed the board are off, so that it can be switched on without harm."""
         return self._new_power == "off" and (self._old_is_dead or self._old_pdu is None)
 
     @property
     def key_proves(self) -> bool:
-        """Whether the board's own key, shown now, proves the new outlet."""
+        """Return whether the board's own key, shown now, proves the new outlet."""
         return self._new_power == "on" and self._old_is_dead and not self.holders and not self.unknown
 
     @property
     def rewired(self) -> str:
-        """What is said once the new outlet is known."""
+        """Return the text that the new outlet is known to feed the board."""
         return REWIRED.format(old=self._old_name, new=self.new.name)
 
     def __str__(self) -> str:
@@ -127,12 +127,12 @@ class Doubt:
 
     @property
     def _who(self) -> str:
-        """The board's instance, or its own name where nobody has it."""
+        """Return the board's instance, or the board's name where nobody has it."""
         return self.claim.instance if self.claim else self.board.name
 
     @property
     def _old_name(self) -> str:
-        """The outlet that it had its power by last, with the name that its PDU has now."""
+        """Return the outlet that fed the board last, by the name that its PDU has now."""
         return replace(self.old, pdu=self._old_pdu or self.old.pdu).name if self.old else "not known"
 
     def _state_of(self, old: Fed) -> str:
@@ -144,7 +144,7 @@ class Doubt:
 
     @property
     def remedy(self) -> str:
-        """What a person does about it."""
+        """Return what a person does about the doubt."""
         if self._holding.is_unresolved and not self.unknown and not self.old:
             return self._holding.remedy
         others = {**self.unknown, **{board: kept.claim.instance for board, kept in self.holders.items()}}

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a board of which no claim, or not even a line in the boards file, is known is at work all the same: either
-may be gone by mistake.
+"""Look for signs of life of a board without a claim, or even without a line in the boards file: either may be gone by
+mistake.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def exports_of(proxy: Proxy, board: int) -> list[Export]:
 def sign_of_life(proxy: Proxy, board: int, deadline: Deadline) -> tuple[str, str] | None:
     """Return (what, remedy) of a board that is not known to be without power.
 
-    None is returned where its outlet is off, or nobody knows of one, and nothing answers at an address to which its
+    None is returned where its outlet is off, or not known, and nothing answers at an address to which its
     root is exported.
 
     An outlet that the wiring gives to another board of the boards file says nothing of this one.
 
-    :param board: its number.
+    :param board: the board's number.
     """
     place = _outlet(proxy, board)
     if place and place not in [outlet_of(proxy, other) for other in proxy.boards if other != board]:

@@ -1,16 +1,15 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""By which outlet a claim's board had its power last, against the one that its wiring names: nothing is switched off by
-a wiring that was changed by mistake.
+"""Compare the outlet that fed a claim's board last with the one that its wiring names, so that nothing is switched off
+by a wiring that was changed by mistake.
 
-The outlet is remembered in the claim's own record (records/claim_records.py) once the board was seen by its key. A
-wiring that names another one counts where that is proven: the old outlet is off and the board shows its key, or it is
-off by both. Else nothing is switched, until the wiring is corrected or an operator gives their word
-(verbs/reconciliation.py).
+The outlet is written into the claim's own record (records/claim_records.py) once the board has shown its key. Another
+outlet in the wiring counts where it is proven: the old outlet is off and the board shows its key, or both are off. Else
+nothing is switched until the wiring is corrected or an operator confirms it (verbs/reconciliation.py).
 
-A record that is lost, or cannot be read, may name any outlet: a board whose own record does not name the one of its
-wiring is not switched off then either. A copy of another board's good record says nothing new, and counts for nothing.
+A record that is lost or cannot be read may have named any outlet. While there is one, a board whose own record does not
+name the outlet of its wiring is not switched off either. A copy of another board's good record counts for nothing.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from .board_views import PowerLook, PowerWork
 
-#: Phase of the event that another outlet is known to feed a board.
+#: The phase of the event that another outlet is now known to feed a board.
 PHASE = "wiring"
-#: Longest wait for PDUs whose one session others have (seconds), as in pdu_loop.py.
+#: Most seconds to wait for PDUs whose only session others have, as in pdu_loop.py.
 LONGEST = 90.0
-#: Boards that are looked at at one time.
+#: Most boards that are looked at at the same time.
 MOST_LOOKED_AT = 64
-#: States of a board whose key says by which outlet it runs; one that is off shows none.
+#: States in which a board may show its key, which tells by which outlet it runs.
 ON = (board_states.RUNNING, board_states.BOOTING)
 UNKNOWN = "what feeds it was not known"
 #: The key alone proves nothing there: by a wiring that was changed by mistake another outlet may be on as well.
@@ -51,7 +50,7 @@ SAY = (
     "what feeds it is not known, as its claim's record was lost or could not be read: once it is known that the wiring "
     f"is right, {play('reconcile', adopt='{name}')} takes its word; no outlet is switched off meanwhile that may be its"
 )
-#: A word answers one question a run.
+#: An operator's word answers one question in each run.
 TWICE = (
     "it has a record again, which names no outlet yet: once it is known that the wiring is right, run it again: "
     f"{play('reconcile', adopt='{name}')}"
@@ -72,9 +71,9 @@ class Feeds(RecordedFeeds):
         super().__init__(proxy)
 
     def _is_stray(self, board: int, error: HeteroError) -> bool:
-        """Return whether what lies in a board's place is a copy of another's record, and nothing is known of the board.
+        """Return whether a board's place has a copy of another's record, and nothing else is known of the board.
 
-        Nothing of the board was lost for it then.
+        No record of the board was lost then.
         """
         proxy = self.proxy
         if not proxy.store.is_copy(error) or proxy.store.record(board).claim:
@@ -83,17 +82,14 @@ class Feeds(RecordedFeeds):
         return not any(root.exists() for root in roots)
 
     def feeds_another(self, board: Board) -> str | None:
-        """Return why a board that nobody has is not to be had, or None.
-
-        Its outlet feeds another's, for all that was seen last.
-        """
+        """Return why a free board must not be given away: its outlet fed another tenant's board last; else None."""
         holders = self.holders(board, *self.proxy.outlet(board))
         if not any(record.power != "off" for record in self.proxy.store.records(holders).values()):
             return None
         return self.held_by(board)
 
     def held_by(self, board: Board) -> str | None:
-        """Return in words whose outlet the one of a board was last, on or off, or None where it was nobody else's."""
+        """Return, in words, which other tenant's board a board's outlet fed last, on or off; None where it fed none."""
         holders = self.holders(board, *self.proxy.outlet(board))
         return str(Doubt(self, board, None, Fed(*self.proxy.outlet(board)), None, holders, {})) if holders else None
 
@@ -106,10 +102,10 @@ class Feeds(RecordedFeeds):
         return {other: names.get(other) for other in others}
 
     def remember(self, work: PowerWork, proven: bool) -> None:
-        """Note the outlet of a board that showed its key.
+        """Write down the outlet of a board that has shown its key.
 
-        :param proven: it came up by this outlet, so another board that had its power there has it no more. Without
-            that, an outlet that another board has is not noted.
+        :param proven: the board came up by this outlet, so it feeds no other board that had it. Without that, an outlet
+            that another board has is not written down.
         """
         board, place = work.board, (work.pdu, work.outlet)
         fed = Fed(*place, pdu_names.address(self.proxy.config["pdus"].get(work.pdu, {})))
@@ -129,9 +125,9 @@ class Feeds(RecordedFeeds):
 
 
 def settle(works: Iterable[PowerWork], feeds: Feeds) -> None:
-    """Look whether boards may be switched by the wiring, once a work.
+    """Find out, once for each work, whether its board may be switched by the wiring.
 
-    `doubt` of each becomes the error where it may not, else None; with `off_by_all` it may be switched on all the same.
+    `doubt` of a work becomes the error where it may not, else None; with `off_by_all` it may still be switched on.
 
     :param works: of each board, locked and read, with its driver.
     """
@@ -202,7 +198,7 @@ def compare(proxy: Proxy, looks: Sequence[PowerLook], names: Collection[str]) ->
     for look, doubt in doubts.items():
         work = look.work
         belied = sorted(alive & {work.board.id, *(doubt.holders if doubt else ())})
-        # A word answers one question a run, and none that what is seen answers already.
+        # An operator's word answers one question in each run, and none that observation has answered already.
         named = work.instance in names and not belied
         by_word, again = named and not look.found, TWICE.format(name=work.instance) if named and look.found else None
         if doubt is None:
@@ -230,7 +226,7 @@ def compare(proxy: Proxy, looks: Sequence[PowerLook], names: Collection[str]) ->
 
 
 def _seen(work: PowerWork, doubt: Doubt) -> bool:
-    """Return whether the board itself says that its wiring is right, or that it is off."""
+    """Return whether the board itself shows that its wiring is right, or that it is off."""
     if doubt.is_off:
         return not Silence(work).life()
     return doubt.key_proves and work.state in ON and presence.shown(work) == presence.OWN_KEY

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose board had its power last by the outlet that a wiring names, in words: for sure, or as far as nobody can rule
-that out. What follows from it is last_outlet.py's.
+"""Name the boards that were last fed by the outlet that a wiring names: those that certainly were, or, where there are
+none, those that may have been. last_outlet.py decides what follows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESOLVE = (
     "nothing is switched: have {hosts} resolved on the proxy node, by its name server or a line in /etc/hosts, and run "
     "this again"
 )
-#: Boards of unknown outlets that are named.
+#: Most boards of unknown outlets that a text names.
 MOST_NAMED = 3
 
 
@@ -37,7 +37,7 @@ class Holding:
     def __init__(self, proxy: WiredNode, new: Fed, holders: Mapping[int, Kept]) -> None:
         self.holders = holders
         self._feds = {board: kept.fed for board, kept in holders.items() if kept.fed}
-        #: Those of which it is not sure → the host names that have no address just now.
+        #: {id of a board that may be fed by it: host names that have no address just now}.
         self._guessed = {
             board: pdu_names.unresolved(proxy.config["pdus"], fed, new.pdu, new.outlet)
             for board, fed in self._feds.items()
@@ -46,12 +46,12 @@ class Holding:
 
     @property
     def is_unresolved(self) -> bool:
-        """Whether nothing but names without an address speak for any of them."""
+        """Return whether all of them are uncertain only because host names have no address just now."""
         return bool(self.holders) and all(self._guessed.get(board) for board in self.holders)
 
     @property
     def remedy(self) -> str:
-        """What is to be done where that is so."""
+        """Return what a person does where is_unresolved is true."""
         return RESOLVE.format(hosts=" and ".join(self._hosts))
 
     @property
@@ -77,6 +77,6 @@ class Holding:
 
 
 def named(boards: Mapping[int, str | None]) -> str:
-    """Return the first few of boards and who has them, for people."""
+    """Return the names of the first few boards and their instances, for people."""
     names = [f"{name} on board{board}" if name else f"board{board}" for board, name in boards.items()]
     return " and ".join(names[:MOST_NAMED] + ([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []))

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which boards have power just now, by their outlets: each PDU asked once, all PDUs at the same time. Reads only."""
+"""Ask the PDUs which boards have power just now: each PDU once, several at the same time. This file only reads."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from ...core.deadline import Deadline
     from ..records.proxy import Proxy
 
-#: A PDU's outlets and their states, and None; or none of them, and why it did not answer.
+#: ({outlet: state}, None) of a PDU that answered; ({}, why) of one that did not.
 Status = Tuple[Dict[str, str], Optional[str]]
-#: Is called with (PDU name, what is waited for), from any thread.
+#: A function that is called, from any thread, with (PDU name, text on what is waited for).
 Tell = Callable[[str, str], None]
 
-#: PDUs asked at the same time. Each is a device of its own, so more of them do not get in each other's way.
+#: Most PDUs that are asked at the same time; they are separate devices, so they do not disturb each other.
 AT_ONCE = 16
 
 
 def outlet_power(proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadline) -> dict[str, str]:
-    """Ask the PDUs of these boards and put the answers into their `power` and `power_seen`; None where there is none.
+    """Ask the PDUs of these boards and put the answers into their `power` and `power_seen`; None without an answer.
 
     :param boards: boards as work/info.py describes them.
     :returns: {PDU name: why it did not answer}.

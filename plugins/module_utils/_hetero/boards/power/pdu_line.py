@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One PDU's session in a thread of its own, so that two PDUs work at once and the boards of one PDU share one login.
 
-A session lasts as long as something is asked for: the PDU may have no place for others meanwhile. What to switch, and
-what a refusal means, is decided by whoever asks (boot/boot_loop.py, boot/stops.py).
+A session lasts as long as there are requests, for the PDU may have only one session. The callers (boot/boot_loop.py,
+boot/stops.py) decide what to switch, and what a refusal means.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 #: Refusals that say nothing of the outlet or the board behind it: the session was lost, or the wiring is wrong.
 NOT_THE_OUTLET = (BadInput, Busy, Lost, TimedOut)
-#: Seconds without a request after which the session is given up: others wait for the PDU's one place, and a board
-#: that is looked at may take minutes. A login takes a second or two.
+#: Seconds without a request after which the session ends: others wait for the PDU's only session, and a look at a board
+#: may take minutes. A login takes a second or two.
 IDLE = 3.0
-#: How much of a session's time must be left for what is asked for next; less, and it is done in another session.
+#: The part of a session's time that must be left for the next request; with less, that gets a new session.
 LEFT = 0.5
 
 
 class Listener(NamedTuple):
-    """What a line calls to tell what comes of its PDU. All are called from the line's threads.
+    """The functions that a line calls with its results, from its own thread.
 
     :param on_status: is called with {outlet: "on" or "off"} once, after the first login.
     :param on_switched: is called with (outlet, before, after, seconds) for each outlet read back in its new state.
@@ -47,11 +47,11 @@ class Listener(NamedTuple):
 
 
 class PduLine:
-    """Log in, tell the status of all outlets, then switch what is asked for until close(); in several sessions, where
-    nothing is asked for in between.
+    """Log in, report the status of all outlets, then switch what is asked for until close().
 
-    :param seconds: how long a session may take, its login included.
-    :param listener: who is told what comes of that.
+    :param seconds: most seconds of a session, its login included. Where there are no requests for IDLE seconds, the
+        session ends, and the next request begins a new one.
+    :param listener: gets the results.
     """
 
     def __init__(self, proxy: Proxy, name: str, seconds: float, listener: Listener) -> None:
@@ -60,14 +60,14 @@ class PduLine:
         self.seconds = seconds
         self.listener = listener
         self._asked: queue.Queue[tuple[str, str] | None] = queue.Queue()
-        self._told = self._closed = False  # whether the status was told, and whether no more will be asked
+        self._told = self._closed = False  # whether the status was reported, and whether close() was called
 
     def ask(self, outlet: str, state: str) -> None:
-        """Switch an outlet "on" or "off"; what is asked for while the PDU is busy goes in one command."""
+        """Switch an outlet "on" or "off"; requests that come while the PDU is busy go into one command."""
         self._asked.put((outlet, state))
 
     def close(self) -> None:
-        """Say that no more will be asked; what was asked before is still done."""
+        """End the line once all requests until now are done."""
         self._asked.put(None)
 
     def run(self) -> None:
@@ -83,7 +83,7 @@ class PduLine:
         """Have one session, until nothing is asked for, and return what it leaves to the next one."""
         settings, secrets = self.proxy.pdu(self.name)
         deadline, place = Deadline(self.seconds), (self.proxy.config["run_folder"], self.proxy.actor)
-        # its client's files, where the disk is full
+        # names the PDU in errors of its client's files, such as a full disk
         with naming(self.name), session(self.name, settings, secrets, deadline, *place, self.listener.on_wait) as pdu:
             if not self._told:
                 self._told = True

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One loop for all boards of a call, which alone touches the store and decides.
+"""One loop for all boards of a call; only the loop writes to the store and decides.
 
-What takes time (PDU sessions, looking at boards) runs in threads that only post to the loop's inbox.
+Slow work (PDU sessions, looking at boards) runs in threads that only post to the loop's inbox.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PDU = 90.0
 
 
 class PduLoop(ABC):
-    """What is done with boards while lines to their PDUs are open."""
+    """A loop that works on boards while lines to their PDUs are open."""
 
     #: Set by the loop while it runs.
     _threads: ThreadPoolExecutor
@@ -38,11 +38,11 @@ class PduLoop(ABC):
         self._inbox: queue.Queue[Callable[[], object]] = queue.Queue()
 
     def _turn(self) -> None:
-        """Wait for one thing that was posted, and handle it."""
+        """Wait for one posted result, and handle it."""
         self._inbox.get()()
 
     def _spawn(self, function: Callable[..., object], *args: object) -> None:
-        """Run `function` in a thread; what it raises is raised in the loop."""
+        """Run `function` in a thread; an exception of it is raised in the loop."""
         self._threads.submit(function, *args).add_done_callback(lambda done: self._inbox.put(done.result))
 
     def _post(self, handler: Callable[..., object], *args: object) -> None:
@@ -61,7 +61,7 @@ class PduLoop(ABC):
             self._spawn(self.lines[name].run)
 
     def _close_lines(self) -> None:
-        """Log out of PDUs whose boards are all decided: others wait for the one session."""
+        """Log out of PDUs that no board needs any more, for others may wait for the only session."""
         for name in list(self.lines):
             if not self._asks(name):
                 self.lines.pop(name).close()

@@ -1,11 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which names of PDUs are names of one device: what is reached at one address has the same outlets, whatever it is
-called, and by whichever of its own ports it is asked. Several units behind one address are several devices.
+"""Tell which names of PDUs mean one device: names with one address have the same outlets, by whichever port the PDU is
+asked. Several units behind one address are several devices.
 
-Where that cannot be told for sure, two questions have two answers: `is_same` is sure, `may_be_same` is what nobody may
-rule out.
+Where that is uncertain, `is_same` returns False and `may_be_same` returns True.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from ...site.proxy_config import SECRETS
 if TYPE_CHECKING:
     from ..records.claim_records import Fed
 
-#: What proxy.json says of a PDU; and {name: settings} of all PDUs.
+#: The settings of a PDU in proxy.json; and {name: settings} of all PDUs.
 Settings = Mapping[str, Any]
 Pdus = Mapping[str, Settings]
-#: Ports at which a PDU itself is asked, by ssh, telnet and SNMP: its own address, as where none is named.
+#: Ports of a PDU itself (ssh, telnet, SNMP), which mean the same device as no port. Other ports may be forwarded ones.
 OWN_PORTS = (None, 22, 23, 161)
 #: Options of fence agents that choose one of several units behind one address.
 UNITS = ("switch", "managed")
 #: Options of fence agents that name the address, and its port, over what the PDU's settings say.
 HOSTS, PORTS = ("ip", "ipaddr", "ip_address", "hostname", "host"), ("ipport", "udpport", "port")
-#: What is noted where each outlet is an address of its own. As a file's path it is no name for a resolver.
+#: The noted address where each outlet is an address of its own. It looks like a path, so that no resolver is asked.
 EACH = "/port_as_ip"
-#: Begins a noted address's unit. Older releases take it all for a host that has no address just now.
+#: The text before the unit in a noted address. Older releases take the whole for a host without an address.
 UNIT = " ;unit="
-#: Settings that make no other device of a PDU.
+#: Settings that may differ between two names of one device.
 BESIDES = ("agent_options", "driver", "host_key", "known_hosts", "outlets", "username", *SECRETS)
-#: All names together are asked for so long (seconds): who is on the same node as a name server that is down waits once.
+#: Most seconds for looking up all names together, so that a name server that is down delays a process only once.
 LOOKUPS = 12.0
 PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 
@@ -49,11 +48,11 @@ PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 class Place(NamedTuple):
     """Where a PDU is reached.
 
-    :param hosts: its host's name, and all of its addresses.
-    :param known: whether there are addresses.
-    :param port: None for one of its own.
-    :param unit: which of several it is that one address has; None where its settings do not say.
-    :param text: whether its host is what a script makes of it, which no resolver is asked for.
+    :param hosts: the host's name and all of its addresses.
+    :param known: True where there are addresses.
+    :param port: the port; None for one of OWN_PORTS.
+    :param unit: which of several units behind one address it is; None where the settings do not say.
+    :param text: True where a script interprets the host, so that no resolver is asked for it.
     """
 
     hosts: frozenset[str]
@@ -67,9 +66,9 @@ class Place(NamedTuple):
         return self.port == other.port and bool(self.hosts & other.hosts)
 
     def may_be_at(self, other: Place) -> bool:
-        """Return whether nobody can rule out that both are one address.
+        """Return whether both may be one address.
 
-        That is so where only one of them names a port, and where a name has no address just now.
+        They may where only one of them names a port, and where a name has no address just now.
         """
         ports = self.port == other.port or None in (self.port, other.port)
         named = not (self.known and other.known) and not (self.text or other.text)
@@ -77,9 +76,9 @@ class Place(NamedTuple):
 
 
 def address(settings: Settings) -> str | None:
-    """Return what a PDU is known by, whatever it is called, or None where its settings name nothing of that.
+    """Return the text that identifies a PDU whatever its name is, or None where its settings have nothing for it.
 
-    It is known by host and port, the file that plays it, or what else its settings name, and by its unit.
+    It has host and port, or the file that plays the PDU, or other settings, and the unit.
     """
     host, port = _where(settings)
     unit = f"{UNIT}{_unit(settings)}" if _unit(settings) else ""
@@ -95,13 +94,13 @@ def place(settings: Settings) -> Place | None:
 
 
 def plug(outlet: str | int) -> str:
-    """Return an outlet as its PDU counts it: 05 is 5, and an outlet that is an address has that one's own spelling."""
+    """Return an outlet in one spelling: "5" for "05", and the usual spelling of an outlet that is an IP address."""
     text = str(outlet).strip()
     return str(int(text)) if re.fullmatch(r"[0-9]+", text) else _number(text) or text
 
 
 def is_same(noted: str, settings: Settings) -> bool:
-    """Return whether what was noted (`address`) is surely that of a PDU."""
+    """Return whether a noted address (`address`) is surely that of a PDU."""
     places = _places(noted, settings)
     return any(
         one.is_at(here) and one.unit in (None, here.unit) for one in _readings(noted, settings) for here in places
@@ -109,7 +108,7 @@ def is_same(noted: str, settings: Settings) -> bool:
 
 
 def may_be_same(noted: str, settings: Settings) -> bool:
-    """Return whether nobody can rule out that what was noted (`address`) is that of a PDU."""
+    """Return whether a noted address (`address`) may be that of a PDU."""
     places = _places(noted, settings)
     return any(
         one.may_be_at(here) and (None in (one.unit, here.unit) or one.unit == here.unit)
@@ -119,9 +118,9 @@ def may_be_same(noted: str, settings: Settings) -> bool:
 
 
 def devices(pdus: Pdus) -> dict[str, str]:
-    """Return {name of a PDU: the first of all names of the same device}, for all that is sure.
+    """Return {name of a PDU: the first name of the same device}, as far as that is certain.
 
-    PDUs without an address are not in it.
+    PDUs without an address are left out.
     """
     places = {name: here for name, here in ((name, place(pdus[name])) for name in pdus) if here}
     first: dict[str, str] = {}
@@ -133,9 +132,9 @@ def devices(pdus: Pdus) -> dict[str, str]:
 
 
 def of(pdus: Pdus, fed: Fed, alike: Callable[[str, Settings], bool]) -> list[str]:
-    """Return the names of PDUs at the address that was noted of an outlet, its own first; none of another unit.
+    """Return the names of PDUs at the noted address of an outlet's PDU, its noted name first; none of another unit.
 
-    :param fed: the outlet, as it was noted.
+    :param fed: the outlet as it was noted.
     :param alike: is_same or may_be_same.
     """
     noted = fed.address
@@ -143,27 +142,27 @@ def of(pdus: Pdus, fed: Fed, alike: Callable[[str, Settings], bool]) -> list[str
         return []
     named = [name for name in pdus if alike(noted, pdus[name])]
     if fed.pdu in named and UNIT not in noted:
-        # an earlier release noted no unit: its name's counts
+        # An earlier release noted no unit: the unit of the PDU of that name counts.
         named = [name for name in named if not are_apart(pdus[fed.pdu], pdus[name])]
     return sorted(named, key=lambda name: name != fed.pdu)
 
 
 def now(pdus: Pdus, fed: Fed) -> list[str]:
-    """Return the names that the PDU of an outlet has now, its own first.
+    """Return the names that a noted outlet's PDU has now, its noted name first.
 
-    They are those of the device that was noted, or, where that is nowhere, of the device that has its name. There are
-    none where that is gone, too.
+    They are those of the noted device or, where no PDU has its address, those of the PDU with its name. There are none
+    where that is gone, too.
     """
     return of(pdus, _as_known(pdus, fed), is_same) or [name for name in (fed.pdu,) if name in pdus]
 
 
 def is_at(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> bool:
-    """Return whether what was noted of an outlet is surely this one, whatever its PDU is called now."""
+    """Return whether a noted outlet is surely this one, whatever its PDU is called now."""
     return pdu in now(pdus, fed) and _is_outlet(pdus[pdu], fed.outlet, outlet, Place.is_at)
 
 
 def may_be_at(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> bool:
-    """Return whether nobody can rule out that what was noted of an outlet is this one."""
+    """Return whether a noted outlet may be this one."""
     if pdu not in pdus:
         return False
     known = _as_known(pdus, fed)
@@ -174,7 +173,7 @@ def may_be_at(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> bool:
 
 
 def unresolved(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> list[str]:
-    """Return host names without an address just now, so that nobody can tell whether what was noted is this outlet."""
+    """Return the host names without an address just now, because of which a noted outlet may be this one."""
     settings = pdus.get(pdu, {})
     named = place(settings)
     places = [named] if named else []
@@ -186,12 +185,12 @@ def unresolved(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> list[str]:
 
 
 def _as_known(pdus: Pdus, fed: Fed) -> Fed:
-    """Return what was noted of an outlet.
+    """Return a noted outlet as it would be noted today.
 
-    Where the PDU that was noted is nowhere now, it is what would be noted of the PDU that has its name.
+    Where no PDU has the noted address now, that of the PDU with the noted name takes its place.
     """
     named = of(pdus, fed, is_same)
-    # an earlier release noted the PDU's host also where each outlet is an address
+    # An earlier release noted the PDU's host also where each outlet is an address.
     is_old = fed.pdu in named and is_by_address(pdus[fed.pdu])
     if fed.pdu not in pdus or (named and not is_old):
         return fed
@@ -206,7 +205,7 @@ def _is_outlet(settings: Settings, one: str, other: str, alike: Callable[[Place,
 
 
 def _is_machine(settings: Settings, fed: Fed, outlet: str) -> bool:
-    """Return whether one is an outlet that is itself an address, and the other of a PDU at just that address."""
+    """Return whether one outlet is itself an address, and the other is an outlet of a PDU at just that address."""
     here = place(settings)
     if here is None or fed.address is None:
         return False
@@ -226,7 +225,7 @@ def are_apart(one: Settings, other: Settings) -> bool:
 
 
 def _places(noted: str, settings: Settings) -> list[Place]:
-    """Return the places of a PDU's settings of which what was noted may be.
+    """Return those places of a PDU's settings that a noted address may mean.
 
     An earlier release noted nothing but host and port.
     """
@@ -237,9 +236,9 @@ def _places(noted: str, settings: Settings) -> list[Place]:
 
 
 def _readings(noted: str, settings: Settings) -> list[Place]:
-    """Return the places that a noted address may mean: the last part of one of IPv6 may be a port.
+    """Return the places that a noted address may mean: the last part of an IPv6 address may be a port.
 
-    :param settings: the PDU's that it is held against: where a script takes its host as text, so was the one noted.
+    :param settings: those of the PDU that is compared; where a script interprets its host, the noted one is text, too.
     """
     host, _mark, unit = noted.partition(UNIT)
     found = PORT.fullmatch(host)
@@ -258,7 +257,7 @@ def _readings(noted: str, settings: Settings) -> list[Place]:
 def _where(settings: Settings) -> tuple[str | None, int | None]:
     """Return (host, port) as a PDU's driver takes them.
 
-    Where there is no host, it is a text of all that tells the PDU from others.
+    Where there is no host, a text of all settings that tell the PDU from others takes its place.
     """
     options, driver = _options(settings), settings.get("driver")
     host = _first(options, HOSTS) or settings.get("host") or settings.get("path")
@@ -266,7 +265,7 @@ def _where(settings: Settings) -> tuple[str | None, int | None]:
     if is_by_address(settings):
         host = EACH
     elif driver == "command":
-        # its script is called with the host alone
+        # The script is called with the host alone.
         return host or _script(settings), None
     elif not host and driver == "fence":
         named = {**{key: settings[key] for key in settings if key not in BESIDES}, **options}
@@ -276,7 +275,7 @@ def _where(settings: Settings) -> tuple[str | None, int | None]:
 
 
 def _options(settings: Settings) -> Mapping[str, Any]:
-    """Return what a fence agent is told besides the settings that all drivers have."""
+    """Return the options for a fence agent besides the settings that all drivers have."""
     options = settings.get("agent_options")
     return options if isinstance(options, dict) and settings.get("driver", "fence") == "fence" else {}
 
@@ -286,7 +285,7 @@ def _first(options: Mapping[str, Any], words: Iterable[str]) -> Any:
 
 
 def _is_text(settings: Settings) -> bool:
-    """Return whether a PDU's host is what a script makes of it."""
+    """Return whether a script interprets the PDU's host, which then need not be a host name."""
     return settings.get("driver") == "command"
 
 
@@ -304,7 +303,7 @@ def _placed(host: str, port: int | None = None, unit: str | None = None, text: b
 
 
 def _number(text: str) -> str | None:
-    """Return an address in its own spelling, of IPv4 where it is one, or None for a name."""
+    """Return an IP address in its usual spelling (IPv4 where it is a mapped one); None for a host name."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -314,7 +313,7 @@ def _number(text: str) -> str | None:
 
 @lru_cache(maxsize=None)
 def _looked_up(name: str) -> frozenset[str]:
-    """Return the addresses of a name; none where nobody says one in time."""
+    """Return the addresses of a name; none where no resolver answers in time."""
     found: list[str] = []
     began = time.monotonic()
     asking = threading.Thread(target=lambda: found.extend(_addresses(name)), name=f"look up {name}", daemon=True)
@@ -324,7 +323,7 @@ def _looked_up(name: str) -> frozenset[str]:
     return frozenset(found)
 
 
-#: Seconds that were waited for names so far.
+#: Seconds that this process has waited for names so far.
 _waited = [0.0]
 
 
@@ -337,7 +336,7 @@ def _addresses(name: str) -> list[str]:
 
 
 def _port(port: int | None) -> int | None:
-    """Return a port, or None for one of a PDU's own."""
+    """Return a port, or None for one of OWN_PORTS."""
     return None if port in OWN_PORTS else port
 
 

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a board itself says of its power, beside its PDU's read-back: an outlet that is off may feed another board.
+"""Prove by the board itself, beside the PDU's read-back, that it was switched: its outlet may feed another board.
 
-A board without power is silent: nothing answers at its address, its console's log does not grow. A board that was
-switched on asks for its boot files. What follows from a contradiction is for boot/stops.py and boot/starts.py.
+A board without power is silent: nothing answers at its address, and its console's log does not grow. A board that was
+switched on asks for its boot files. boot/stops.py and boot/starts.py decide what follows from a contradiction.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     from .board_views import PoweredBoot, PowerWork
 
-#: One look (seconds): a board on the same network answers within milliseconds, also one under emulation.
+#: Seconds of one look: a board on the same network answers within milliseconds, also an emulated one.
 LOOK = 0.2
-#: Looks without a sign of life that make silence, so that one lost packet does not.
+#: Looks in a row without a sign of life that count as silence; a single one may be a lost packet.
 LOOKS = 2
-#: How long a board may go on after its outlet was read back as off: power supplies bridge 16 ms (ATX) to a second or
-#: two (large capacitors, a light load).
+#: Seconds that a board may go on after its outlet was read back as off: power supplies bridge 16 ms (ATX) to a second
+#: or two (large capacitors, a light load).
 LINGER = 4.0
 
-#: What to do about a board that is in use: the cabling test switches outlets, so it takes free boards only.
+#: The remedy for a board in use; the cabling check switches outlets, so it tests free boards only.
 PLUGS = f"look at its plug ({play('cabling')} says what the outlets of free boards feed)"
 ANSWERS = "something answers at {ip}"
 GROWS = "its console's log grows"
@@ -37,14 +37,14 @@ UNSEEN = "no own proof of power on: no boot request was seen, and no console sai
 
 
 class Silence:
-    """Whether a board goes silent when its outlet is switched off.
+    """Looks whether a board becomes silent when its outlet is switched off.
 
-    :param work: its driver looks at the board.
+    :param work: the work on the board, with its driver.
     """
 
     def __init__(self, work: PowerWork) -> None:
         self.work = work
-        #: Whether it answered before; None where that was not asked.
+        #: Whether the board answered before the switching; None where that was not looked at.
         self.answered: bool | None = None
         self._console: str | None = work.proxy.wiring(work.board).get("console")
 
@@ -53,14 +53,14 @@ class Silence:
         self.answered = self.lives()
 
     def lives(self) -> bool:
-        """Return whether it answers to one look."""
+        """Return whether the board answers one look."""
         return self.work.driver.alive(self.work.board, LOOK)
 
     def life(self, over: threading.Event | None = None) -> list[str]:
         """Look until the board was silent `LOOKS` times in a row, or for `LINGER`.
 
         :param over: ends the looks early.
-        :returns: its signs of life in the last look, as texts.
+        :returns: the signs of life in the last look, as texts.
         """
         deadline, silent = Deadline(LINGER), 0
         signs: list[str] = []
@@ -79,13 +79,13 @@ class Silence:
 
     @property
     def words(self) -> str | None:
-        """What its silence proves, in words; None where it proves nothing."""
+        """Return, in words, what the board's silence proves; None where it proves nothing."""
         words = [text for text, heard in (("console silent", self._console), ("no answer", self.answered)) if heard]
         return ", ".join(words) or None
 
     @property
     def unproven(self) -> str:
-        """Why its silence proves nothing."""
+        """Return, in words, why the board's silence proves nothing."""
         asked = "was off before" if self.answered is None else "was not answering before"
         return f"no own proof: it has no console and {asked}"
 
@@ -101,7 +101,7 @@ def contradiction(work: PowerWork, signs: Sequence[str]) -> str:
 def is_by_its_outlet(boot: PoweredBoot) -> bool:
     """Return whether a board that runs now was silent, or asked to boot, when its outlet was switched here.
 
-    :param boot: one of which `of_running` was said.
+    :param boot: a boot for which of_running was called.
     """
     proof = boot.work.power_proof
     return proof is not None and (boot.way == "off → on" or proof["board"] != UNSEEN)

@@ -1,10 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a board that has power is its instance's. A board that runs is somebody's, and a busy one answers late.
+"""Find out whether a board that has power is its instance's.
 
-So no few seconds decide: only silence at its ssh port says that nobody is there. Where another key answers, it is
-somebody else's, or its tenant changed the key: only an explicit word (how=hard, terminate) has its power cut.
+A busy board answers late, so a few seconds are not enough: only lasting silence at its ssh port proves that no system
+runs. Where another key answers, the board is another instance's, or its tenant has changed the key. Its power is then
+cut only where the user asks for that explicitly (how=hard, terminate).
 """
 
 from __future__ import annotations
@@ -20,46 +21,46 @@ from ...drivers.boot.ssh import WrongHostKey
 if TYPE_CHECKING:
     from .board_views import PowerWork
 
-#: What a look ends with. ALIVE: a machine takes or refuses connections there and has not proven its key.
+#: Results of a look. ALIVE: a machine accepts or refuses connections there and has not proven its key.
 OWN_KEY, OTHER_KEY, ALIVE, SILENT = "own key", "other key", "answers without a key", "no answer"
-#: What is said of a board where another key answers, and what to do then; {ip} is its address, {name} its instance.
+#: The text on a board where another key answers, and the remedy; {ip} is the board's address, {name} its instance.
 ANOTHERS = "another host key than its own answers at its address {ip}"
 HOW_TO_CUT = (
     "see which machine that is, and take another than the board off its address; where it is the board, look at its "
     f"console ({play('console', instance='{name}')}), or cut its power: "
     f"{play('reboot_instance', instance='{name}', how='hard')}"
 )
-#: What is said of a board that is on and never was switched on for its claim.
+#: The text on a board that is on and was never switched on for its claim.
 NOBODYS = (
     "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "
     f"({play('reconcile')} says who)"
 )
-#: One try to have the key proven (seconds): an emulated board takes 1 s when it is idle, one at 300 MHz some seconds.
+#: Seconds of one try to have the key proven: an idle emulated board takes 1 s, one at 300 MHz some seconds.
 PROOF = 6.0
-#: One connect (seconds): the kernel asks again after 1 s, so a lost packet is no silence.
+#: Seconds of one connect: the kernel sends again after 1 s, so that a lost packet does not count as silence.
 CONNECT = 2.5
-#: Between two looks (seconds).
+#: Seconds between two looks.
 NAP = 0.05
-#: How long it must be silent on an idle proxy node until nobody is there (seconds).
+#: Seconds of silence that prove, on an idle proxy node, that no system runs on the board.
 QUIET = 15.0
-#: How long a machine that is there may take to prove its key, on an idle proxy node (seconds).
+#: Seconds within which a machine that answers must prove its key, on an idle proxy node.
 LONGEST = 60.0
-#: How many times as long as that all takes at most, however busy the node is.
+#: The largest factor by which these times grow on a busy node.
 MOST_STRAIN = 10.0
-#: Proofs at one time: each costs this node 15 ms of CPU, and boards under emulation more. Others wait for their turn,
-#: and a board's time begins with its own. Silence is heard of all boards at once.
+#: Limits proofs at the same time: each costs this node 15 ms of CPU, and more with emulated boards. Others wait, and a
+#: board's time begins when its proof does. All boards are watched for silence at once.
 AT_ONCE = threading.BoundedSemaphore(4 * (os.cpu_count() or 1))
 
 
 def strain() -> float:
-    """Return how many times as long as usual things take on this node: its load per CPU, from 1 to MOST_STRAIN."""
+    """Return the factor for times on this node: its load per CPU, from 1 to MOST_STRAIN."""
     return min(MOST_STRAIN, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 def look(work: PowerWork, cancelled: threading.Event, limit: float | None = None) -> str | None:
-    """Ask a board until it is known who is there.
+    """Ask a board until it is known which system runs there.
 
-    :param work: one with its driver, whose claim has a host key.
+    :param work: a work with its driver, whose claim has a host key.
     :param cancelled: ends the look early.
     :param limit: seconds of silence, and of proofs in vain, at most; None for QUIET and LONGEST by the node's load.
     :returns: OWN_KEY, OTHER_KEY, ALIVE or SILENT; None when it was cancelled.
@@ -82,9 +83,9 @@ def look(work: PowerWork, cancelled: threading.Event, limit: float | None = None
 
 
 def is_others(work: PowerWork, cancelled: threading.Event | None = None) -> bool:
-    """Return whether another host key than its claim's answers on a board just now: nobody can tell whose that is.
+    """Return whether another host key than its claim's answers on a board just now.
 
-    :param work: one with its driver. A board without a key to be known by is nobody else's.
+    :param work: a work with its driver; False where its claim has no host key.
     """
     return bool(work.system.host_key) and shown(work, cancelled) == OTHER_KEY
 
@@ -108,4 +109,4 @@ def _proof(work: PowerWork, cancelled: threading.Event, patience: Deadline) -> s
 
 
 def _unheard(phase: str, text: str) -> None:
-    """Pass over a driver's steps on the way to an answer, which are not what is asked here."""
+    """Ignore a driver's reports of its steps."""

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the records of all claims say of outlets: by which one each board had its power last, and of which boards nobody
-knows that. The records are read once, and no database is asked, so that it can be said of wiring that is yet to be
-written, too.
+"""Read from the records of all claims which outlet fed each board last, and of which boards that is not known.
+
+The records are read once and no database is used, so that a wiring that is yet to be written can be checked, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RecordedFeeds:
     def __init__(self, proxy: WiredNode) -> None:
         self.proxy = proxy
         self._kept: dict[int, Kept | None] = {}
-        #: Boards that any outlet may feed, for all that is known.
+        #: Ids of boards whose records are lost, which any outlet may feed.
         self._lost = self._gone()
         self._read(proxy.store.kept_boards())
 
@@ -49,7 +49,7 @@ class RecordedFeeds:
             (self._lost.add if lost else self._lost.discard)(board)
 
     def _is_stray(self, board: int, error: HeteroError) -> bool:
-        """Return whether nothing of a board was lost for the record in its place, which cannot be read."""
+        """Return whether the unreadable record in a board's place replaced no record of that board."""
         return False
 
     def kept(self, board_id: int) -> Kept | None:
@@ -57,12 +57,12 @@ class RecordedFeeds:
         return self._kept.get(board_id)
 
     def of(self, board: Board, claim: Claim | None) -> Fed | None:
-        """Return what fed a board of this claim last, or None where nobody knows."""
+        """Return the outlet that last fed a board of this claim, or None where that is not known."""
         kept = self._kept.get(board.id)
         return kept.fed if kept and kept.claim.is_same(claim) else None
 
     def holders(self, board: Board, pdu: str, outlet: str) -> dict[int, Kept]:
-        """Return {board id: Kept} of other boards that had their power by this outlet last."""
+        """Return {board id: Kept} of other boards that this outlet fed last."""
         return {
             other: kept
             for other, kept in self._kept.items()
@@ -78,13 +78,13 @@ class RecordedFeeds:
         return board.id in self._lost
 
     def is_at(self, fed: Fed, pdu: str, outlet: str) -> bool:
-        """Return whether that is this outlet, whatever its PDU is called now."""
+        """Return whether a noted outlet is this one, whatever its PDU is called now."""
         return pdu_names.is_at(self.proxy.config["pdus"], fed, pdu, outlet)
 
     def may_be_at(self, fed: Fed, pdu: str, outlet: str) -> bool:
-        """Return whether nobody can rule out that it is this outlet.
+        """Return whether a noted outlet may be this one.
 
-        Where only one of two settings of one host names a port, it may be another's outlet.
+        Where only one of two settings of one host names a port, that is not certain.
         """
         return pdu_names.may_be_at(self.proxy.config["pdus"], fed, pdu, outlet)
 
@@ -93,7 +93,7 @@ class RecordedFeeds:
         return pdu_names.now(self.proxy.config["pdus"], fed)
 
     def doubt(self, board: Board, claim: Claim | None) -> Doubt | None:
-        """Return the Doubt of a board, or None where its wiring names what is known, or nothing is known."""
+        """Return the Doubt of a board; None where its wiring names the known outlet, or nothing speaks against it."""
         pdu, outlet = self.proxy.outlet(board)
         known, holders = self.of(board, claim), self.holders(board, pdu, outlet)
         proven = known is not None and not known.taken and self.is_at(known, pdu, outlet)

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is recorded of boards, to be read: state, power, claim, and the events, which are written here, too."""
+"""Read the records of boards: state, power, claim and events. Events are also written here."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ CLAIM_PHASE = "claim"
 RELEASE_PHASE = "release"
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"
-#: How its text ends. Where an outlet is on by then, that was done by one that was killed before it could tell.
+#: The end of the text of that event. Where the outlet has this state at the next look, a process that was killed right
+#: after may have switched it.
 TO_BE = "is to be switched {state}"
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
-#: Up to so many boards are looked for one by one; where more are asked for, all are read.
+#: Most boards that a query names one by one; for more than that all boards are read.
 FEW = 100
-#: What it says.
+#: The text of an UNWATCHED event.
 MAY_HAVE_RUN = "it had power and nobody looked: {name} may have run"
 
 
 @dataclass(frozen=True)
 class Record:
-    """What is recorded of a board; a board nobody touched yet is in state power off since nobody knows when."""
+    """The record of a board; one that was never used is in state power off, and `since` is None."""
 
     board: int
     state: str = board_states.POWER_OFF
@@ -47,7 +48,7 @@ class Record:
 
     @property
     def ending(self) -> bool:
-        """Whether its instance's end, or stop, was begun and has not come to its end."""
+        """Return whether an end or stop of its instance was begun and is not complete."""
         return self.state == board_states.SHUTTING_DOWN
 
 
@@ -71,7 +72,7 @@ class Recorded(ClaimsStore[Claim]):
     layout, table, order, claim_type = LAYOUT, "claims", "board", Claim
 
     def record(self, board_id: int) -> Record:
-        """Return what is recorded of one board."""
+        """Return the record of one board."""
         return self._records([board_id], "WHERE board = ?", (board_id,))[board_id]
 
     def records(self, ids: Collection[int]) -> dict[int, Record]:

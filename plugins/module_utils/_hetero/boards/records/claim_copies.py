@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each claim of a board says once more, in a file beside the root (claim_records.py), kept with the database.
+"""Keep a copy of each claim of a board in a file beside the root (claim_records.py), together with the database.
 
-A file says what is to be before that is committed, so it is never older than the database.
+A file is written before the database is committed, so it is never older than the database.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .board_records import Record
     from .claim_records import Claim, Fed
 
-#: Phase of the event that each claim has a record from then on: one that is missing later was lost.
+#: The phase of the event from which on each claim has a record: a record that is missing later was lost.
 RECORDS = "records"
 
 
@@ -76,14 +76,14 @@ class KeptClaims(Recorded):
         return self._records_of_claims
 
     def kept(self, board: int) -> Kept | None:
-        """Return what a board's own record of its claim says, or None where there is none.
+        """Return what a board's own record of its claim says, or None without a record.
 
         :raises HeteroError: it cannot be read.
         """
         return self._records_of_claims.read(board) if self._records_of_claims else None
 
     def out_of_use(self, board: int) -> OutOfUse | None:
-        """Return what a board's own record of its maintenance says, or None where there is none."""
+        """Return what a board's own record of its maintenance says, or None without a record."""
         return self._maintenance.read(board) if self._maintenance else None
 
     def kept_anywhere(self) -> list[tuple[str, Kept]]:
@@ -91,16 +91,16 @@ class KeptClaims(Recorded):
         return self._records_of_claims.readable() if self._records_of_claims else []
 
     def is_copy(self, error: HeteroError) -> bool:
-        """Return whether what cannot be read in a board's place is a copy of the good record of another board."""
+        """Return whether the unreadable record in a board's place is a copy of another board's good record."""
         try:
             return "of" in error.facts and self.kept(error.facts["of"]) is not None
         except HeteroError:
             return False
 
     def way_back(self, path: str, board: int) -> str:
-        """Return what a person types to move a board's record to its place. What lies there then is kept.
+        """Return the command by which a person moves a board's record to its place; a file that lies there is kept.
 
-        Where each of some places has the record of the next of these boards, one command moves all of them.
+        Where the places of several boards have each other's records in a ring, one command moves all of them.
 
         :param path: where the record lies.
         """
@@ -116,7 +116,7 @@ class KeptClaims(Recorded):
         return f"run on {THIS_NODE}: {_move(path, own)}"
 
     def ring(self, path: str) -> list[int]:
-        """Return boards each of whose places has the record of the next one, and the last one's that of the first.
+        """Return boards whose places form a ring: each has the record of the next board, the last that of the first.
 
         :param path: where a record lies. No boards are returned if it goes to a place without another board's record.
         :returns: their ids, the lowest first.
@@ -131,7 +131,7 @@ class KeptClaims(Recorded):
         return found[lowest:] + found[:lowest] if found and board == start else []
 
     def place_of(self, path: str) -> list[int]:
-        """Return the board in whose place a record lies, in a list, which is empty for what lies in no board's."""
+        """Return [id of the board in whose place a record lies]; an empty list for a record in no board's place."""
         return [board for board in self.kept_boards() if self.path_of_kept(board) == path]
 
     def _misfiled_as(self, board: int) -> int | None:
@@ -143,12 +143,12 @@ class KeptClaims(Recorded):
         return None
 
     def feed(self, board: int, fed: Fed) -> None:
-        """Have the record of a board's claim say which outlet feeds it."""
+        """Write into the record of a board's claim which outlet feeds the board."""
         with self._db.transaction():
             self._touched(board).fed = fed
 
     def path_of_kept(self, board: int) -> str:
-        """Return where a board's own record of its claim lies."""
+        """Return the path of a board's own record of its claim."""
         return self._files.path(board)
 
     def kept_boards(self) -> list[int]:
@@ -156,12 +156,12 @@ class KeptClaims(Recorded):
         return self._records_of_claims.boards() if self._records_of_claims else []
 
     def strays(self) -> list[str]:
-        """Return the paths of files that lie beside the records and are none by their names."""
+        """Return the paths of files beside the records whose names are none of records."""
         return self._records_of_claims.strays() if self._records_of_claims else []
 
     def keep_anew(self, board: int) -> None:
-        """Have a board's record say what the database says, whatever it says now; without a claim there is none."""
-        with self._db.transaction():  # nobody changes the claim meanwhile
+        """Write a board's record anew from the database, whatever it says; remove that of a board without a claim."""
+        with self._db.transaction():  # so that no other process changes the claim meanwhile
             record = self.record(board)
             try:
                 found = self.kept(board)
@@ -175,8 +175,8 @@ class KeptClaims(Recorded):
     def keep_missing(self) -> None:
         """Write the records of claims of an earlier release, which kept none, once for a database.
 
-        One that is missing later, or beside others, was lost, and may have been newer than the database: reconcile
-        sees to it.
+        A record that is missing later, or while other records are there, was lost, and may have been newer than the
+        database: reconcile handles that.
         """
         with self._db.transaction():
             if self._db.is_copy or self._keeps_all():
@@ -202,14 +202,14 @@ class KeptClaims(Recorded):
         return [claim for claim in self.claims() if claim.board in gone]
 
     def _keep(self, touched: dict[int, Touch]) -> None:
-        """Write, before a transaction counts, the records of boards whose claims or states it changes.
+        """Write, before a transaction is committed, the records of boards whose claims or states it changes.
 
-        Another claim's record stays, but one of a claim that was cut off before anything was made for it.
+        Another claim's record stays, unless that claim was cut off before anything was made for it.
 
-        Of the same claim only what this transaction changes is written: the database may be older than its record, put
-        back from a backup, and what it does not know any more is not to be forgotten. So a record that was lost, or
-        cannot be read, is written for a claim that begins, or gets another root; else reconcile and its operator find
-        out whose it is.
+        In a record of the same claim only what this transaction changes is written: the database may be older than the
+        record (put back from a backup), and must not overwrite what it does not know. A record that was lost or cannot
+        be read is written only for a claim that begins or gets another root; else reconcile and an operator find out
+        whose the board is.
 
         :param touched: {board: Touch}.
         """
@@ -240,7 +240,10 @@ class KeptClaims(Recorded):
                 self._files.write(board, replace(found, fed=touch.fed, anew=False))
 
     def _keep_maintenance(self, record: Record, touch: Touch) -> None:
-        """Of a board whose state changes; what an older database does not know of stays out of use."""
+        """Write or remove a board's record of maintenance when its state changes.
+
+        The record stays where only an older database does not know of the maintenance.
+        """
         if self._maintenance is None or not touch.moved:
             return
         if record.state == board_states.MAINTENANCE:
@@ -252,19 +255,19 @@ class KeptClaims(Recorded):
         return self._db.touched.setdefault(board, Touch())
 
     def _as_kept(self, record: Record, claim: Claim, found: Kept | None, anew: bool = False) -> Kept:
-        """Return what the record of a board's claim is to say.
+        """Return the Kept that is to be written as the record of a board's claim.
 
-        :param found: what it says now. What nothing else knows is taken from it if it is of the same claim.
-        :param anew: whether the claim's record was lost, if the one that is there is not of the same claim.
+        :param found: the present record; if it is of the same claim, what only the record knows is taken from it.
+        :param anew: whether the claim's record was lost, if the present one is not of the same claim.
         """
         same = found if found and found.claim.is_same(claim) else None
         fed, anew = (same.fed, same.anew) if same else (None, anew)
         return Kept(claim, record.state, record.note, self.has_run(claim), fed, anew)
 
     def has_run(self, claim: Claim) -> bool:
-        """Return whether an instance ever ran on the board that it has, by its events or its own record.
+        """Return whether a claim's instance ever ran on its board, by the board's events or the claim's record.
 
-        What it left there is its tenant's.
+        What such an instance left on the board is its tenant's.
         """
         signs = ((board_states.RUNNING, "%"), (STATE_PHASE, f"% → {board_states.RUNNING}%"), (UNWATCHED, "%"))
         return any(self.first_since_claim(claim, *sign) for sign in signs) or self._ran_by_record(claim)
@@ -276,7 +279,7 @@ class KeptClaims(Recorded):
     def _ran_by_record(self, claim: Claim) -> bool:
         """Return whether an instance ran, or may have run, by the record of its claim.
 
-        A record that cannot be read may say so. Where it was lost, what was made may have run.
+        That is also assumed where the record cannot be read, and where it was lost after something was made.
         """
         try:
             kept = self.kept(claim.board)
@@ -288,7 +291,7 @@ class KeptClaims(Recorded):
 
 
 def _may_be_replaced(found: Kept, wanted: Kept) -> bool:
-    """Return whether a record may say something else: of the same claim, or since nothing was made for its own."""
+    """Return whether a record may be overwritten: by one of the same claim, or because nothing was made for its own."""
     return not found.is_somebodys or found.claim.is_same(wanted.claim)
 
 

@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each claim once more, in a file of its own, so that the newest claim is never only in the database.
+"""A copy of each claim in a file of its own, so that the newest claims are never only in the database.
 
-One folder for all kinds of boards, <state>/claims/boardN.json: a board with its root on its own disk, too, has one. It
-lies with the roots and disk archives that it speaks of: where that folder is lost there is nothing to be adopted. What
-a file proves, and when a claim is taken from it, is evidence/adoption.py's.
+The files are <state>/claims/boardN.json, for boards with all boot sources. They are in the same state folder as the
+roots and disk archives: where that is lost, there is nothing to adopt. evidence/adoption.py decides what a file proves,
+and when a claim is adopted from it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FOLDER = "claims"
 NAME = re.compile(r"board(0|[1-9][0-9]*)\.json")
-#: What its writers have there for a moment (files/whole_file.py).
+#: Names of temporary files while a record is written (files/whole_file.py).
 SCRATCH = re.compile(r"\..*~")
 #: Bytes of a record: keys have 64 KiB at most (must_be_keys), six times that as JSON, and the rest is a few lines.
 LARGEST = 1 << 20
@@ -54,11 +54,11 @@ class Claim:
     boot_source: str | None = None
 
     def is_same(self, other: NamedClaim | None) -> bool:
-        """Return whether it is that claim, whatever was changed of it since: a name may be claimed again later."""
+        """Return whether both are one claim, whatever fields were changed since; a name may be claimed again later."""
         return other is not None and (self.instance, self.created) == (other.instance, other.created)
 
 
-#: Field of a claim → of which types it may be.
+#: {field of a claim: the types that it may have}.
 TEXT, NUMBER, NONE = (str,), (int, float), (type(None),)
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("instance", "request", "owner", "image", "ssh_public_key"), TEXT),
@@ -68,17 +68,17 @@ TYPES: dict[str, tuple[type, ...]] = {
     "created": NUMBER,
     "expires": NUMBER + NONE,
 }
-#: The same of what feeds it.
+#: {field of a Fed: the types that it may have}.
 FED_TYPES: dict[str, tuple[type, ...]] = {"pdu": TEXT, "outlet": TEXT, "address": TEXT + NONE, "taken": TEXT + NONE}
 
 
 @dataclass(frozen=True)
 class Fed:
-    """The outlet by which a claim's board had its power last (power/last_outlet.py).
+    """The outlet that fed a claim's board last (power/last_outlet.py).
 
-    :param address: what its PDU is known by (pdu_names.address), None where its settings do not say; a PDU may get
-        another name.
-    :param taken: the board that this outlet was proven to feed since.
+    :param address: what identifies the PDU (pdu_names.address), for its name may change; None where its settings have
+        nothing for that.
+    :param taken: the board that this outlet was later proven to feed.
     """
 
     pdu: str
@@ -96,8 +96,8 @@ class Fed:
 class Kept:
     """A claim as its file has it, the state that its board was in, and whether its instance ever ran there.
 
-    `fed` is known to this file only: an older database is not to forget it. `anew`: it was written after the one
-    before was lost, and what feeds the board was not found out since.
+    Only this file has `fed`, so a database must not overwrite it. `anew`: the file was written after the earlier one
+    was lost, and it was not yet found out what feeds the board.
     """
 
     claim: Claim
@@ -109,18 +109,18 @@ class Kept:
 
     @property
     def is_somebodys(self) -> bool:
-        """Whether anything was ever made for it; else it is of a claim that was cut off."""
+        """Return whether anything was ever made for the claim; if not, the claim was cut off."""
         return bool(self.claim.image_hash) or self.ran
 
 
 class ClaimRecords:
-    """The files of all claims of a node; root alone may read them."""
+    """The files of all claims of a node, which only root may read."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def path(self, board: int) -> str:
-        """Return where a board's file lies, whether it is there or not."""
+        """Return the path of a board's file, whether it exists or not."""
         return os.path.join(self.folder, f"board{board}.json")
 
     def boards(self) -> list[int]:
@@ -128,7 +128,7 @@ class ClaimRecords:
         return sorted(int(found[1]) for found in map(NAME.fullmatch, self._names()) if found)
 
     def strays(self) -> list[str]:
-        """Return the paths of what lies there and is called as no record is: nothing reads it."""
+        """Return the paths of other files in the folder, whose names are none of records and which nothing reads."""
         names = [name for name in self._names() if not (NAME.fullmatch(name) or SCRATCH.fullmatch(name))]
         return [os.path.join(self.folder, name) for name in sorted(names)]
 
@@ -139,7 +139,7 @@ class ClaimRecords:
     def read(self, board: int) -> Kept | None:
         """Return what a board's file says, or None where there is none.
 
-        :raises HeteroError: it is there, and is none of ours, or damaged, or another board's (`facts["of"]`).
+        :raises HeteroError: the file is no record, is damaged, or is another board's (`facts["of"]`).
         """
         path = self.path(board)
         kept = _read(path)
@@ -157,7 +157,7 @@ class ClaimRecords:
         return [(path, kept) for path, kept in found if kept]
 
     def write(self, board: int, kept: Kept) -> None:
-        """Have a board's file say this, all of it or what it said before."""
+        """Write a board's file, whole or not at all."""
         with naming(self.path(board)):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             write_whole(self.path(board), json.dumps(asdict(kept), sort_keys=True, indent=1), 0o600)

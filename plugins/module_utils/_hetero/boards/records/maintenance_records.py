@@ -38,7 +38,7 @@ class MaintenanceRecords:
         return os.path.join(self.folder, f"board{board}.json")
 
     def read(self, board: int) -> OutOfUse | None:
-        """What a board's file says, or None where there is none. One that cannot be read keeps its board out, too."""
+        """Return what a board's file says; None without a file. One that cannot be read counts as maintenance."""
         path = self.path(board)
         if not os.path.lexists(path):
             return None
@@ -49,7 +49,7 @@ class MaintenanceRecords:
             return OutOfUse(f"{path} cannot be read", 0.0)
 
     def write(self, board: int, out: OutOfUse) -> None:
-        """Have a board's file say this, all of it or what it said before."""
+        """Write a board's file, whole or not at all."""
         with naming(self.path(board)):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             write_whole(self.path(board), json.dumps(asdict(out), sort_keys=True, indent=1), 0o600)

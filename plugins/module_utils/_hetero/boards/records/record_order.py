@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of a board's records that lie elsewhere may go to its place: one at most, so that of two commands no second one
-takes back the first. What is said of them is misfiled_records.py's.
+"""Choose which of a board's records in other places may be moved to its own place: at most one, so that no second
+command undoes the first. misfiled_records.py has the texts.
 
-A record counts no changes, and the time of its file is that of whoever copied it last. So what it says goes first: a
-root that bears it out, the later claim, the longer lease, whatever else is known of it; and the time of its file last.
+A record has no number of its version, and its file's time may be that of a later copy. So the contents decide first: a
+root that proves it, the later claim, the longer lease, the number of known fields; the file's time decides last.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from .claim_records import Claim, Kept
     from .proxy import Proxy
 
-#: What records are sorted by: whether one is in its place, has not ended, is borne out by a root; when its claim was
-#: made, and ends (unix seconds); how much is known; whether it was not written anew, when it was written, its path.
+#: The sort key of records: whether a record is in its place, has not ended, is proven by a root; the times of the claim
+#: and of its end (unix seconds); the number of known fields; whether it was not written anew, the file's time and path.
 Rank = Tuple[bool, bool, bool, float, float, int, Tuple[bool, float, str]]
-#: What is known of a claim once something was made for it.
+#: The fields of a claim that are known once something was made for it.
 MADE = ("image_hash", "host_key", "boot_source")
 
 
 def elsewhere(proxy: Proxy, board: int) -> list[tuple[str, Kept]]:
-    """Return [(path, Kept)] of a board's whole records that do not lie in its place, the one that knows most first."""
+    """Return [(path, Kept)] of a board's readable records in other places than its own, the most credible first."""
     own = proxy.store.path_of_kept(board)
     found = [(path, kept) for path, kept in proxy.store.kept_anywhere() if path != own and kept.claim.board == board]
     return sorted(found, key=lambda one: rank(proxy, *one), reverse=True)
 
 
 def rank(proxy: Proxy, path: str, kept: Kept) -> Rank:
-    """Return what to sort records by. What is in its place comes before all others."""
+    """Return the sort key of a record; one in its own place ranks above all others."""
     claim, board = kept.claim, proxy.boards.get(kept.claim.board)
     in_place = path == proxy.store.path_of_kept(claim.board)
     ended = proxy.store.has_ended(claim) and not claim.is_same(proxy.store.record(claim.board).claim)
@@ -47,18 +47,16 @@ def rank(proxy: Proxy, path: str, kept: Kept) -> Rank:
 
 
 def written(path: str) -> float:
-    """Return when a file was written (unix seconds), for all that its time says; 0 for one that is gone meanwhile."""
+    """Return a file's time (unix seconds); 0 where the file is gone by now."""
     with suppress(OSError):
         return os.stat(path).st_mtime
     return 0.0
 
 
 def is_older(proxy: Proxy, kept: Kept, row: Claim | None) -> bool:
-    """Return whether the database knows more than a record.
+    """Return whether the database has more than a record: a later claim, a later end of the lease, or a root.
 
-    It may know a later claim, a later end of the lease, or what was made for the claim.
-
-    :param row: the claim that it has of the board.
+    :param row: the board's claim in the database.
     """
     if row is None or not kept.claim.is_same(row):
         return row is not None and row.created > kept.claim.created

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What hardware cannot tell: who claimed which board, the state a board is in and since when, and what happened to it.
+"""The database of what hardware cannot tell: who claimed which board, the state of each board, and what happened.
 
-Claims are decided here, each in one transaction. Which boards fit a flavor, and what the hardware does, is for others.
+Claims are decided here, each in one transaction. Other files know which boards fit a flavor, and switch the hardware.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ if TYPE_CHECKING:
     from .board_records import Record
     from .claim_records import Kept
 
-#: What helps an instance whose board or root does not come up again.
+#: The remedy for an instance whose board or root does not come up again.
 AGAIN = (
     f"when the fault is mended, {play('stop_instance', instance='{name}')} and "
     f"{play('start_instance', instance='{name}')} bring it up; "
     f"{play('rebuild_instance', instance='{name}', fresh='true')} gives it a new root, "
     f"{play('terminate_instance', instance='{name}')} ends it"
 )
-#: For an instance: whoever has a board, it is refused.
+#: In place of an instance's name: a board that any instance has is refused.
 NOBODY = ""
-#: What `put` may change of a claim.
+#: The fields of a claim that `put` may change.
 FIELDS = ("host_key", "image_hash", "boot_source", "expires", "image", "ssh_public_key")
-#: Boot source of a claim that names none.
+#: The boot source of a claim that names none.
 NFS = "nfs"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is claimed, alike for all instances of a request: whose they are, of which flavor, from which image, with
-    which keys, booted from where. An instance that is claimed again keeps its board only for the same.
+    """The fields of a claim that all instances of a request share: owner, flavor, image, keys and boot source.
+
+    An instance that is claimed again keeps its board only if these are the same.
     """
 
     owner: str
@@ -58,10 +59,9 @@ class Wanted:
 def must_be_of(
     claim: Claim | None, instance: str | None, board_name: str, created: Container[float] | None = ()
 ) -> None:
-    """Raise Refused where a board was given to another instance meanwhile, or to another one of that name.
+    """Raise Refused where a board was meanwhile given to another instance, or to another one of that name.
 
-    :param instance: name of an instance or request; None asks for nothing, NOBODY refuses any. A board that nobody
-        claims passes.
+    :param instance: name of an instance or request; None for any, NOBODY to refuse any. A board without a claim passes.
     :param created: see must_be_made.
     """
     if claim is None:
@@ -87,9 +87,9 @@ class Store(KeptClaims):
     # ---- boards
 
     def move(self, board: int, state: str, note: str = "") -> None:
-        """Put a board into a state. Staying in one keeps its `since`; a new note is recorded.
+        """Put a board into a state; where it is in that state, `since` stays, and a new note is recorded.
 
-        :raises Refused: there is no such way between the states.
+        :raises Refused: a board cannot go from its state to this one.
         """
         with self._db.transaction():
             old = self.record(board)
@@ -110,11 +110,11 @@ class Store(KeptClaims):
             self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
 
     def take_out(self, board: int) -> bool:
-        """Have database and record say the same of the maintenance of a board that nobody has.
+        """Bring database and record of the maintenance of a board that nobody has into agreement.
 
-        The record tells of one that began since the database was copied.
+        The record has a maintenance that began after the database's backup.
 
-        :returns: whether one is new to either.
+        :returns: True where either of them was changed.
         """
         with self._db.transaction():
             record, out = self.record(board), self.out_of_use(board)
@@ -139,13 +139,13 @@ class Store(KeptClaims):
             return free
 
     def power_seen(self, board: int, power: str) -> None:
-        """Record what the outlet said: on or off."""
+        """Record the outlet's state as it was read: "on" or "off"."""
         if power not in ("on", "off"):
             raise ValueError(f"power {power!r}")
         self._upsert(board, power=power, power_seen=time.time())
 
     def _look_again(self, board: int) -> None:
-        """Forget what the outlet said: only a look that follows counts. The clock, which may jump, has no say in it."""
+        """Forget the outlet's state, so that only a later look counts, whatever the clock shows, which may jump."""
         self._upsert(board, power=None, power_seen=None)
 
     def _upsert(self, board: int, **fields: Any) -> None:
@@ -167,10 +167,10 @@ class Store(KeptClaims):
         lease_hours: float | None = None,
         partial: bool = False,
     ) -> list[Claim]:
-        """Give each instance a board, the first free ones of `candidates`; one winner among any number of processes.
+        """Give each instance a board, the first free ones of `candidates`; only one process gets a board.
 
         :param candidates: board ids, the most wanted first.
-        :param partial: whether fewer boards than instances will do; else all are claimed or none.
+        :param partial: claim what is free, also if that is fewer boards than instances; else all or none.
         :returns: the claims, in the order of `instances`. An instance that has its board keeps it.
         :raises Refused: the name is another owner's, or one instance and several at once, or was claimed with another
             flavor, image or key.
@@ -218,7 +218,7 @@ class Store(KeptClaims):
             free, rejected = self._free([board for board in candidates if board != old.board], 1)
             if not free:
                 raise _none_free(instance, 1, 0, rejected)
-            # What was made for it goes with the board that failed.
+            # The root that was made for the instance is that of the failed board.
             clear = "host_key = NULL, image_hash = NULL"
             self._db.write(f"UPDATE claims SET board = ?, {clear} WHERE instance = ?", (free[0], instance))
             self._touched(old.board).ended = old
@@ -231,9 +231,9 @@ class Store(KeptClaims):
     def release(self, board: int, claim: Claim | None, out_of_use: str | None = None) -> None:
         """End a board's claim and put it into state power off. The caller has checked the hardware.
 
-        :param claim: the one that is to end, None for a board that nobody has.
-        :param out_of_use: why nobody gets it, where it goes into error instead.
-        :raises Refused: it is another's, who claimed it meanwhile.
+        :param claim: the claim that ends, None for a board that nobody has.
+        :param out_of_use: where given, the board goes into state error with this note.
+        :raises Refused: the board has another claim by now.
         """
         with self._db.transaction():
             found = self.record(board).claim
@@ -246,9 +246,9 @@ class Store(KeptClaims):
                 self._end(found)
 
     def adopt(self, kept: Kept, state: str, note: str, why: str) -> None:
-        """Take over a claim that its own record has, in place of the one that its board has here.
+        """Write a claim from its own record into the database, in place of the board's present claim.
 
-        When that is done is evidence/adoption.py's.
+        evidence/adoption.py decides when.
 
         :param why: what proves the claim, for the event.
         """
@@ -258,7 +258,7 @@ class Store(KeptClaims):
                 if old:
                     self._end(old)
             self._insert(claim)
-            # Since when it runs no record says: since it was made, as far as anybody knows.
+            # No record has the time since which the instance runs; the time of its claim is the earliest.
             since = min(claim.created, time.time()) if state == board_states.RUNNING else time.time()
             self._upsert(claim.board, state=state, since=since, note=note)
             self.event(claim.board, CLAIM_PHASE, f"adopted for {claim.instance} of {claim.owner}: {why}")
@@ -266,7 +266,7 @@ class Store(KeptClaims):
                 self.event(claim.board, board_states.RUNNING, "has run, before its claim was adopted")
 
     def forget(self, claim: Claim, why: str) -> None:
-        """End a claim by an operator's word; whatever its board is, has or runs stays as it is."""
+        """End a claim by an operator's word; do not touch the board's state, its root, or what runs on it."""
         with self._db.transaction():
             text = f"{claim.instance}'s claim is ended by an operator's word: {why}"
             self.event(claim.board, RELEASE_PHASE, text, instance=claim.instance)
@@ -277,7 +277,7 @@ class Store(KeptClaims):
         self._touched(claim.board).ended = claim
 
     def put(self, instance: str, **fields: Any) -> None:
-        """Change FIELDS of a claim: what is found out while it is served, or what its owner asks to change."""
+        """Change FIELDS of a claim, which become known while it is served, or which its owner changes."""
         unknown = set(fields) - set(FIELDS)
         if unknown:
             raise TypeError(f"no fields of a claim to change: {sorted(unknown)}")
@@ -313,7 +313,7 @@ class Store(KeptClaims):
 
 
 def _refuse_other(claim: Claim, wanted: Wanted) -> None:
-    """Raise Refused unless a claim is for what is wanted; neither key is shown."""
+    """Raise Refused unless a claim has the wanted fields; the error shows neither key."""
     if claim.owner != wanted.owner:
         raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
     other = [

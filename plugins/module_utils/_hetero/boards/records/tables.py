@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of a proxy node's database; what their rows mean is the store's."""
+"""The tables of a proxy node's database; store.py knows what their rows mean."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verbs on boards that have their claim and root: start, reboot, stop, over many boards in one call.
+"""The verbs on boards that have a claim and a root: start, reboot and stop, for many boards in one call.
 
-Each board's lock is held until its own work is over, one board's failure does not stop the others, and observed truth
-beats the record. The ways there are in boot/starts.py and boot/stops.py.
+Each board's lock is held until its own work is over, one board's failure does not stop the others, and what is observed
+counts more than the record. boot/starts.py and boot/stops.py do the work.
 """
 
 from __future__ import annotations
@@ -43,37 +43,37 @@ from ..work.maintenance import END_CLAIM, TAKEN_OUT
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
 
-#: What a verb takes beyond its boots: PDU sessions, self-test, key exchanges (seconds).
+#: Seconds that a verb takes beside its boots: PDU sessions, self-test, key exchanges.
 BESIDES = 120.0
-#: What to do about a board in error; repair is for those that nobody has.
+#: The remedy for a board in error that an instance has; the playbook repair is for boards that nobody has.
 OUT_OF_USE = (
     f"{play('stop_instance', instance='{name}')}, then {play('start_instance', instance='{name}')} or "
     f"{play('terminate_instance', instance='{name}')}"
 )
 NO_START = "{name} would not start again, so it is not stopped"
-#: Note of a board that is off for as long as its instance's owner likes.
+#: The note of a board that its instance's owner has stopped.
 STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to do it.
+    """Options of the verbs.
 
-    :param driver: a boot driver's name, or "auto" for what each board's wiring says.
-    :param kernel_source: "tftp" or "flash", or "auto" likewise.
+    :param driver: a boot driver's name, or "auto" for that of each board's wiring.
+    :param kernel_source: "tftp" or "flash", or "auto" for that of each board's wiring.
     :param timeout: seconds from power on to ssh, for each try.
     :param retries: power cycles for a board that stalls before it asks for its kernel.
     :param wait: False returns when the power is on.
     :param image: image of boards that are not claimed yet, for a dry run.
-    :param instance: the instance or request that the boards are to be of; None does not ask.
-    :param created: when the claims were made that they are to be of; none does not ask.
-    :param boot_source: what they are to boot from; None for that of each board's claim.
-    :param keep: what is stopped stays its instance's, to be started again.
-    :param ends: the claims end afterwards; one that never had its board's power does with the board left on.
-    :param never_ran: an instance that ever ran is not stopped.
+    :param instance: the instance or request that must have the boards; None for any.
+    :param created: unix times of the claims of which one must have each board; none for any.
+    :param boot_source: what the boards are to boot from; None for that of each board's claim.
+    :param keep: a stopped board stays its instance's, which can be started again.
+    :param ends: the claims end afterwards; where a board never had power for its claim, it is left as it is.
+    :param never_ran: refuse to stop an instance that ever ran.
     :param how: a reboot by ssh ("soft"), by power ("hard"), or by ssh and else by power ("auto").
     :param soft_timeout: seconds from the reboot by ssh to the board's boot request.
-    :param rebuilt: ids of boards that dry runs of a rebuild and of a power off went before.
+    :param rebuilt: ids of boards for which dry runs of a rebuild and of a power off came before this one.
     """
 
     driver: str = "auto"
@@ -95,32 +95,32 @@ class Options:
 
     @property
     def limit(self) -> float:
-        """The longest a verb can take."""
+        """Return the most seconds that a verb can take."""
         return self.timeout * (self.retries + 1) + self.soft_timeout + BESIDES
 
     @property
     def limit_with_disk(self) -> float:
-        """The same where a board may get its root unpacked to its disk first."""
+        """Return the most seconds that a verb can take where roots may be unpacked to boards' disks first."""
         return 2 * self.limit + disk_boot.LONGEST
 
 
 def start(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
-    """Bring boards to running; a board that runs with its own host key is left alone. Returns the module's result."""
+    """Bring boards to running; leave alone those that run with their own host key. Return the module's result."""
     return _bring_up(proxy, ids, options, "start", Starting)
 
 
 def reboot(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
-    """Have boards boot anew, by ssh or by power, and bring them to running again; claim and data stay."""
+    """Reboot boards, by ssh or by power, and bring them to running again; claims and data stay."""
     return _bring_up(proxy, ids, options, "reboot", Rebooting)
 
 
 def _end_of(work: BoardWork) -> str:
-    """How the maintenance of a board ends."""
+    """Return the remedy for a board in maintenance: how a person ends that."""
     return f"end its maintenance first: {play('maintenance', node=work.board.name, state='off')}"
 
 
 def _refuse_maintenance(work: BoardWork) -> None:
-    """One that an operator took out of use, also where the database is older than that."""
+    """Refuse a board in maintenance, by the database or, where that is older, by the board's own record."""
     out = work.proxy.store.out_of_use(work.board.id) if work.claim is None else None
     note = out.reason if out else work.record.note
     if out or work.state == board_states.MAINTENANCE:
@@ -128,7 +128,7 @@ def _refuse_maintenance(work: BoardWork) -> None:
 
 
 def stop(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
-    """Switch boards off and take their boot entries away; claims stay. A board in error is stopped too."""
+    """Switch boards off, also those in error, and remove their boot entries; claims stay."""
     works, change = _works(proxy, ids, options)
     for work in works:
         work.at_end = partial(_end_stop, work, options)
@@ -138,7 +138,7 @@ def stop(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
 
 
 def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> None:
-    """Outlets off and read back, boot entries gone; the caller holds the boards' locks."""
+    """Switch outlets off and read them back, and remove boot entries; the caller holds the boards' locks."""
     drivers = BootDrivers(proxy, options.driver)
     for work in works:
         _name_driver(drivers, work)
@@ -171,7 +171,7 @@ def _keep_stopped(work: BoardWork, options: Options) -> None:
 
 
 def _must_start_again(work: BoardWork) -> None:
-    """Before the power of one that runs goes: a start refuses a root that nothing bears out to be its own."""
+    """Refuse to stop a running board that could not be started again, for its made.json is lost and not proven."""
     if not work.claim or work.state not in (board_states.RUNNING, board_states.BOOTING):
         return
     root = Root(work.proxy.config["state_folder"], work.board.id)
@@ -182,7 +182,7 @@ def _must_start_again(work: BoardWork) -> None:
 
 
 def _look_whose(work: BoardWork) -> None:
-    """Before its power is switched: of a claim that only the database has, a board is to show the claim's key."""
+    """Mark a board as unproven whose claim only the database has, and which does not show its key; refuse a root."""
     proxy, board, claim = work.proxy, work.board, work.claim
     if claim is None or is_borne_out(proxy, board, claim) or presence.shown(work) == presence.OWN_KEY:
         return
@@ -198,11 +198,11 @@ def _bring_up(proxy: Proxy, ids: Sequence[int], options: Options, verb: str, way
         for work in works:
             _name_driver(drivers, work)
             if not work.over and way is not Starting:
-                note_if_used(work)  # a start looks by itself, before it does anything
+                note_if_used(work)  # a start looks itself, before it does anything
             if not work.over:
                 if options.check and work.board.id in options.rebuilt:
                     _take_as_rebuilt(work, options.image)
-                elif way is Starting or options.how != soft_reboot.SOFT:  # by ssh the board tells whose it is
+                elif way is Starting or options.how != soft_reboot.SOFT:  # a reboot by ssh proves whose the board is
                     _look_whose(work)
             if not work.over:
                 with change.step("boot entries"):
@@ -231,9 +231,9 @@ def _end_boot(work: BoardWork) -> None:
 
 
 def _keep_what_ran(works: Sequence[BoardWork]) -> None:
-    """An instance that ran before is not tried elsewhere and not taken back, whether image or board is at fault.
+    """Set the blame to INSTANCE for instances that ran before, so that they are neither moved nor given back.
 
-    Nor is a request given back for its image while others of it ran.
+    A request is not given back for a fault of its image either while other instances of it ran.
     """
     ran = [work for work in works if work.claim and work.proxy.store.has_run(work.claim)]
     for work in works:
@@ -269,14 +269,14 @@ def _name_driver(drivers: BootDrivers, work: BoardWork) -> None:
 
 
 def _take_as_rebuilt(work: BoardWork, image: str | None) -> None:
-    """In a dry run: off, and with a claim whose root is yet to be made."""
+    """In a dry run take the board as off, and its claim as one whose root is yet to be made."""
     claim = rebuilt_claim(work.claim, image) if work.claim else None
     work.record = replace(work.record, state=board_states.SHUTTING_DOWN, claim=claim)
     work.as_rebuilt = True
 
 
 def _make_ready(work: BoardWork, options: Options) -> None:
-    """The boot entry, before any power; a board out of use stays out."""
+    """Write the boot entry before the board gets power; refuse a board that is out of use."""
     if work.state == board_states.ERROR:
         refuse(
             work,

@@ -1,11 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The records of a proxy's boards against what is true: outlets, ssh, roots, exports, boot files and entries.
+"""Compare the records of a proxy's boards with outlets, ssh answers, roots, exports, boot files and boot entries.
 
-Says what it found of each board and mends what is safe; a tenant's running board, one in error and one in maintenance
-are looked at only, but for the record of one in error that proves that it runs. Observed truth beats the record, and
-what a board proves beats what its outlet says.
+It reports what it found of each board and mends what is safe. A tenant's running board and boards in error or
+maintenance are only looked at, but the record of a board in error is mended where it proves that it runs. What is
+observed counts more than the record, and what a board proves more than the state of its outlet.
 """
 
 from __future__ import annotations
@@ -44,29 +44,29 @@ if TYPE_CHECKING:
     from ..records.claim_records import Kept
     from ..records.proxy import Proxy
 
-#: Of boards, None for all; and of instances or boards, by a word.
+#: Ids of boards, None for all; and names of instances or boards that an operator gave.
 Ids = Optional[Iterable[int]]
 Names = Collection[str]
-#: How long a board that has power may take to prove its key on an idle proxy node (seconds). Nothing is cut for it.
+#: Seconds that a board with power may take to prove its key on an idle proxy node; no power is cut if it does not.
 PATIENCE = 6.0
-#: Boards that are asked at one time.
+#: Most boards that are asked at the same time.
 MOST_ASKED = 64
 WIPED_BY = (
     f"put a newer backup of the database back; or, once nobody wants it, {play('repair', node='{board}')} wipes it"
 )
-#: Of an instance without root and power, and the note of its board: a database that was put back brings it back.
+#: The text on, and the note of the board of, an instance without root and power, as an older copy of a database has it.
 LEFT_OVER = (
     "{name}'s root is gone and its outlet is off: it ended since the backup of the database that was put back, its "
     "root was removed by hand, or what holds the roots is not mounted: "
     f"{play('terminate_instance', instance='{name}')} gives the board back; "
     f"{play('rebuild_instance', instance='{name}', fresh='true')} makes a new root"
 )
-#: State of a board that nobody has → what makes it free again.
+#: {state of a board that nobody has: how it is made free again}.
 WAYS_BACK = {
     board_states.ERROR: f"{play('repair', node='{board}')} makes it free again",
     board_states.MAINTENANCE: f"{play('maintenance', node='{board}', state='off')} makes it free again",
 }
-#: What is done about a board that has power and is silent; of one that runs or boots, its tenant may have work there.
+#: The remedy for a board that has power and is silent; its tenant may have work there if it runs or boots.
 LOOK = f"its network may be cut, or its sshd: see its cable and its console ({play('console', instance='{name}')})"
 BY_POWER = play("reboot_instance", instance="{name}", how="hard")
 LOOK_OR_CUT = f"{LOOK}; once its tenant agrees, {BY_POWER} cuts its power and boots it"
@@ -76,15 +76,15 @@ ROOT_GONE = f"its root is gone ({play('reconcile')} says more)"
 def reconcile(
     proxy: Proxy, ids: Ids, change: Change, timeout: float, adopt: Names = (), forget: Names = (), remove: Names = ()
 ) -> dict[str, Any]:
-    """Look at the boards, and mend what is safe; the module's result.
+    """Look at the boards and mend what is safe; return the module's result.
 
-    :param ids: None for all boards.
-    :param timeout: seconds for the PDUs, and for waiting until other verbs let go of boards.
-    :param adopt: instances that an operator says have the boards that their records name, by the outlets that the
-        wiring names, whatever is answered there.
-    :param forget: instances that an operator says have their boards no more: what is there is another's, or the board
-        is not in the boards file and gone for good.
-    :param remove: names of boards of which an operator says that what lies here of them may go; only with all boards.
+    :param ids: ids of boards; None for all.
+    :param timeout: seconds for the PDUs, and for waiting until other verbs release boards.
+    :param adopt: instances that, as an operator says, have the boards that their records name, by the outlets that the
+        wiring names, whatever answers there.
+    :param forget: instances that, as an operator says, have their boards no more: what is there is another's, or the
+        board is not in the boards file and gone for good.
+    :param remove: names of boards of which, as an operator says, all that lies here may go; only with all boards.
     """
     proxy.store.must_be_whole()
     must_be_gone(proxy, remove)
@@ -107,9 +107,9 @@ def reconcile(
         with change.step("mend"):
             _mend(proxy, looked, adopt, change)
         for look in looked if change.check else ():
-            look.yield_to_a_verb()  # it may have begun since
+            look.yield_to_a_verb()  # a verb may have begun since
     gone, said = unnamed_boards.let_go(proxy, forget, change, Deadline(timeout)) if ids is None else ([], {})
-    said.update(dict.fromkeys(gone, unnamed_boards.WOULD_BE_ENDED))  # in a dry run: others are not there any more
+    said.update(dict.fromkeys(gone, unnamed_boards.WOULD_BE_ENDED))  # in a dry run; else these claims are gone by now
     removed = discard(proxy, remove, gone, change, Deadline(timeout)) if ids is None else {}
     ended = [name for name in by_word if name] + gone
     return dict(
@@ -128,7 +128,7 @@ def reconcile(
 
 
 def _mend(proxy: Proxy, looked: Sequence[Look], adopt: Names, change: Change) -> None:
-    """Adopt what bears itself out, have the records follow what is true, and free what is nobody's."""
+    """Adopt proven claims, correct records by what was seen, and free the boards that nobody has."""
     for look in looked:
         if look.kept:
             _adopt(proxy, look, look.kept, adopt)
@@ -146,14 +146,14 @@ def _mend(proxy: Proxy, looked: Sequence[Look], adopt: Names, change: Change) ->
 
 
 def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, Any]]:
-    """What was removed, for people."""
+    """Return lines for people on what was removed."""
     done = "would be removed" if change.check else "removed"
     texts = {name: f"{done}: {'; '.join(there)}" for name, there in removed.items()}
     return [dict(instance=None, node=name, phase=PHASE, text=text, seconds=None) for name, text in texts.items()]
 
 
 def _adopt(proxy: Proxy, look: Look, kept: Kept, names: Names) -> None:
-    """One record that cannot be taken over keeps no other from it."""
+    """Adopt a record, or note why that failed; other records are then still adopted."""
     try:
         adoption.decide(proxy, look, kept, names)
     except HeteroError as error:
@@ -162,7 +162,7 @@ def _adopt(proxy: Proxy, look: Look, kept: Kept, names: Names) -> None:
 
 
 def _catch_up(look: Look) -> None:
-    """One whose maintenance cannot be written down is left as it is, and keeps no other from it."""
+    """Call maintenance.catch_up; where its record cannot be written, note that and leave the board as it is."""
     try:
         maintenance.catch_up(look)
     except HeteroError as error:
@@ -183,7 +183,7 @@ def _ask_outlets(proxy: Proxy, looks: Sequence[Look], deadline: Deadline) -> Non
 
 
 def _ask_boards(proxy: Proxy, looks: Sequence[Look]) -> None:
-    """Who answers ssh, on all boards that have a key to be known by: also where the outlet is off, or not known."""
+    """Look what answers ssh on all boards with a known host key, also where the outlet is off or not known."""
     drivers = BootDrivers(proxy)
     asked = [look for look in looks if look.work.claim and look.work.claim.host_key]
     for look in looks:
@@ -196,7 +196,7 @@ def _ask_boards(proxy: Proxy, looks: Sequence[Look]) -> None:
 def _answer(look: Look) -> str | None:
     work = look.work
     if look.power == "off" and not _lives(work):
-        return None  # as it should be
+        return None  # a board that is off and silent is as it should be
     return presence.look(work, threading.Event(), PATIENCE * presence.strain())
 
 
@@ -205,8 +205,10 @@ def _lives(work: BoardWork) -> bool:
 
 
 def _crossed(proxy: Proxy, looks: Sequence[Look]) -> list[str]:
-    """Names of boards that any outlet which is on may feed: one that runs while its own is off, or one that nobody has
-    by any record, whose own is not on, or is not looked at, and where somebody's root or disk is, or something answers.
+    """Return the names of boards that any outlet which is on may feed.
+
+    These are boards that run while their own outlet is off; and boards without any claim whose own outlet is not seen
+    on, and that have somebody's root or used disk, or answer.
     """
     crossed = [look.work.board.name for look in looks if look.lives_without_power]
     if any(look.power == "on" and look.work.claim is None for look in looks):
@@ -251,13 +253,13 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
         _left_over(look)
     else:
         if _put_back(proxy, look) and look.ssh in (ALIVE, SILENT):
-            look.ssh = _answer(look)  # it may have waited for just that
+            look.ssh = _answer(look)  # ask again, for the board may have come up since
         _power_of_somebodys(look)
         _entry_of_somebodys(look)
 
 
 def _out_of_use(look: Look) -> str:
-    """That a board is kept out of use, and how it comes back."""
+    """Return the text that a board is kept out of use, and how it is put back."""
     work = look.work
     why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
     if work.claim is not None:
@@ -270,9 +272,7 @@ def _out_of_use(look: Look) -> str:
 
 
 def _is_mended(proxy: Proxy, look: Look) -> bool:
-    """Whether a board in error runs as it should: by its own key, from its claim's root, by an outlet that no doubt is
-    about (feeding.compare notes one).
-    """
+    """Return whether a board in error runs as it should: with its own key, from its claim's root, without a doubt."""
     work, claim = look.work, look.work.claim
     proven = work.state == board_states.ERROR and look.power == "on" and look.ssh == OWN_KEY
     settled = proven and all(found["done"] for found in look.found)
@@ -288,9 +288,9 @@ def _in_use_again(look: Look) -> None:
 
 
 def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
-    """A board that nobody has is off and clean; one that is not gets freed with the others.
+    """Judge a board that nobody has: it must be off and clean, else it is freed with the others (_free).
 
-    :param crossed: names of boards that any outlet may feed that is on (_crossed).
+    :param crossed: names of boards that any outlet which is on may feed (_crossed).
     """
     work = look.work
     whose = whose_root(proxy, work.board) or whose_archive(proxy, work.board)
@@ -324,7 +324,7 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
 
 
 def _free(proxy: Proxy, looks: Sequence[Look], change: Change) -> None:
-    """Switch off, clean and free the boards that nobody has, one PDU session for all of a PDU."""
+    """Switch off, clean and free the boards that nobody has, in one session for all boards of a PDU."""
     release(proxy, [look.work for look in looks], Options(check=change.check))
     for look in looks:
         if look.work.failed:
@@ -337,7 +337,7 @@ def _free(proxy: Proxy, looks: Sequence[Look], change: Change) -> None:
 
 
 def _power_of_somebodys(look: Look) -> None:
-    """The record follows what is true; neither the outlet nor the board is touched."""
+    """Correct the record of a tenant's board by its outlet and answer; touch neither outlet nor board."""
     work, state = look.work, look.work.state
     if look.power == "off" and state in (board_states.RUNNING, board_states.BOOTING):
         again = f"{play('start_instance', instance=work.instance)} brings it up"
@@ -366,7 +366,7 @@ def _power_of_somebodys(look: Look) -> None:
 
 
 def _left_over(look: Look) -> None:
-    """One of which nothing is there but the claim: it would be recorded as running, with a start as its way out."""
+    """Correct the record of an instance without root and power, and report it; a start could not bring it up."""
     work = look.work
     if work.state == board_states.RUNNING:
         look.mend("recorded as running, its outlet is off", "recorded as power off")
@@ -377,14 +377,14 @@ def _left_over(look: Look) -> None:
 
 
 def _is_made(work: BoardWork) -> bool:
-    """Whether a board has what it boots from; what was cut off while it ended says more than what it has left."""
+    """Return whether a board has a root to boot from; False while its claim is ending, whatever is left."""
     return bool(work.claim and work.claim.image_hash) and work.state != board_states.SHUTTING_DOWN
 
 
 def _put_back(proxy: Proxy, look: Look) -> bool:
-    """Root, export and files, as far as they lie on the proxy; nothing is written into the tenant's root.
+    """Restore mount, export and files where they are missing; nothing is written into the tenant's root.
 
-    :returns: whether something was put back.
+    :returns: True where something was put back.
     """
     work, claim = look.work, look.work.claim
     if claim is None:
@@ -394,7 +394,7 @@ def _put_back(proxy: Proxy, look: Look) -> bool:
     try:
         missing = put_back(proxy, work.board, claim, work.change) if _is_made(work) else []
     except Refused:
-        look.left = True  # whose its root is
+        look.left = True  # the contradiction about whose its root is stays
         raise
     going = about_to_go(proxy, work.board, claim)
     if going:
@@ -405,7 +405,7 @@ def _put_back(proxy: Proxy, look: Look) -> bool:
 
 
 def _entry_of_somebodys(look: Look) -> None:
-    """A boot entry where the board is on, none where it is off."""
+    """Write the boot entry of a tenant's board that is on; remove that of one that is off."""
     work, check = look.work, look.work.change.check
     if not _is_made(work):
         return

@@ -1,10 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From whoever had a board to nobody: stop it, remove what it boots from, wipe its disks, see that nothing is left, end
-its claim.
+"""Free boards: stop them, remove what they boot from, wipe their disks, check that nothing is left, end their claims.
 
-Playbook terminate_instance takes the same steps as modules of their own, so that a person sees each.
+The playbook terminate_instance runs the same steps as separate modules, so that a person sees each.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def release(proxy: Proxy, works: Sequence[BoardWork], options: Options, later: list[BoardWork] | None = None) -> None:
-    """Free boards whose locks the caller holds, each by itself; an error is its work's, and the next try goes on there.
+    """Free boards; the caller holds their locks. An error fails only its own work, and a next call goes on there.
 
-    :param works: BoardWork of each board, locked and read; one that is over is left alone.
-    :param later: a list that gets the works whose boards are off and cleaned, and whose disks are yet to be wiped: that
-        may take hours. They are not freed. None has the disks wiped now.
+    :param works: BoardWork of each board, locked and read; a work that is over is left alone.
+    :param later: the works whose boards are off and cleaned, but not wiped, are appended to this list and not freed,
+        for a wipe may take hours. With None the disks are wiped now.
     """
     works = [work for work in works if not work.over]
     switch_off(proxy, works, replace(options, ends=True))

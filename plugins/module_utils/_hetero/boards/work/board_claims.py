@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a request (an instance by flavor) to claimed boards: which boards fit, which are free, what is said.
+"""Claim boards for a request (an instance by flavor): find boards that fit and are free, and report why others are not.
 
-Who wins a race is the store's to say. How boards are given back is board_releases.py's.
+The store decides between requests at the same time. board_releases.py gives boards back.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from ..records.store import Store
 
-#: As many boards as the largest boards file we measure with holds (facts: inventory of 10,000 hosts).
+#: Most instances of a request: the boards of the largest boards file that we measure with (10,000 hosts).
 MOST = 10000
-#: Letters of an owner, of a flavor: what a claim's record holds beside keys (claim_records.LARGEST), many times over.
+#: Most characters of an owner or a flavor: a claim's record (claim_records.LARGEST) has room for many times that.
 LONGEST = 1 << 16
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
 
@@ -58,9 +58,9 @@ CHOICE = "choice"
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody asks for; `count` boards make the instances NAME-1 … NAME-N, one board makes NAME.
+    """A request for instances: `count` boards make the instances NAME-1 … NAME-N, one board makes NAME.
 
-    :param numbers: which of them this node is asked for, where others have the rest; none for all.
+    :param numbers: the numbers of the instances that this node is asked for; none for all.
     """
 
     request: str
@@ -83,11 +83,11 @@ class Wish:
 
     @property
     def many(self) -> str:
-        """`3 ` before a flavor, nothing for one."""
+        """Return the number of boards and a blank, such as "3 ", as text before a flavor; an empty text for one."""
         return "" if self.count == 1 else f"{len(self.instances)} "
 
     def check(self) -> None:
-        """BadInput for what no node could serve."""
+        """Raise BadInput where no node could serve this request."""
         must_be_free_word(valid_instance(self.request))
         if not self.owner.strip():
             raise BadInput("is empty", "owner", "say who asks")
@@ -184,13 +184,16 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
 
 
 def _fed(feeds: Feeds, boards: Iterable[Board], count: int) -> dict[str, str]:
-    """{board name: why nobody gets it} of those whose outlet feeds another's, until so many are found that do not."""
+    """Return {board name: why nobody gets it} of boards whose outlet feeds another board that somebody has.
+
+    :param count: stop after so many boards whose outlet feeds none.
+    """
     found: dict[str, str] = {}
     for board in boards:
         try:
             why = feeds.feeds_another(board)
         except HeteroError:
-            why = None  # it has no outlet: whoever switches it is told
+            why = None  # the wiring names no outlet: the error comes when the board is switched
         if why:
             found[board.name] = f"{why} {RECONCILE}"
         else:
@@ -201,12 +204,12 @@ def _fed(feeds: Feeds, boards: Iterable[Board], count: int) -> dict[str, str]:
 
 
 def _refuse_moved(proxy: Proxy, claims: Mapping[str, Claim]) -> None:
-    """Refused where an instance has another board by the record of its claim than by the database: it moved since."""
+    """Raise Refused where an instance moved after the database's backup: its record is on another board."""
     for number in proxy.store.kept_boards():
         try:
             kept = proxy.store.kept(number)
         except HeteroError:
-            continue  # its board is given to nobody
+            continue  # a board whose record cannot be read is given to nobody
         board, claim = proxy.boards.get(number), claims.get(kept.claim.instance) if kept else None
         if claim and claim.board != number and (board is None or left_by(proxy, board, Record(number))):
             what = f"has board{number} by the record of its claim, and the database has it on board{claim.board}"
@@ -217,14 +220,17 @@ def _refuse_moved(proxy: Proxy, claims: Mapping[str, Claim]) -> None:
 
 
 def _root_sizes(proxy: Proxy, wish: Wish, pool: Iterable[Board]) -> dict[str, int]:
-    """{board name: bytes that its root takes on the proxy}."""
+    """Return {board name: bytes that its root takes on the proxy}."""
     return {board.name: 0 if wish.boot_source == DISK_ROOT else size_of(proxy, board, wish.flavor) for board in pool}
 
 
 def _unfit(
     proxy: Proxy, wish: Wish, pool: Iterable[Board], promises: Promises, sizes: Mapping[str, int]
 ) -> dict[str, list[str]]:
-    """{board name: why it cannot serve the wish whoever has what}; what comes last is said only where all else fits."""
+    """Return {board name: why it could not serve the wish even if it were free}, an empty list where it could.
+
+    A missing image, or a root too large for the proxy, is named only where all else fits.
+    """
     images = images_of(proxy)
     found: dict[str, list[str]] = {}
     for board in pool:
@@ -238,7 +244,7 @@ def _unfit(
 
 
 def _claim_and_move(store: Store, wish: Wish, fit: Sequence[int]) -> dict[str, str | None]:
-    """Claim all instances; where asked, move those on a board in error. Returns {moved instance: why}."""
+    """Claim all instances; where the wish asks for it, move those on a board in error. Return {moved instance: why}."""
     moved: dict[str, str | None] = {}
     claims = store.claim(
         wish.request,
@@ -282,7 +288,7 @@ def _headline(
     before: Mapping[str, Claim],
     after: Sequence[Claim],
 ) -> str:
-    """`wants tp64.8x8: 10 of 10 boards fit, board0 chosen`."""
+    """Return the first line for people, such as `wants tp64.8x8: 10 of 10 boards fit, board0 chosen`."""
     wants = f"wants {wish.many}{wish.flavor['name']}"
     old = {claim.board for claim in before.values()}
     chosen = [f"board{claim.board}" for claim in after if claim.board not in old]
@@ -297,7 +303,7 @@ def _headline(
 def _no_node(
     wish: Wish, missing: int, free: int, rejected: dict[str, list[str]], unfit: dict[str, list[str]]
 ) -> NoneFree:
-    """`bob wants tgx.8x8 (…): no node.` and why for each board, as tour section 3 shows it."""
+    """Return the error `bob wants tgx.8x8 (…): no node.` with the reason for each board, as section 3 of the tour."""
     wants = f"{wish.request} wants {wish.many}{describe(wish.flavor['name'], wish.flavor)}"
     lines = summary(rejected) or ["the boards file names no boards"]
     found = "no node" if not free else f"{free} of {missing} nodes"

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long an instance may keep its board: setting the end of its lease.
+"""Set the end of a lease, until which an instance may keep its board.
 
-Ending what is over is nodes/proxy/reap.py's.
+nodes/proxy/reap.py ends instances whose lease is over.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PHASE = "lease"
 NOT_ENDED = f"; but {{what}}: it is not ended until {play('reconcile', adopt='{name}')} has that written anew"
-#: Verb of `hetero` that ends leases.
+#: The command of `hetero` that ends instances whose lease is over.
 REAPER = "reap"
 
 
@@ -41,7 +41,7 @@ def extend(
     change: Change,
     deadline: Deadline,
 ) -> dict[str, Any]:
-    """Let the lease of instances end `hours` from now; 0 takes the end away. Return the module's result."""
+    """Let the lease of instances end `hours` from now, or never with 0; return the module's result."""
     must_be_hours(hours, "hours", endless=True)
     late = extend_lease(proxy.store, REAPER, change.check) if hours else ""
 
@@ -68,7 +68,7 @@ def extend(
 
 
 def _put(proxy: Proxy, claim: Claim, expires: float | None) -> float | None:
-    """Write the end of a lease down; what is read back is what holds."""
+    """Write the end of a lease (unix seconds) and return it as read back."""
     proxy.store.put(claim.instance, expires=expires)
     found = proxy.store.claim_of(claim.instance)
     if found is None or not found.is_same(claim) or found.expires != expires:

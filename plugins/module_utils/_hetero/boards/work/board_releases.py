@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards that are given back: their claims end once nothing of them is left on the boards.
+"""Give boards back: end their claims once nothing of these is left on the boards.
 
-The hardware is only asked whether anything is left; switching off and cleaning is verbs/release.py's.
+This file only looks whether anything is left; verbs/release.py switches boards off and cleans them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from .each_board import Instances
 
-#: What helps an instance whose board is not free to be repaired.
+#: The remedy where a board is to be repaired that an instance has.
 SOMEBODYS = (
     f"{play('stop_instance', instance='{name}')} and {play('start_instance', instance='{name}')} bring it up once the "
     f"fault is mended, {play('terminate_instance', instance='{name}')} ends it; then {play('repair', node='{board}')} "
@@ -51,9 +51,9 @@ def absent(
 ) -> dict[str, Any]:
     """Give back the boards of instances; each is checked to be clean first.
 
-    :param board: where given, only this board of theirs.
+    :param board: where given, give back only this one of their boards.
     :param left: boards that stay claimed.
-    :param on: a claim for which its board never had power ends although the board is on (free_boards.give_back).
+    :param on: also end a claim for which its board never had power while the board is on (free_boards.give_back).
     :returns: boards that were given back, lines; `failed`, `msg` and `errors` for those that were not.
     """
     request, numbers = instances.request, instances.numbers
@@ -76,10 +76,10 @@ def absent(
 
 
 def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) -> dict[str, Any]:
-    """Make a board free that left the state error and that nobody claims: it is switched off and cleaned by now.
+    """Make a board free that nobody claims, that has left the state error, and that is switched off and cleaned by now.
 
-    :returns: as of `absent`.
-    :raises Refused: somebody has it, or may have it, or it is not off and clean.
+    :returns: as `absent` does.
+    :raises Refused: somebody has the board or may have it, or it is not off and clean.
     """
     result = _nothing_yet()
     with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
@@ -101,12 +101,12 @@ def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) ->
 
 
 def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, result: dict[str, Any], on: bool) -> None:
-    """Give one board back, under its lock."""
+    """Give one board back, under its lock; add the outcome to `result`."""
     start = time.monotonic()
     board = board_of(proxy, claim)
     name = board.name
     if change.check:
-        # What runs before this in a playbook (stop, remove) did not happen in check mode: nothing to hold against it.
+        # In check mode the steps before this one in a playbook (stop, remove) were not done: what is left is no error.
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
         result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
     else:
@@ -124,7 +124,7 @@ def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, res
 
 
 def _given_back(proxy: Proxy, board: Board) -> str:
-    """How a board is whose claim was ended, in words."""
+    """Return, in words, the state of a board whose claim was ended."""
     record = proxy.store.record(board.id)
     if record.state == board_states.ERROR:
         way = play("repair", node=board.name)
@@ -134,5 +134,5 @@ def _given_back(proxy: Proxy, board: Board) -> str:
 
 
 def _nothing_yet() -> dict[str, Any]:
-    """What is returned of boards that are given back, before the first is."""
+    """Return the result of `absent` before the first board is given back."""
     return {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}

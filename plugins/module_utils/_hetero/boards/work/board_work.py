@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One board within one call of a verb: what was found, reached and said, and its part of the result.
+"""The work on one board within one call of a verb: the board's record, the outcome, the lines, its part of the result.
 
-How a board is started or stopped is for boot/starts.py and boot/stops.py, which hold one of these a board.
+boot/starts.py and boot/stops.py start and stop boards; they have a BoardWork for each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
 
-#: Ways through the states that a verb may need in one go.
+#: Ways through several states that a verb may need at once.
 WAYS = {
     (board_states.POWER_OFF, board_states.RUNNING): [board_states.BOOTING, board_states.RUNNING],
     (board_states.SHUTTING_DOWN, board_states.RUNNING): [
@@ -39,19 +39,19 @@ WAYS = {
     (board_states.SHUTTING_DOWN, board_states.BOOTING): [board_states.POWER_OFF, board_states.BOOTING],
 }
 
-#: Whose fault, the worst first: a proxy's or a network's hits all its boards, a board's only itself. An instance that
-#: ran before is by itself: what comes of it is its owner's decision, whatever is at fault.
+#: Whose fault a failure is, the worst first: one of the proxy or network hits all boards, one of a board only itself.
+#: INSTANCE is for an instance that ran before: its owner decides about it, whatever is at fault.
 BLAME = (PROXY, NETWORK, IMAGE, BOARD, INSTANCE)
 
 
 class BoardWork:
     """A board, its record and claim (read once its lock is held), and the outcome so far.
 
-    `up` is the phase, and its text, that a board reaches when it proved its key.
+    `up` is the phase, and its text, that a board reaches when it has proved its key.
 
-    :param change: the call's Change; also says whether this is check mode.
-    :param wanted: the instance or request that the board is to be of; None does not ask.
-    :param created: when the claims were made that it is to be of; none does not ask.
+    :param change: the call's Change; it also says whether this is check mode.
+    :param wanted: the instance or request that must have the board; None for any.
+    :param created: unix times of the claims of which one must have the board; none for any.
     """
 
     up = ("running", "ssh answers")
@@ -68,15 +68,14 @@ class BoardWork:
         self.board = board
         self.change = change
         self.wanted, self.created = wanted, created
-        #: The PDU's name, and the outlet's; empty until its wiring is read.
+        #: The names of the PDU and the outlet; empty until the wiring is read.
         self.pdu = self.outlet = ""
-        #: What power/last_outlet.py found: why that outlet is not to be switched off, and whether it may be switched
-        #: on.
+        #: From power/last_outlet.py: why the outlet must not be switched off, and whether it may be switched on.
         self.doubt: Refused | None = None
         self.off_by_all, self.wiring_seen = False, False
-        #: Why it is not switched off where it is on: only the database says that the board is its claim's.
+        #: Why the board is not switched off while it is on: only the database says that its claim has it.
         self.unproven: Refused | None = None
-        #: The state in which it was found.
+        #: The state in which the board was found.
         self.began: str | None = None
         self.changed = False
         self.failed = False
@@ -84,34 +83,34 @@ class BoardWork:
         self.error: str | None = None
         self.evidence: dict[str, Any] = {}
         self.phases: dict[str, float] = {}
-        #: How it is proven that its outlet was switched: `pdu` and `board` say it in words; None if nobody switched it.
+        #: The proof that the outlet was switched, in words, as `pdu` and `board`; None where it was not switched.
         self.power_proof: dict[str, Any] | None = None
         #: How the proxy knows that the host key of a RAM system is the board's.
         self.key_proof: str | None = None
         self.lines: list[dict[str, Any]] = []
         self.over = False
         self._held = ExitStack()  # its lock
-        #: What is done as soon as the work is over, once; None leaves its lock to whoever holds all.
+        #: Called once, as soon as the work is over; with None the lock is held until the caller releases all locks.
         self.at_end: Callable[[], None] | None = None
-        #: What is done with it is done only where its outlet is off: one that is on may be somebody at work.
+        #: True where the work may be done only while the outlet is off: a tenant may be at work on a board that is on.
         self.only_from_off = False
-        #: Whether a boot of it that nobody watched may be at work from its own disk: nothing of that is seen from here.
+        #: True where the board may run from its own disk after an unwatched boot, which cannot be seen from the proxy.
         self.from_its_disk = False
-        #: Why its tenant's disk was left as it is: what was looked for there was not seen.
+        #: Why the tenant's disk was left as it is: its root was not found there.
         self.disk_left = ""
-        #: In a dry run that comes after those of a rebuild and of a power off: what is there is taken as gone.
+        #: True in a dry run that follows those of a rebuild and of a power off: what is there counts as removed.
         self.as_rebuilt = False
         self._record: Record | None = None
         self._driver: BootDriver | None = None
 
     @property
     def is_read(self) -> bool:
-        """Whether it is known what is recorded of the board."""
+        """Return whether the board's record was read."""
         return self._record is not None
 
     @property
     def record(self) -> Record:
-        """What is recorded of the board, as it was read last.
+        """Return the board's record as it was last read.
 
         :raises RuntimeError: it was not read yet.
         """
@@ -125,9 +124,9 @@ class BoardWork:
 
     @property
     def driver(self) -> BootDriver:
-        """How the board boots.
+        """Return the board's boot driver.
 
-        :raises RuntimeError: nobody named a driver yet.
+        :raises RuntimeError: no driver was set yet.
         """
         if self._driver is None:
             raise RuntimeError(f"{self.board.name} has no boot driver yet")
@@ -143,14 +142,14 @@ class BoardWork:
 
     @property
     def ran(self) -> bool:
-        """Whether what it is claimed for ran on it, and may be at work there."""
+        """Return whether the claim's instance ran on the board, so that it may be at work there."""
         return bool(not self.as_rebuilt and self.claim and self.proxy.store.has_run(self.claim))
 
     @property
     def never_had_power(self) -> bool:
-        """Whether its claim's board never had power for it: where it is on, somebody else may be at work there.
+        """Return whether the board never had power for its claim, so that others may be at work where it is on.
 
-        A database that knows nothing of a root of the claim that lies here is behind, and of power, too.
+        False where the claim has a root that the database does not know of: that is older, and may not know of power.
         """
         if self.as_rebuilt or not self.claim or self.proxy.store.had_power(self.claim):
             return False
@@ -158,18 +157,18 @@ class BoardWork:
 
     @property
     def stays_on(self) -> bool:
-        """Whether its outlet is not switched off for its silence: it ran from its own disk, with its tenant's work."""
+        """Return whether the outlet stays on although the board is silent: its instance ran from its own disk."""
         return self.ran and self.claim is not None and self.claim.boot_source == DISK_ROOT
 
     @property
     def system(self) -> System:
-        """The System whose answer counts: the claim's."""
+        """The System that must answer: that of the claim."""
         claim = self.claim
         return System(None, claim.boot_source or NFS_ROOT, claim.host_key) if claim else System(None)
 
     @property
     def image_name(self) -> str:
-        """What it boots, for people."""
+        """Return the name of the image that the board boots, for people."""
         return f"image {self.claim.image}" if self.claim else "no image"
 
     @property
@@ -181,7 +180,7 @@ class BoardWork:
         return self.record.state
 
     def read(self) -> None:
-        """Read record and wiring; with the lock held nobody else changes them."""
+        """Read record and wiring; while the lock is held no other process changes them."""
         self.record = self.proxy.store.record(self.board.id)
         self.began = self.began or self.record.state
         must_be_of(self.claim, self.wanted, self.board.name, self.created)
@@ -189,14 +188,17 @@ class BoardWork:
         refuse_anothers(self.proxy, self.board, self.claim)
 
     def note(self, thing: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-        """Note a change of this board; True where it is to be done now (not in check mode)."""
+        """Note a change of this board; return True where it is to be done now (not in check mode)."""
         if not self.change.note(thing, before, after):
             return False
         self.changed = True
         return not self.change.check
 
     def say(self, phase: str, text: str, seconds: float | None = None) -> None:
-        """An event, at once, for whoever follows; and a line of the result."""
+        """Write an event, for those who follow, and add a line to the result.
+
+        :param seconds: seconds that the phase took.
+        """
         if seconds is not None:
             seconds = round(seconds, 2)
         if not self.change.check:
@@ -204,12 +206,12 @@ class BoardWork:
         self.line(phase, text, seconds)
 
     def line(self, phase: str, text: str, seconds: float | None = None) -> None:
-        """A line of the result, in the form that all board modules have."""
+        """Add a line to the result, in the form that all board modules have."""
         said = dict(instance=self.instance, node=self.board.name, phase=phase, text=text, seconds=seconds)
         self.lines.append(said)
 
     def move(self, state: str, note: str = "") -> None:
-        """Put the board into a state, by the way that leads there. Staying in one keeps its note."""
+        """Put the board into a state, through those on the way to it; where it is in that state, its note stays."""
         if self.change.check or (state == self.state and not note):
             return
         for step in WAYS.get((self.state, state), [state]):
@@ -217,22 +219,22 @@ class BoardWork:
         self.record = self.proxy.store.record(self.board.id)
 
     def before_boot(self) -> None:
-        """It is about to be switched on, once a try; packets are watched, its outlet is off. May end the work."""
+        """Called in each try just before the board is switched on, while packets are watched; may end the work."""
 
     def seen(self, kind: str, name: str, sender: str) -> None:
-        """Something was seen of it (boot.driver's kinds); called from the thread that watches."""
+        """Called from the watching thread when a request of the board was seen (kinds of drivers/boot/driver.py)."""
 
     def came_up(self) -> None:
-        """It proved its key."""
+        """Called when the board has proved its key."""
 
     def power_seen(self, power: str) -> None:
-        """Record what the outlet said just now; a board is given back only on a fresh look."""
+        """Record the outlet's state as it was just read; a board is given back only after a fresh look."""
         if not self.change.check:
             self.proxy.store.power_seen(self.board.id, power)
             self.record = self.proxy.store.record(self.board.id)
 
     def shows(self, words: str) -> None:
-        """Note what the board itself shows of how its outlet was switched."""
+        """Note in power_proof what the board itself shows of the switching of its outlet."""
         self.power_proof = dict(self.power_proof or {}, board=words)
 
     def fail(self, blame: str | None, error: HeteroError | str, **evidence: Any) -> None:
@@ -241,21 +243,21 @@ class BoardWork:
         self.evidence.update(evidence)
 
     def hold(self, turn: ContextManager[None]) -> None:
-        """Take its lock, which is held until let_go."""
+        """Take the board's lock and hold it until let_go."""
         self._held.enter_context(turn)
 
     def let_go(self) -> None:
-        """Let go of its lock, where it is held: another verb may begin here, whatever becomes of other boards."""
+        """Release the board's lock, where it is held, so that another verb may begin while other boards go on."""
         self._held.close()
 
     def look_if_over(self) -> None:
-        """Do what is to be done at its end, if that has come."""
+        """Call at_end once, if the work is over."""
         if self.over and self.at_end:
             at_end, self.at_end = self.at_end, None
             at_end()
 
     def refuse_unproven(self) -> None:
-        """End the work on a board that may be another's than its claim's."""
+        """End the work on a board that may be another instance's than its claim's."""
         if self.unproven is not None:
             self.say("error", str(self.unproven))
             self.fail(INSTANCE, self.unproven)
@@ -272,7 +274,7 @@ class BoardWork:
         return f"{self.pdu} outlet {self.outlet}"
 
     def result(self) -> dict[str, Any]:
-        """The board's part of the module's result."""
+        """Return the board's part of the module's result."""
         known_hosts = None
         if self._driver and self.claim and self.claim.host_key:
             known_hosts = self._driver.known_hosts(self.board, self.claim.host_key)
@@ -294,10 +296,10 @@ class BoardWork:
 
 
 def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline) -> ExitStack:
-    """An ExitStack that holds the locks of all boards, the lowest id first so that two calls never wait for each other;
-    a board may be let go of before (BoardWork.let_go).
+    """Return an ExitStack that holds the locks of all boards; a lock may be released earlier (BoardWork.let_go).
 
-    A board whose lock another process keeps beyond the deadline fails; the others go on. Check mode takes no locks.
+    Locks are taken from the lowest id on, so that two calls never wait for each other. A board whose lock another
+    process holds until the deadline fails; the others go on. Check mode takes no locks.
     """
     stack = ExitStack()
     for work in sorted(works, key=lambda work: work.board.id):
@@ -316,7 +318,7 @@ def _lock(work: BoardWork, verb: str, deadline: Deadline) -> None:
         work.say("wait", text)
 
     proxy = work.proxy
-    work.record = proxy.store.record(work.board.id)  # whose board it is, for what is said while waiting
+    work.record = proxy.store.record(work.board.id)  # lines that are written while waiting name the board's instance
     work.hold(lock(proxy.config["run_folder"], work.board.name, verb, proxy.actor, deadline, waiting))
 
 
@@ -326,13 +328,13 @@ def refuse(work: BoardWork, what: str, remedy: str | None, blame: str | None = N
 
 
 def no_outlet(work: BoardWork, outlets: Iterable[str]) -> BadInput:
-    """The error of a board whose PDU has no such outlet: the wiring is wrong, not the board."""
+    """Return the error of a board whose PDU has no such outlet: the wiring is wrong, not the board."""
     there = ", ".join(outlets) or "none"
     return BadInput(f"{work.pdu} has no outlet {work.outlet} (it has {there})", work.board.name, "correct proxy.json")
 
 
 def summary(works: Sequence[BoardWork], change: Change) -> dict[str, Any]:
-    """The module's result: every board's, the worst blame, and one message for all that failed."""
+    """Return the module's result: that of each board, the worst blame, and one message for all that failed."""
     boards = [work.result() for work in works]
     failed = [work for work in works if work.failed]
     result = dict(

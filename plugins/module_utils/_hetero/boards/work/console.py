@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A board's console: the end of its log, and how to sit down at it where its wiring says that one can.
+"""A board's console: the end of its log, and the command to attach to it, where the wiring names one.
 
-Who writes the log is the site's own business (conserver, ipmitool, the lab's machines). It goes on from tenant to
-tenant, so where a claim's own part begins is written down before the board gets power for it the first time.
+The site's own programs write the log (conserver, ipmitool, the lab's machines). One log has the output of all tenants
+in turn, so the start of a claim's part is written down before the board first gets power for the claim.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ...site.boards_file import Board
     from ..records.proxy import Proxy
 
-#: Lines that can be asked for at once; more is what the file is for.
+#: Most lines that a call may ask for; who needs more reads the file.
 MOST_LINES = 10000
-#: Phase of the event that says where a claim's part of the log begins, and its text: the file by its inode, and bytes.
+#: The phase of the event that says where a claim's part of the log begins. Its text has the file's inode and the byte.
 PHASE = "console log"
 BEGINS = "{file} (inode {inode}), from byte {size}"
 BEGUN = re.compile(r"\(inode (\d+)\), from byte (\d+)$")
@@ -32,7 +32,7 @@ OPERATORS = "an operator reads all of the log: -e all=true"
 
 
 def begin(proxy: Proxy, board: Board) -> None:
-    """Write down, before a claim's board gets power, where its part of the log begins; once a claim."""
+    """Write down, once for each claim, where its part of the log begins; called before its board gets power."""
     claim, file = proxy.store.record(board.id).claim, proxy.wiring(board).get("console")
     if claim and file and proxy.store.first_since_claim(claim, PHASE) is None:
         inode, size = _look(file)
@@ -40,9 +40,9 @@ def begin(proxy: Proxy, board: Board) -> None:
 
 
 def begins(proxy: Proxy, board: Board) -> int:
-    """The byte of a board's log at which the part of its claim begins; the end where nobody wrote that down.
+    """Return the byte at which the claim's part of a board's log begins; the end of the log where that is not known.
 
-    A log that was rotated since, which is another file or a shorter one, is all of the claim.
+    A log that was rotated since (another file, or a shorter one) is wholly the claim's.
     """
     claim, file = proxy.store.record(board.id).claim, proxy.wiring(board).get("console")
     inode, size = _look(file)
@@ -54,7 +54,7 @@ def begins(proxy: Proxy, board: Board) -> int:
 
 
 def _look(file: str | None) -> tuple[int, int]:
-    """(inode, size) of a log; zeros for one that is not there."""
+    """Return (inode, size in bytes) of a log; zeros for a missing one."""
     try:
         seen = os.stat(file) if file else None
     except OSError:
@@ -65,13 +65,14 @@ def _look(file: str | None) -> tuple[int, int]:
 def console(
     proxy: Proxy, board_id: int, lines: int, instance: str | None, owner: str | None, everything: bool
 ) -> dict[str, Any]:
-    """What board_console_info returns: `file`, `console` (its last lines), `command` (to attach), and lines for people.
+    """Return the result of board_console_info.
 
-    :param instance: the instance or request that the board is to be of; None asks for nothing.
+    :param instance: the instance or request that must have the board; None for any.
     :param owner: where given, a board of another owner is refused.
-    :param everything: what was said before this claim, too, and of a board that nobody has.
-    :raises BadInput: the board's wiring names no console, or its log is not there.
-    :raises Refused: it is not theirs to read.
+    :param everything: also return what was printed before this claim, and the log of a board that nobody has.
+    :returns: dict of `file`, `console` (its last lines), `command` (to attach), and lines for people.
+    :raises BadInput: the board's wiring names no console, or its log is missing.
+    :raises Refused: this instance or owner may not read it.
     """
     if not 1 <= lines <= MOST_LINES:
         raise BadInput(f"is {lines}", "lines", f"give 1 to {MOST_LINES}")

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One piece of work for many boards, each under its lock and by its claim; one board's failure is no other's.
+"""Do a piece of work, which the caller gives, on many boards, each under its lock and with its claim.
 
-What the work is, its caller says.
+The failure of one board does not stop the others.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
 
-    #: What is done with one board, by its claim: the fields that it adds to the board's result.
+    #: A function that works on one board with its claim, and returns fields for the board's result.
     Step = Callable[[Board, Claim | None, "Report"], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Tenant:
-    """Whose the boards of a call are to be; a board that is another's by now is refused.
+    """The tenant that must have the boards of a call; a board that another one has by now is refused.
 
-    :param instance: name of an instance or request; None does not ask.
-    :param created: when the claims were made that are meant (unix seconds); none does not ask.
+    :param instance: name of an instance or request; None for any.
+    :param created: unix times of the claims that are meant; none for any.
     """
 
     instance: str | None = None
     created: Collection[float] = ()
 
 
-#: Of boards that are worked on whoever has them.
+#: For boards that are worked on whoever has them.
 EVERY_TENANT = Tenant()
 
 
@@ -53,9 +53,9 @@ class Instances:
     """The instances that a call is about.
 
     :param request: the name of one instance, or of a request.
-    :param owner: where given, another owner's are refused.
-    :param numbers: where given, only these of its instances NAME-1 … NAME-N.
-    :param created: when the claims were made that are meant (unix seconds); none does not ask.
+    :param owner: where given, instances of another owner are refused.
+    :param numbers: where given, only these of the instances NAME-1 … NAME-N.
+    :param created: unix times of the claims that are meant; none for any.
     """
 
     request: str
@@ -65,12 +65,12 @@ class Instances:
 
     @property
     def tenant(self) -> Tenant:
-        """Whose their boards are to be."""
+        """Return the Tenant that must have their boards."""
         return Tenant(self.request, self.created)
 
 
 class Report:
-    """What is said of the work on one board: events, and lines of the result, which it adds to `lines`."""
+    """Reports the work on one board: by events, and by lines of the result, which it adds to `lines`."""
 
     def __init__(
         self, proxy: Proxy, board: Board, instance: str | None, check: bool, lines: list[dict[str, Any]]
@@ -79,14 +79,14 @@ class Report:
         self._lines = lines
 
     def __call__(self, phase: str, text: str, seconds: float | None = None) -> None:
-        """Say it in an event and in a line; a dry run writes no event."""
+        """Report by an event and a line; a dry run writes no event."""
         seconds = None if seconds is None else round(seconds, 3)
         if not self._check:
             self._proxy.store.event(self._board.id, phase, text, seconds, self._instance)
         self.line(phase, text, seconds)
 
     def line(self, phase: str, text: str, seconds: float | None = None) -> None:
-        """Say it in a line only."""
+        """Report by a line only."""
         said = dict(instance=self._instance, node=self._board.name, phase=phase, text=text, seconds=seconds)
         self._lines.append(said)
 
@@ -102,7 +102,7 @@ def each(
 ) -> dict[str, Any]:
     """Do `one(board, claim, report)` for each board.
 
-    :param verb: what the lock, the events and the lines are named by.
+    :param verb: the name for the lock, the events and the lines.
     :returns: the module's result, with what each `one` returned.
     """
     results: list[dict[str, Any]] = []
@@ -124,19 +124,16 @@ def each(
 
 
 def must_own(claim: Claim, owner: str | None) -> None:
-    """Refuse a claim of another owner; None asks for no owner.
-
-    :raises Refused: it belongs to another owner.
-    """
+    """Raise Refused where a claim is another owner's; None for any owner."""
     if owner is not None and owner != claim.owner:
         raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
 
 
 def claims_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list[Claim]:
-    """Claims of an instance, or of the instances of a request.
+    """Return the claims of an instance, or of the instances of a request.
 
-    :param numbers: which of NAME-1 … NAME-N are meant; none for all.
-    :raises Refused: there is none, or something of one is there of which the database knows no claim.
+    :param numbers: the numbers of the instances NAME-1 … NAME-N that are meant; none for all.
+    :raises Refused: there is no claim, or an instance has a root or record here but no claim in the database.
     """
     valid_instance(request)
     refuse_unclaimed(proxy, request)
@@ -148,12 +145,15 @@ def claims_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list
 
 
 def ids_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list[int]:
-    """Return the ids of their boards; refuse, too, where the boards file does not name one of them."""
+    """Return the ids of an instance's or request's boards.
+
+    :raises Refused: as claims_of, and where the boards file lacks one of the boards.
+    """
     return [board_of(proxy, claim).id for claim in claims_of(proxy, request, numbers)]
 
 
 def board_of(proxy: Proxy, claim: Claim) -> Board:
-    """The board of a claim; refused where the boards file does not name it."""
+    """Return the board of a claim; raise Refused where the boards file does not name it."""
     board = proxy.boards.get(claim.board)
     if board is None:
         forget = play("reconcile", forget=claim.instance)
@@ -163,7 +163,7 @@ def board_of(proxy: Proxy, claim: Claim) -> Board:
 
 
 def _lock(proxy: Proxy, board: Board, verb: str, change: Change, deadline: Deadline) -> ContextManager[Any]:
-    """The board's lock; none in check mode, which changes nothing."""
+    """Return the board's lock; an empty context in check mode, which changes nothing."""
     if change.check:
         return ExitStack()
     return lock(proxy.config["run_folder"], board.name, verb, proxy.actor, deadline)

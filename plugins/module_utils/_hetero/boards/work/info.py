@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards and claims as the modules return them: what the boards file says and what is recorded. Reads only.
+"""Boards and claims as the modules return them, from the boards file and the database. This file only reads.
 
-What the PDUs say just now is in power/outlet_power.py, so that only those who ask need their drivers.
+power/outlet_power.py asks the PDUs, so that only callers which need that load their drivers.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
 
-#: Events of a board that can be asked for at once; more is a slip of the pen.
+#: Most events of a board that a call may ask for; a larger number is taken for a mistake.
 MOST_EVENTS = 10000
 
 
 def claim_fields(board: Board | None, record: Record, claim: Claim, ran: bool | None = None) -> dict[str, Any]:
-    """A claim and the board it has.
+    """Return the fields of a claim and of its board.
 
     :param board: None where the boards file does not name it any more.
-    :param claim: the record's, or one that has just ended.
-    :param ran: whether it ever ran there; None where nobody looked.
+    :param claim: the record's claim, or one that has just ended.
+    :param ran: whether the instance ever ran there; None where that was not looked up.
     """
     return {
         **({} if ran is None else {"ran": ran}),
@@ -59,7 +59,7 @@ def claim_fields(board: Board | None, record: Record, claim: Claim, ran: bool | 
 
 
 def board_fields(board: Board, record: Record, now: float, wiring: Mapping[str, Any]) -> dict[str, Any]:
-    """A board with its columns, its record, its claim's main fields and what feeds it; None for what is not known."""
+    """Return a board's columns, its record, its claim's main fields, and its outlet; None for what is not known."""
     claim = record.claim
     disks = wiring.get("disk") or []
     # A clock that was set back must not make a time span negative.
@@ -92,14 +92,16 @@ def board_fields(board: Board, record: Record, now: float, wiring: Mapping[str, 
 
 
 def _told(proxy: Proxy, boards: Iterable[Board], records: Mapping[int, Record]) -> dict[int, Record]:
-    """{board id: Record} whose notes say why a board that nobody claims is given to nobody, why one that somebody has
-    is not switched, and which record of a claim is lost or cannot be read.
+    """Return {board id: Record} with notes that explain what is wrong.
+
+    A note says why a board without a claim is not free, why a board with one is not switched, and that the record of a
+    claim is lost or cannot be read.
     """
     feeds: Feeds | None
     try:
         feeds = Feeds(proxy)
     except HeteroError:
-        feeds = None  # who may not read the records of claims
+        feeds = None  # this user may not read the records of claims
     told, lost = {}, {claim.board for claim in proxy.store.lost()} if feeds else set()
     for board in boards:
         record = records[board.id]
@@ -113,17 +115,17 @@ def _doubt(feeds: Feeds | None, board: Board, claim: Claim | None) -> str:
     try:
         return str((feeds.doubt(board, claim) if feeds and claim else None) or "")
     except HeteroError:
-        return ""  # it has no outlet: whoever switches it is told
+        return ""  # the wiring names no outlet: the error comes when the board is switched
 
 
 def information(
     proxy: Proxy, ids: Collection[int] | None = None, instance: str | None = None, events: int = 0
 ) -> dict[str, Any]:
-    """What board_info returns: boards and claims, what roots are promised, which images there are.
+    """Return the result of board_info: boards and claims, the space that roots may take, and the images.
 
     :param ids: only these boards; BadInput for one that does not exist.
     :param instance: only the boards of this instance or request.
-    :param events: how many of its newest events each board comes with.
+    :param events: number of newest events to return with each board.
     """
     if not 0 <= events <= MOST_EVENTS:
         raise BadInput(f"is {events}", "events", f"give 0 to {MOST_EVENTS}")

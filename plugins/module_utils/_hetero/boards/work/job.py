@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module on boards that goes on by itself: which events tell of it."""
+"""A module on boards whose work goes on in the background, followed by the events of these boards."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def in_background(
     limit: Callable[[int], float],
     work: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> NoReturn:
-    """Do the work in the background, as core/job.py's in_background does it.
+    """Do the work in the background (core/job.py's in_background).
 
     :param boards: returns the ids of the boards whose events tell of the work.
-    :param limit: returns the longest that the work can take (seconds), by the number of boards.
+    :param limit: takes the number of boards, returns the most seconds that the work can take.
     :param work: takes the parameters; returns the module's result.
     """
 

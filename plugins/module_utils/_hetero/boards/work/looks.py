@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What reconcile saw of a board, found out, and did about it."""
+"""What reconcile saw of a board, what it found out, and what it did about it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PHASE = "reconcile"
 
 
 class Seen(BoardWork):
-    """A board that is looked at also where its root is another claim's than its record says.
+    """The work on a board that is looked at although its root may be another claim's.
 
-    `contradiction` is what any other verb refuses it for.
+    `contradiction` is the error with which any other verb refuses such a board.
     """
 
     contradiction: Refused | None = None
@@ -35,11 +35,11 @@ class Seen(BoardWork):
 
 
 class Look:
-    """One board: what was seen of it and what was found out and done.
+    """One board: what was seen of it, found out and done.
 
-    `kept` is the claim that another record gives it; it counts while the board is asked. Once `settled` nothing more
-    is done here. `left`: whose it is, or what feeds it, contradicts itself, and stays so. `unseen`: it, or its outlet,
-    could not be looked at.
+    `kept` is the claim that the board's own record has; it counts while the board is asked. `settled`: nothing more is
+    done with the board. `left`: there is a contradiction about whose it is, or what feeds it, that stays. `unseen`: the
+    board or its outlet could not be looked at.
     """
 
     def __init__(self, work: Seen) -> None:
@@ -54,7 +54,7 @@ class Look:
         self.unseen = False
 
     def begin(self) -> None:
-        """Note what is recorded of the board; its lock is held, or was not got."""
+        """Note the board's record; its lock is held, or could not be taken."""
         self.recorded = self.work.state if self.work.is_read else None
         if self.work.over:
             self.unseen = True
@@ -63,25 +63,28 @@ class Look:
             self.yield_to_a_verb()
 
     def yield_to_a_verb(self) -> None:
-        """A dry run takes no lock: what it sees of a board that a verb works on says nothing of the board."""
+        """In a dry run, which takes no lock, skip a board that a verb works on: what is seen of it means nothing."""
         who = held_by(self.work.proxy.config["run_folder"], self.work.board.name, self.work.instance)
         if who:
             self.found, self.work.over, self.work.changed = [], True, False
             self.note(BUSY.format(who=who))
 
     def note(self, found: str, done: str | None = None) -> None:
-        """`done` says what was mended, or would be; None: it is only reported."""
+        """Report what was found.
+
+        :param done: what was mended, or would be in check mode; None where it is only reported.
+        """
         self.found.append(dict(found=found, done=done))
 
     def mend(self, found: str, done: str) -> None:
-        """Note what is mended, with an event."""
+        """Report what was found and mended, also by an event."""
         self.note(found, done)
         self.work.changed = True
         self.work.say(PHASE, f"{found}: {done}")
 
     @property
     def names(self) -> set[str | None]:
-        """Whose it is by the database, and by the record of a claim."""
+        """Return the instances that have the board by the database and by the record of a claim."""
         names = {self.work.instance}
         with suppress(HeteroError):
             kept = self.work.proxy.store.kept(self.work.board.id)
@@ -90,7 +93,7 @@ class Look:
 
     @property
     def lives_without_power(self) -> bool:
-        """Whether another outlet feeds it than its wiring names."""
+        """Return whether the board lives while its outlet is off, so that another outlet feeds it."""
         return self.power == "off" and self.ssh in (OWN_KEY, OTHER_KEY, ALIVE)
 
     @property
@@ -110,9 +113,9 @@ class Look:
 
 
 def not_adopted(looks: Iterable[Look], names: Collection[str]) -> list[str]:
-    """Those of the names for whom an operator gave his word in vain: their boards are not as he says, or not asked.
+    """Return the names that an operator gave in vain: their boards are not as he says, or were not looked at.
 
-    One that nobody here has, by database or record, is not among them: it may be another node's.
+    A name that no board here has, by database or record, is left out: it may be another node's.
     """
     left = [look for look in looks if look.left or look.work.over or look.power is None] if names else []
     return [name for name in names if any(name in look.names for look in left)]

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An operator takes a board out of use, and puts it back: nothing is switched or removed, only looked at.
+"""Take boards out of use for an operator, and put them back; nothing is switched or removed.
 
-A board comes back only when its outlet is read as off and nothing is left on it.
+A board is put back only when its outlet is read as off and nothing is left on it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from .looks import Look
 
 PHASE = "maintenance"
-#: Of a board in maintenance that a database gives to an instance which ended since it was copied, and what is done.
+#: The finding on a board in maintenance that an older copy of the database gives to an instance which has ended, and
+#: the remedy.
 TAKEN_OUT = "an operator took it out of use by its own record ({reason})"
 END_CLAIM = (
     f"{{name}} has it by the database, which is older: once its owner agrees, "
@@ -40,7 +41,10 @@ END_CLAIM = (
 
 
 def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadline: Deadline) -> dict[str, Any]:
-    """Take boards out of use; the module's result. Only a board that nobody has goes."""
+    """Take boards that nobody has out of use; return the module's result.
+
+    :param reason: a text for people.
+    """
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         record = proxy.store.record(board.id)
@@ -60,7 +64,7 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
 
 
 def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) -> dict[str, Any]:
-    """Put boards back to the free ones; the module's result. One that is on, or not clean, stays out of use."""
+    """Put boards back into use; return the module's result. A board that is on or not clean stays out of use."""
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         record = proxy.store.record(board.id)
@@ -90,8 +94,9 @@ def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) ->
 
 
 def catch_up(look: Look) -> None:
-    """Have the database know of a maintenance that began since it was copied, and the record of one that it alone
-    knows; a board that somebody has by the database is left as it is.
+    """Bring the database and the board's own record of maintenance into agreement after the database was put back.
+
+    A board that somebody has by the database is left as it is.
     """
     work, store = look.work, look.work.proxy.store
     record, out = store.record(work.board.id), store.out_of_use(work.board.id)
@@ -109,7 +114,7 @@ def catch_up(look: Look) -> None:
 
 
 def _left(proxy: Proxy, board: Board, deadline: Deadline) -> list[str]:
-    """What keeps a board from being free, as texts: its outlet as the PDU says now, and what lies here for it."""
+    """Return the reasons why a board is not free: its outlet as the PDU reads it now, and what lies here for it."""
     proxy.outlet(board)
     seen: dict[str, Any] = {"id": board.id}
     errors = outlet_power(proxy, [seen], deadline)

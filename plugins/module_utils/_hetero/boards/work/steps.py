@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the steps of a verb gave, as the one result of a module."""
+"""Combine the results of a verb's steps into the one result of a module."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Mapping
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
 
-#: What of a step that failed is told by the verb, beside its message.
+#: Fields of a failed step's result that the verb's result has, too, beside the message.
 TOLD = ("failure", "errors", "rejected", "rejected_lines")
 
 
 class Steps:
     """The results of the steps so far.
 
-    :ivar boards: what the last step gave of each board.
-    :ivar blame: whose fault the last step's failure was; None where it did not fail, or nobody can say.
-    :ivar failure: what the result says of the step that failed; empty where none did.
+    :ivar boards: the last step's result for each board.
+    :ivar blame: whose fault the last step's failure was; None where it did not fail, or where that is not known.
+    :ivar failure: the fields about the step that failed; empty where none did.
     """
 
     def __init__(self) -> None:
@@ -32,9 +32,9 @@ class Steps:
         self._changed = False
 
     def took(self, result: Mapping[str, Any], name: str) -> bool:
-        """Add a step's result; True where it did not fail.
+        """Add a step's result; return True where it did not fail.
 
-        :param name: the step's, which a failure tells.
+        :param name: the step's name, for the message of a failure.
         """
         self._lines += result.get("lines", ())
         self._diff += result.get("diff", ())
@@ -52,7 +52,7 @@ class Steps:
         self._lines += lines
 
     def fail(self, failure: dict[str, Any]) -> bool:
-        """The verb fails by this, or by this as well: what went wrong first is told first. Always False."""
+        """Add a failure to the verb's, after earlier ones; return False."""
         first = self.failure
         if first:
             failure = {**failure, **first, "msg": f"{first['msg']}; and then: {failure['msg']}"}
@@ -60,19 +60,19 @@ class Steps:
         return False
 
     def broke_off(self, error: HeteroError) -> None:
-        """The verb fails by an error of the proxy or the request as a whole; what was done until then stays told."""
+        """Let the verb fail by an error of the proxy or of the whole request; keep the results until then."""
         self.fail(dict(failed=True, msg=str(error), failure=error.failure, blame=None))
 
     def add(self, text: str) -> None:
-        """Say this, too, of what failed."""
+        """Add a text to the message of the failure."""
         self.failure = dict(self.failure, msg=f"{self.failure['msg']}; {text}")
 
     def mend(self) -> None:
-        """What failed is tried in another way, and is no failure of the verb any more."""
+        """Forget the failure, for the verb tries another way."""
         self.failure = {}
 
     @property
     def result(self) -> dict[str, Any]:
-        """The module's result."""
+        """Return the module's result."""
         done = dict(changed=self._changed, diff=self._diff, seconds=self._seconds, lines=self._lines, blame=self.blame)
         return dict(done, instances=self.boards, **self.failure)

@@ -37,7 +37,7 @@ class DeviceCgroup(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Which lists and programs count: "v1", "v2" or "hybrid"."""
+        """Return what decides about devices: "v1" (lists), "v2" (programs) or "hybrid" (both)."""
         return "hybrid" if self.v1 and self.v2 else "v1" if self.v1 else "v2"
 
     def look(self) -> View:

@@ -74,9 +74,9 @@ class V2(NamedTuple):
 
     @property
     def limitable(self) -> bool:
-        """Whether a program may be attached to it alone.
+        """Return whether a program that is attached to this cgroup concerns only part of the machine.
 
-        The root counts for the whole machine, and has no cgroup.type.
+        The root cgroup, which has no file cgroup.type, is that of the whole machine.
         """
         return os.path.exists(os.path.join(self.path, "cgroup.type"))
 

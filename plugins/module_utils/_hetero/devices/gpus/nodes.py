@@ -62,7 +62,7 @@ class DeviceNode:
 
     @property
     def number(self) -> tuple[str, int | None, int]:
-        """(kind, major, minor), by which a cgroup's rule and an open file name it."""
+        """Return (kind, major, minor), by which a cgroup's rule and an open file identify the node."""
         return (self.kind, self.major, self.minor)
 
 

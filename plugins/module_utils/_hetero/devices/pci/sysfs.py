@@ -70,7 +70,7 @@ class Device:
 
     @property
     def of_the_host(self) -> bool:
-        """Whether it is a bridge or part of the chipset, and so can go to no guest."""
+        """Return whether the device is a bridge or part of the chipset, which no guest can get."""
         return self.bridge or self.class_code.startswith(BRIDGES)
 
     @property

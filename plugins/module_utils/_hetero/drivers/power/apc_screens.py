@@ -53,7 +53,7 @@ class Screen:
 
     @property
     def is_list(self) -> bool:
-        """Whether its items are outlets: one row, or the entry for all of them, is enough to tell."""
+        """Return whether the menu's items are outlets; one row of an outlet, or the entry for all, shows that."""
         return any(map(ROW.match, self._lines)) or any(MASTER.match(label) for _number, label in self._items)
 
     @property

@@ -92,7 +92,7 @@ class PowerDriver(ABC):
 
     @property
     def nameless(self) -> str | None:
-        """Why nothing may have been heard of the PDU if its host is a name, which must be resolved; else None."""
+        """Return a note that the PDU's host name may be unknown, for a PDU that was not heard; None for an address."""
         host = str(self.settings.get("host") or "")
         try:
             ipaddress.ip_address(host)

@@ -33,7 +33,7 @@ class Named(NamedTuple):
 
     @property
     def host_key(self) -> str | None:
-        """How the PDU's ssh host key is known: "pinned" or "first seen"; None without ssh."""
+        """Return how the PDU's ssh host key is known: "pinned" or "first seen"; None without ssh."""
         if self.settings.get("transport") != "ssh":
             return None
         return "pinned" if self.settings.get("host_key") else "first seen"

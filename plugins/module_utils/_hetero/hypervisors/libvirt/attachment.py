@@ -127,7 +127,10 @@ class _Look:
 
     @property
     def missing(self) -> Moved:
-        """Where a device is not as it is to be. In the running guest it stays managed as it was given."""
+        """Return [(address, live)] of devices to attach: to the running guest (live), or to its configuration.
+
+        In the running guest `managed` stays as it was when the device was attached.
+        """
         found = []
         for live in self.wanted:
             for address in self.devices:
@@ -138,7 +141,7 @@ class _Look:
 
     @property
     def there(self) -> Moved:
-        """Where a device is that is to be taken away."""
+        """Return [(address, live)] of devices that are to be detached."""
         return [(address, live) for live in self.wanted for address in self.devices if address in self.sides[live]]
 
     def shown(self) -> Shown:

@@ -131,12 +131,12 @@ class Domain:
 
     @property
     def active(self) -> bool:
-        """Whether its guest holds its devices, which it also does while paused or shutting down."""
+        """Return whether the guest holds its devices, which it also does while it is paused or shutting down."""
         return self.state not in (SHUT_OFF, "crashed")
 
     @property
     def persistent(self) -> bool:
-        """Whether libvirt keeps it when it ends."""
+        """Return whether libvirt keeps the domain when its guest ends."""
         found = re.search(r"^Persistent:\s+(\S+)", self._call("dominfo"), re.M)
         return found is not None and found[1] == "yes"
 

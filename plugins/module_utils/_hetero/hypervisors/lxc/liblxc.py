@@ -133,7 +133,7 @@ class Container:
 
     @property
     def root_owner(self) -> tuple[int, int]:
-        """(user id, group id) of the container's root on this host."""
+        """Return (user id, group id) of the container's root on this host."""
         return self.host_id("u", 0), self.host_id("g", 0)
 
     def host_id(self, kind: str, number: int) -> int:

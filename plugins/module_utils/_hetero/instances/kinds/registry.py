@@ -57,7 +57,10 @@ def kind_of(params: dict[str, Any]) -> ModuleType:
 
 
 def _asked(flavor: dict[str, Any] | None) -> Kind | None:
-    """What a flavor asks for, which is a board where a node that has some is asked by one that names no hypervisor."""
+    """Return the Kind that a flavor asks for by its hypervisor.
+
+    For a flavor without one it is BOARD on a proxy node, else None.
+    """
     words = str(((flavor or {}).get("extra_specs") or {}).get("hypervisor", "")).upper().split()
     found = next((kind for word, kind in BY_HYPERVISOR.items() if word in words), None)
     return found or (BOARD if flavor and os.path.exists(PROXY) else None)
