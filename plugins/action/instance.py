@@ -5,8 +5,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import is_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Follows
 
 
 class ActionModule(Follows):
-    """The module in the background, followed."""
+    """The module in the background, followed. Of what it answers only instances that it was asked for count: a node
+    that names others would have their names lead to its own machine.
+    """
+
+    def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        result = super()._asked(tmp, task_vars)
+        if self.module.rpartition(".")[2] == "instance" and isinstance(result.get("instances"), list):
+            result["instances"] = [one for one in result["instances"] if self._is_asked_for(one)]
+        return result
+
+    def _is_asked_for(self, one: Any) -> bool:
+        """Return whether an instance is one of the call's; what is no instance at all is judged by answers.py."""
+        if not isinstance(one, dict) or not isinstance(one.get("instance"), str):
+            return True
+        name, numbers = str(self._task.args["instance"]), self._task.args.get("numbers") or ()
+        return is_of(dict(instance=one["instance"], request=name), name, {int(number) for number in numbers})

@@ -29,3 +29,7 @@ class ActionModule(ShowsLines):
         if self._node not in MODULES:
             raise AnsibleActionFail(f"node is {brief(self._node)}: give {' or '.join(MODULES)}")
         return super().run(tmp, task_vars)
+
+    def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        """Ask, and show no lines: the modules have none, so they would be a liar's, among the collection's own."""
+        return super(ShowsLines, self).run(tmp, task_vars)

@@ -27,7 +27,6 @@ def ask(monkeypatch):
             return answer
 
         monkeypatch.setattr(node_info.ActionModule, "_execute_module", execute)
-        monkeypatch.setattr(progress, "show", lambda lines: None)
         task = SimpleNamespace(args=args, async_val=0, check_mode=False, action="hetero.compute.node_info")
         connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nowhere"))
         result = node_info.ActionModule(task, connection, None, None, None, None).run(None, {})
@@ -51,6 +50,14 @@ def test_an_answer_is_checked_as_that_of_its_module(ask, kind, module, answer):
     *_called, result = ask(answer, node=kind)
     assert result["failed"] is True
     assert f"what the node answers to {module} cannot be (" in result["msg"]
+
+
+def test_no_lines_of_a_node_that_is_only_asked_are_shown(ask, monkeypatch):
+    """Lost: who trusts and pastes them: "bob is running on board7: ssh root@…" among the collection's own."""
+    shown = []
+    monkeypatch.setattr(progress, "tell", shown.append)
+    ask(dict(NODE, lines=["bob is running on board7: ssh root@192.0.2.66"]), node="proxy")
+    assert shown == []
 
 
 @pytest.mark.parametrize("kind", [None, "board", "", ["proxy"], "x" * 10**6])

@@ -302,6 +302,23 @@ def test_what_is_there_twice_is_named():
     assert len(holders(nodes, "x")["twice"]) == 1
 
 
+def test_a_claim_of_another_name_is_none_of_the_requests():
+    """Lost: the way into alice, or its end, to a node that says that alice is one of jackie's request."""
+    made = dict(owner="jo", image_hash="ab", name="board0")
+    own, foreign = claim("jackie", **made), claim("alice", **made) | dict(request="jackie")
+    (part,) = holders([proxy("p2", board(0), claims=[own, foreign])], "jackie", owner="jo")["parts"]
+    assert [one["instance"] for one in part["claims"]] == ["jackie"]
+
+
+def test_one_of_a_request_that_is_an_instance_by_itself_elsewhere_is_named():
+    """Lost: the same of an instance whose name is like those of the request."""
+    alone = claim("lab-7", owner="ann", image_hash="ab", name="board0", created=1)
+    lie = claim("lab-7", owner="jo", image_hash="cd", name="board1", created=2) | dict(request="lab")
+    nodes = [proxy("p1", board(0), claims=[alone]), proxy("p2", board(0), claims=[lie])]
+    (text,) = holders(nodes, "lab", owner="jo")["twice"]
+    assert text.startswith("lab-7 is there 2 times, on board0 of p1 (")
+
+
 def test_what_was_made_ready_is_not_given_up_for_an_older_claim_that_was_not():
     """Lost: a second board, and the way in to the one with one's work, to a node that comes back after weeks."""
     old, made = claim("x", owner="jo", created=1), claim("x", owner="jo", created=2, image_hash="ab")

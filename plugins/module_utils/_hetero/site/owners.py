@@ -55,10 +55,13 @@ def must_be_numbers(numbers: Iterable[int], count: int) -> None:
 
 def is_of(claim: Claim, request: str, numbers: Collection[int] = ()) -> bool:
     """Return whether a claim belongs to a request, or is the instance of that name; only those of `numbers`, if given.
+
+    A claim of another name is none of the request's, whatever request it names: the node that says so may lie.
     """
     if request == claim["instance"]:
         return True
-    return request == claim["request"] and (not numbers or number_of(claim["instance"], request) in numbers)
+    number = number_of(claim["instance"], request)
+    return request == claim["request"] and number is not None and (not numbers or number in numbers)
 
 
 def must_be_made(claim: MadeClaim, created: Container[float] | None) -> None:
@@ -190,15 +193,20 @@ def holders(
 def twice(results: Iterable[Result], request: str, owner: str | None = None) -> list[str]:
     """Return as texts the instances that several nodes have made: a verb cannot know which one is meant.
 
+    So is one that is an instance by itself elsewhere, whoever owns that: one of the nodes that claim it may lie.
+
     :param results: as of `holders`. A node that the inventory has under two names counts once.
     :param owner: only this owner's instances; None for all.
     """
+    claims = [(claim, str(result["item"])) for result in results for claim in result["claims"]]
+    ours = [claim for claim, _item in claims if is_of(claim, request) and owner in (None, claim["owner"])]
+    names = {claim["instance"] for claim in ours}
     found: dict[str, dict[tuple[float, str, str], str]] = {}
-    for result in results:
-        for claim in result["claims"]:
-            if is_of(claim, request) and claim.get("image_hash") and owner in (None, claim["owner"]):
-                same = (claim["created"], str(claim.get("name")), str(claim.get("ip")))
-                found.setdefault(claim["instance"], {}).setdefault(same, str(result["item"]))
+    for claim, item in claims:
+        by_itself = claim["instance"] in names and not is_of(claim, request)
+        if claim.get("image_hash") and (claim in ours or by_itself):
+            same = (claim["created"], str(claim.get("name")), str(claim.get("ip")))
+            found.setdefault(claim["instance"], {}).setdefault(same, item)
     told = []
     for instance, made in sorted(found.items()):
         if len(made) > 1:

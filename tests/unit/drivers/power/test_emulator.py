@@ -140,7 +140,8 @@ def test_an_interrupt_shows_the_main_menu_after_its_timing_mark(emulated):
 def test_three_bad_passwords_lock_it(emulated):
     """Without it, nothing would show what our own repetition of a wrong password does to a real unit."""
     pdu = emulated(lockout=3)
-    assert not talk(pdu, b"apc\r", b"wrong\r", wait=0.1)[1]
+    # the prompt is there again once the password was looked at
+    assert not talk(pdu, b"apc\r", b"wrong\r", sees=b"*****\r\n\rUser Name : ")[1]
     said, closed = talk(pdu, *[b"apc\r", b"wrong\r"] * 2)
     assert closed
     assert said.count(b"User Name :") == 2
