@@ -52,9 +52,13 @@ def test_one_that_dies_between_question_and_verb(lab):
     assert rc == 0, output
 
 
-def test_one_that_dies_before_it_claims(proxies):
-    """Lost: boards that are claimed, that nothing is made on, and of which nobody was told."""
+@pytest.mark.parametrize("fatal", ["false", "true"])
+def test_one_that_dies_before_it_claims(proxies, fatal):
+    """Lost: boards that are claimed, that nothing is made on, and of which nobody was told; also at a site whose
+    ansible.cfg ends plays at the first error.
+    """
     folders, plays = proxies
+    plays.env["ANSIBLE_ANY_ERRORS_FATAL"] = fatal
     answers = folders["p2"].folder / "answers"
     answers.write_text("1")
     request = dict(instance="lab", flavor=FLAVOR, count=3)
@@ -126,6 +130,25 @@ def test_one_that_fails_while_plays_go_on(lab):
     assert "p2 did not do it, or broke off" in output
 
 
+def test_one_that_speaks_for_others(lab):
+    """Lost: what is typed into lab-1 and alice, to p2, which calls them its part: their ways lead to a stranger."""
+    folders, plays, ways = lab
+    before = (ways / "lab-1").read_text()
+    stranger = dict(name="board0", ip="192.0.2.66", known_hosts="192.0.2.66 ssh-ed25519 AAAA")
+    given = [dict(stranger, instance=name) for name in ("lab-1", "alice")]
+    own = dict(stranger, instance="lab-3", ip="10.0.2.1")
+    (folders["p2"].folder / "says-instance").write_text(json.dumps(dict(changed=False, instances=[*given, own])))
+    claims = [dict(CLAIM, instance=name, request="lab", image_hash="ab") for name in ("lab-3", "alice")]
+    answer = dict(changed=False, claims=claims, boards=[], roots=ROOTS)
+    (folders["p2"].folder / "says-board_info").write_text(json.dumps(answer))
+    rc, output = plays.play("start_instance", instance="lab", hetero_ssh_folder=ways, force="true")
+    assert rc == 0, output
+    assert "lab-3 is running on board0: ssh root@10.0.2.1" in output
+    assert "192.0.2.66" not in output
+    assert sorted(os.listdir(ways)) == ["lab-1", "lab-2", "lab-3"]
+    assert (ways / "lab-1").read_text() == before
+
+
 def test_an_address_that_is_a_command(lab):
     """Lost: the shell of who pastes the line that says how to log in."""
     folders, plays, _ways = lab
@@ -137,15 +160,20 @@ def test_an_address_that_is_a_command(lab):
     assert "what the node answers to instance cannot be (instances is" in said(output)
 
 
-def test_one_that_is_down_hides_nothing_of_the_others(proxies):
-    """Lost: what reconcile mended on the others."""
+@pytest.mark.parametrize("fatal", ["false", "true"])
+def test_one_that_is_down_hides_nothing_of_the_others(proxies, fatal):
+    """Lost: what reconcile mended on the others, and the table of them; whatever the site's ansible.cfg says."""
     folders, plays = proxies
+    plays.env["ANSIBLE_ANY_ERRORS_FATAL"] = fatal
     (folders["p2"].folder / "down").touch()
     rc, output = plays.play("reconcile")
     assert rc == 2, output
     assert "2 boards: 2 as recorded" in output
     assert "p2: Task failed: Failed to connect to p2: No route to host" in said(output)
     assert "Traceback" not in output
+    rc, output = plays.play("status")
+    assert rc == 2, output
+    assert "board1" in output
 
 
 def test_a_board_that_could_not_be_looked_at_is_no_success(proxies):

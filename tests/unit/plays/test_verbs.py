@@ -102,6 +102,7 @@ def test_by_force_and_what_is_said(jackie):
     assert "  login:\n" in output
     assert "tenant before" not in output
     assert "  live: ssh -t p1 'picocom /dev/ttyUSB0'" in output
+    assert "WARNING" not in output
     rc, output = plays.play("rebuild_instance", instance="jackie", key_file="/srv/nobody.pub")
     assert (rc != 0, "/srv/nobody.pub: there is no such file: key_file names the .pub file" in output) == (True, True)
     rc, output = plays.play("stop_instance", instance="nobody")

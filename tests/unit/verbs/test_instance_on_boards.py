@@ -97,6 +97,9 @@ def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, mon
     with site.proxy() as proxy:
         assert follow["after"] == max(event.id for event in proxy.store.newest_events(None, 1)) > 1
     assert follow["limit"] > 10
+    # what was chosen for several is told by the name of all
+    board_module.in_background(SimpleNamespace(params=dict(params, instance="lab", count=2)))
+    assert followed[1][1]["instances"] == ["lab", "lab-1", "lab-2"]
 
 
 def test_a_dry_run_of_both_steps_tells_of_the_claim_once(site):

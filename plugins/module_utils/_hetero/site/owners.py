@@ -199,12 +199,12 @@ def twice(results: Iterable[Result], request: str, owner: str | None = None) -> 
     :param owner: only this owner's instances; None for all.
     """
     claims = [(claim, str(result["item"])) for result in results for claim in result["claims"]]
-    ours = [claim for claim, _item in claims if is_of(claim, request) and owner in (None, claim["owner"])]
-    names = {claim["instance"] for claim in ours}
+    ours = [(claim, item) for claim, item in claims if is_of(claim, request) and owner in (None, claim["owner"])]
+    names = {claim["instance"] for claim, _item in ours}
+    by_itself = [both for both in claims if both[0]["instance"] in names and not is_of(both[0], request)]
     found: dict[str, dict[tuple[float, str, str], str]] = {}
-    for claim, item in claims:
-        by_itself = claim["instance"] in names and not is_of(claim, request)
-        if claim.get("image_hash") and (claim in ours or by_itself):
+    for claim, item in [*ours, *by_itself]:
+        if claim.get("image_hash"):
             same = (claim["created"], str(claim.get("name")), str(claim.get("ip")))
             found.setdefault(claim["instance"], {}).setdefault(same, item)
     told = []

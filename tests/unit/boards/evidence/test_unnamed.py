@@ -182,6 +182,8 @@ def test_which_words_were_in_vain(gone):
         proxy.store.forget(proxy.store.claim_of("bob"), "its board burnt")
         proxy.store._db._db.execute("DELETE FROM claims WHERE instance = 'eve'")
         gone.record(0).write_text("{")
-        names = ["jackie", "bob", "eve", "carol"]
+        # the name of a request for several, which had no board: its instances have
+        proxy.store.event(None, "choice", "wants 2 tp64.8x8", instance="lab")
+        names = ["jackie", "bob", "eve", "carol", "lab"]
         assert unnamed_boards.not_ended(proxy, names, []) == dict(kept=["jackie", "eve"], gone=["bob"])
         assert unnamed_boards.not_ended(proxy, names, ["jackie", "bob"]) == dict(kept=["eve"], gone=[])

@@ -121,8 +121,13 @@ def not_ended(proxy: Proxy, names: Collection[str], ended: Collection[str]) -> d
             kept = proxy.store.kept(board)
             known.update([kept.claim.instance] if kept else [])
     left = [name for name in names if name not in ended]
-    gone = [name for name in left if name not in known and proxy.store.events(instance=name, limit=1)]
+    gone = [name for name in left if name not in known and _had_a_board(proxy, name)]
     return dict(kept=[name for name in left if name in known], gone=gone)
+
+
+def _had_a_board(proxy: Proxy, name: str) -> bool:
+    """Return whether an instance ever had a board here; the name of a request for several has events, and no board."""
+    return any(event.board is not None for event in proxy.store.events(instance=name))
 
 
 def _left(proxy: Proxy) -> list[Left]:
