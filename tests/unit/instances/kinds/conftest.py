@@ -5,6 +5,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.hetero.compute.tests.unit.boards.conftest import node
 
 __all__ = ["node"]
+
+
+@pytest.fixture
+def proxy(node):
+    with node.proxy() as opened:
+        yield opened

@@ -7,7 +7,6 @@ are in verbs/test_instance_on_boards.py.
 
 from __future__ import annotations
 
-import importlib
 from types import SimpleNamespace
 
 import pytest
@@ -17,20 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
-
-SPEC = importlib.import_module("ansible_collections.hetero.compute.plugins.modules.instance").SPEC
-
-
-@pytest.fixture
-def proxy(node):
-    with node.proxy() as opened:
-        yield opened
-
-
-def request(proxy, node, check=False, **given):
-    params = {name: option.get("default") for name, option in SPEC.options.items()}
-    params.update(dict(node.params, kind="board", instance="lab", timeout=10, created=[], numbers=[]), **given)
-    return board_module.Request(proxy, params, check)
+from ansible_collections.hetero.compute.tests.unit.instances.kinds.requests_of_boards import request
 
 
 @pytest.fixture

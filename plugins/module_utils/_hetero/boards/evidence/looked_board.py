@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, Protocol
 
+from ..power.board_views import Sight
+
 if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.errors import Refused
@@ -35,22 +37,11 @@ class LookedWork(Protocol):
         """Note a change; True if it is to be done now."""
 
 
-class LookedBoard(Protocol):
+class LookedBoard(Sight, Protocol):
     """What was seen of a board, and what follows from it."""
 
     kept: Kept | None
     settled: bool
-    left: bool
 
     @property
     def work(self) -> LookedWork: ...
-    @property
-    def power(self) -> str | None: ...
-    @property
-    def ssh(self) -> str | None: ...
-
-    def note(self, found: str, done: str | None = None) -> None:
-        """Note what was found, and what was done about it."""
-
-    def mend(self, found: str, done: str) -> None:
-        """Note what was mended, with an event."""

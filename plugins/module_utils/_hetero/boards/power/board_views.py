@@ -108,24 +108,29 @@ class PoweredBoot(Protocol):
     def console_from(self) -> int: ...
 
 
-class PowerLook(Protocol):
+class Sight(Protocol):
     """What reconcile saw of a board after it asked the outlet and the board; `left` as in work/looks.py."""
 
     left: bool
 
     @property
-    def work(self) -> PowerWork: ...
-    @property
     def power(self) -> str | None: ...
     @property
     def ssh(self) -> str | None: ...
+
+    def note(self, found: str, done: str | None = None) -> None:
+        """Report what was found, and what was done about it."""
+
+    def mend(self, found: str, done: str) -> None:
+        """Report what was found and is mended."""
+
+
+class PowerLook(Sight, Protocol):
+    """The same, with what this room uses besides."""
+
+    @property
+    def work(self) -> PowerWork: ...
     @property
     def found(self) -> Sequence[Any]: ...
     @property
     def lives_without_power(self) -> bool: ...
-
-    def note(self, found: str, done: str | None = None) -> None:
-        """Report what was found."""
-
-    def mend(self, found: str, done: str) -> None:
-        """Report what was found and is mended."""

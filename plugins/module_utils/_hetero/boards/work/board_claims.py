@@ -51,7 +51,6 @@ MOST = 10000
 #: Most characters of an owner or a flavor: a claim's record (claim_records.LARGEST) has room for many times that.
 LONGEST = 1 << 16
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
-
 #: Phase of the event that says which boards were chosen for a request.
 CHOICE = "choice"
 

@@ -15,6 +15,7 @@ from ...claims.host.config import CONFIG, read_config, state_db
 from ...claims.host.store import Store
 from ...compute_host.lost_database import must_not_be_lost
 from ...core import backups
+from ..verb_parser import verb_parser
 
 VERB = "gpu-backup"
 DOES = "Keep a checked copy of the host's database of containers and guests beside it."
@@ -22,9 +23,7 @@ DOES = "Keep a checked copy of the host's database of containers and guests besi
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of its words."""
-    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
-    words.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    return words
+    return verb_parser(VERB, DOES, CONFIG, "host")
 
 
 def main(arguments: Sequence[str]) -> int:

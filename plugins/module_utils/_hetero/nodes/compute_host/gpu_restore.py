@@ -21,6 +21,7 @@ from ...compute_host.lost_database import must_not_be_lost_here
 from ...core.errors import HeteroError
 from ...hypervisors.lxc import disks
 from ...hypervisors.lxc_gpus import restoration
+from ..verb_parser import verb_parser
 
 VERB = f"gpu-{restoration.VERB}"
 DOES = "Mount containers' disks, and give containers their GPUs with the numbers of this boot."
@@ -28,9 +29,7 @@ DOES = "Mount containers' disks, and give containers their GPUs with the numbers
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of its words."""
-    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
-    words.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    return words
+    return verb_parser(VERB, DOES, CONFIG, "host")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Sequence
 from ...claims.host.config import CONFIG
 from ...compute_host import gpu_facts
 from ...core.printable import printable_data
+from ..verb_parser import verb_parser
 
 if TYPE_CHECKING:
     from ...devices.gpus.paths import Paths
@@ -30,9 +31,7 @@ def local_fact(config: str = CONFIG, paths: Paths = gpu_facts.HERE) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of its words."""
-    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
-    words.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
-    return words
+    return verb_parser(VERB, DOES, CONFIG, "host")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -25,6 +25,7 @@ from ...core.errors import HeteroError
 from ...site import node_clock
 from ...site.instance import left
 from ...site.kinds import OF_HOSTS
+from ..verb_parser import verb_parser
 
 if TYPE_CHECKING:
     from ...claims.host.store import Claim
@@ -79,8 +80,7 @@ def reap(
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of its words."""
-    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
-    words.add_argument("--config", default=CONFIG, help="the host's configuration (%(default)s)")
+    words = verb_parser(VERB, DOES, CONFIG, "host")
     words.add_argument("--kind", choices=sorted(OF_HOSTS), help="only containers (lxc) or guests (kvm)")
     words.add_argument(node_clock.BY_WORD, action="store_true", help=node_clock.BY_WORD_HELP)
     return words

@@ -17,6 +17,7 @@ from ...boards.records.lost_database import must_not_be_lost
 from ...boards.records.store import Store
 from ...core import backups
 from ...site.proxy_config import CONFIG, files_of, read_config
+from ..verb_parser import verb_parser
 
 VERB = "backup"
 DOES = "Keep a checked copy of the state database beside it, and write records of claims that have none yet."
@@ -24,9 +25,7 @@ DOES = "Keep a checked copy of the state database beside it, and write records o
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of its words."""
-    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
-    words.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    return words
+    return verb_parser(VERB, DOES, CONFIG, "proxy")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -31,6 +31,7 @@ from ...site import node_clock
 from ...site.board_states import ERROR
 from ...site.instance import left
 from ...site.proxy_config import CONFIG, files_of
+from ..verb_parser import verb_parser
 
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
@@ -131,8 +132,7 @@ def _was_ended(proxy: Proxy, claim: Claim) -> bool:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of its words."""
-    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
-    words.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
+    words = verb_parser(VERB, DOES, CONFIG, "proxy")
     words.add_argument(node_clock.BY_WORD, action="store_true", help=node_clock.BY_WORD_HELP)
     return words
 

@@ -24,6 +24,7 @@ from ...roots.ownership import refuse_anothers
 from ...roots.provision import Place
 from ...roots.roots import UNMOUNT_TIME
 from ...site.proxy_config import CONFIG, files_of
+from ..verb_parser import verb_parser
 
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
@@ -56,9 +57,7 @@ def restore(proxy: Proxy, say: Callable[[str], object]) -> list[Export]:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of its words."""
-    words = argparse.ArgumentParser(prog=f"hetero {VERB}", description=DOES)
-    words.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
-    return words
+    return verb_parser(VERB, DOES, CONFIG, "proxy")
 
 
 def main(arguments: Sequence[str]) -> int:
