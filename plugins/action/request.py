@@ -32,7 +32,6 @@ SPEC = dict(
     nodes=dict(type="list", elements="str", required=True),
     without=dict(type="list", elements="str", default=[]),
     plan=dict(type="dict", default={}),
-    alone=dict(type="dict"),
     force=dict(type="bool", default=False),
     to=dict(type="str"),
     wait=dict(type="float", default=0.0),
@@ -60,8 +59,6 @@ class ActionModule(ActionBase):
 def decided(given: dict[str, Any], hostvars: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the plan that one step makes of the options and the nodes' answers; raise Stop if the play ends here."""
     step, request, plan, without = (given[key] for key in ("step", "request", "plan", "without"))
-    if step == "choose" and given["alone"]:
-        return request_steps.alone(given["alone"])
     heard = answers(hostvars, given["nodes"])
     if step == "find":
         return request_steps.find(request, heard, without, given["force"], given["to"])

@@ -63,9 +63,6 @@ options:
     description: The plan of the step before.
     type: dict
     default: {}
-  alone:
-    description: With O(step=choose), the only node there is (C(item), C(kind), C(numbers)), which was not asked before.
-    type: dict
   force:
     description: With O(step=find), also if it belongs to another owner.
     type: bool

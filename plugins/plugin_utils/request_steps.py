@@ -92,11 +92,6 @@ def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], 
     return dict(first, **dict(before, visits=found["visits"], refused=kept, looked=True))
 
 
-def alone(part: Part) -> Plan:
-    """Return the plan that asks the only node without a look before: the node itself says why it has nothing."""
-    return dict(visits=[part], refused=[], looked=False)
-
-
 class Given(NamedTuple):
     """What the visited nodes gave: `parts`; `refused`, dicts of item and failure of those without room; and as texts
     `broken`, those that failed otherwise, and `fewer`, those that gave less than asked.

@@ -191,11 +191,6 @@ def test_choose_does_not_ask_again_who_refused_for_good():
     assert plan["refused"] == refused[:1]
 
 
-def test_the_only_node_is_asked_without_a_look():
-    part = dict(item="p1", kind="board", numbers=[])
-    assert request_steps.alone(part) == dict(visits=[part], refused=[], looked=False)
-
-
 # ---- claimed
 
 ANSWERS = [node("p1", 2), node("p2", 1)]
@@ -297,7 +292,7 @@ def test_one_of_several_goes_away(there, remedy):
 
 def test_the_only_node():
     """Lost: what a program reads of the failure; or the reasons, which a look tells, where there is no room."""
-    plan = request_steps.alone(dict(item="p1", kind="board", numbers=[]))
+    plan = dict(visits=[dict(item="p1", kind="board", numbers=[])], refused=[], looked=False)
     placed = request_steps.claimed(wish(), [], plan, {"p1": dict(instances=[claim("lab")])}, Wait())
     assert (placed["placed"], placed["surplus"], placed["text"]) == (True, [], "")
     refused = request_steps.claimed(wish(), [], plan, {"p1": IN_USE}, Wait(minutes=5))
