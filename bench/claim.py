@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long a claim takes when the boards file holds ten boards, and when it holds ten thousand.
 
-`bench/claim.py`, from the repository's root: what module board_claim does on the proxy (read both files, find the
+`bench/claim.py [BOARDS …]`, from the repository's root: what module board_claim does on the proxy (read both files, find the
 boards that fit, one transaction), without Ansible's own start.
 """
 
@@ -16,15 +16,17 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, "build")
+sys.path[:0] = ["build", "tests"]
 
 from goals import record
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import Wish, present
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import parse
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import write as write_boards
+from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
 
 SAMPLE = Path("roles/lab/files/tilera_boards").read_text()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"
@@ -50,11 +52,7 @@ def claims(number):
         write_boards(files["boards_file"], many(number))
         config = {"state_folder": folder, "run_folder": folder, "roots_overcommit": 10000}
         Path(files["config"]).write_text(json.dumps(config))
-        image = Path(folder) / "images" / ("0" * 64)
-        image.mkdir(parents=True)
-        (image / "image.json").write_text('{"arch": "tilepro64"}')
-        (image.parent / "names").mkdir()
-        (image.parent / "names" / "image").write_text(f"{image.name}\n")
+        ImageStore(f"{folder}/images").import_image(image_tar(f"{folder}/image.tar"), "image")
         for turn in range(TIMES):
             start = time.perf_counter()
             with Proxy(files) as proxy:
@@ -62,10 +60,12 @@ def claims(number):
             yield time.perf_counter() - start
 
 
+sizes = [int(word) for word in sys.argv[1:]] or [10, 1000, 10000]
 print("claim of one board, files read and transaction committed (ms, median and slowest of", TIMES, "claims)")
 medians = {}
-for number in (10, 1000, 10000):
+for number in sizes:
     seconds = list(claims(number))
     medians[number] = statistics.median(seconds) * 1000
     print(f"{number:>8} boards {medians[number]:8.1f} {max(seconds) * 1000:8.1f}", flush=True)
-record("a claim with 10,000 boards, beside 10", f"{medians[10000]:.0f} ms beside {medians[10]:.0f} ms")
+if {10, 10000} <= set(medians):
+    record("a claim with 10,000 boards, beside 10", f"{medians[10000]:.0f} ms beside {medians[10]:.0f} ms")

@@ -1,0 +1,24 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measurements still run on the code as it is. If this fails, `make bench` ends without some of its numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def test_a_claim_is_measured(tmp_path):
+    """With few boards; those of many need the time of `make bench`."""
+    env = dict(os.environ, BENCH_RECORDS=str(tmp_path / "records"))
+    said = subprocess.run(
+        [sys.executable, "bench/claim.py", "10"], cwd=PROJECT, env=env, capture_output=True, text=True, timeout=120
+    )
+    assert said.returncode == 0, said.stderr
+    assert re.search(r"^ +10 boards +[0-9.]+ +[0-9.]+$", said.stdout, re.MULTILINE)
