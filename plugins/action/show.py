@@ -1,7 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prints lines as they are, for tables and farewells. Where they come from is the play's business."""
+"""Prints lines as they are, for tables and farewells, and gives data to the play's statistics, which AWX keeps as a
+job's artifacts. Where they come from is the play's business.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,8 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
+
+SPEC = dict(lines=dict(type="list", elements="str", required=True), stats=dict(type="dict", default={}))
 
 
 class ActionModule(ActionBase):
@@ -20,7 +24,9 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
-        _spec, arguments = self.validate_argument_spec(dict(lines=dict(type="list", elements="str", required=True)))
+        _spec, arguments = self.validate_argument_spec(SPEC)
         show(arguments["lines"])
         result.update(changed=False)
+        if arguments["stats"]:  # as ansible.builtin.set_stats gives them
+            result["ansible_stats"] = dict(data=arguments["stats"], per_host=False, aggregate=True)
         return result

@@ -28,6 +28,10 @@ options:
     type: list
     elements: str
     required: true
+  stats:
+    description: What to give to the play's statistics besides, as M(ansible.builtin.set_stats) does. AWX keeps it as the job's artifacts.
+    type: dict
+    default: {}
 author:
   - hetero.compute contributors (@hetero-compute)
 """
