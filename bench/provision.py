@@ -162,9 +162,9 @@ def main(counts):
         wall, boots, over = (statistics.median(values) for values in zip(*((w, b, w - b) for w, b, _t in seen)))
         measured = f"{over:.1f} s ({wall:.1f} s beside {boots:.1f} s)"
         if count == 1:
-            record("provision of 1: over its own boot", measured, over <= 2.0)
+            record("provision of 1: over its own boot", measured, over <= 1.0)
             times = statistics.median(wall / boots for wall, boots, _tasks in seen)
-            record("provision of 1: times its own boot", f"{times:.2f}", times <= 1.3)
+            record("provision of 1: times its own boot", f"{times:.2f}", times <= 1.15)
         elif count == 8:
             record("provision of 8: over 8 own boots at once", measured, over <= 3.0)
     if {1, 8} <= set(tasks):

@@ -8,7 +8,8 @@ answers before it cannot be, files `says-MODULE` what it says in place of that m
 not answer while a job is followed, as one whose power is gone; with a file `silent_once` it does again by a new
 connection. A file `together` beside all roots names nodes, each of which says nothing before the others are asked as
 well.
-PROXY_LATENCY is the time that each command takes on its way (seconds).
+PROXY_LATENCY is the time that each command takes on its way (seconds). PROXY_COMMANDS is a file that gets a line for
+each.
 """
 
 from __future__ import annotations
@@ -44,11 +45,14 @@ class Connection(Local):
     def exec_command(self, cmd, in_data=None, sudoable=True):
         if os.path.exists(f"{os.path.dirname(self._root)}/down") or self._has_answered_enough(in_data):
             raise AnsibleConnectionFailure(f"Failed to connect to {self._play_context.remote_addr}: No route to host")
+        if "PROXY_COMMANDS" in os.environ:
+            with open(os.environ["PROXY_COMMANDS"], "a", encoding="utf-8") as file:
+                file.write(f"{self._play_context.remote_addr}\n")
         self._wait_for_others()
+        time.sleep(float(os.environ.get("PROXY_LATENCY", "0")))
         said = self._said(in_data or b"")
         if said is not None:
             return 0, said, b""
-        time.sleep(float(os.environ.get("PROXY_LATENCY", "0")))
         silent = f"{os.path.dirname(self._root)}/silent"
         if in_data and b"One look at a job" in in_data and os.path.exists(silent):
             with open(silent, encoding="utf-8"):  # nobody writes to it
