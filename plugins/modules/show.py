@@ -29,7 +29,9 @@ options:
     elements: str
     required: true
   stats:
-    description: What to give to the play's statistics besides, as M(ansible.builtin.set_stats) does. AWX keeps it as the job's artifacts.
+    description:
+      - What to give to the play's statistics besides, as M(ansible.builtin.set_stats) does.
+      - AWX keeps it as the job's artifacts.
     type: dict
     default: {}
 author:

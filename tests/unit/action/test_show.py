@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a play says last. If these fail, people see no farewell, or a job's artifacts lack the instances that it made."""
+"""What a play says last. If these fail, people see no farewell, or a job's artifacts lack what it made."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 def test_a_claim_is_measured(tmp_path):
     """With few boards; those of many need the time of `make bench`."""
     env = dict(os.environ, BENCH_RECORDS=str(tmp_path / "records"))
-    said = subprocess.run(
-        [sys.executable, "bench/claim.py", "10"], cwd=PROJECT, env=env, capture_output=True, text=True, timeout=120
-    )
+    words = [sys.executable, "bench/claim.py", "10"]
+    said = subprocess.run(words, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert said.returncode == 0, said.stderr
     assert re.search(r"^ +10 boards +[0-9.]+ +[0-9.]+$", said.stdout, re.MULTILINE)
