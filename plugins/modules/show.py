@@ -30,7 +30,7 @@ options:
     required: true
   stats:
     description:
-      - What to give to the play's statistics besides, as M(ansible.builtin.set_stats) does.
+      - What to give to the play's statistics besides, as C(ansible.builtin.set_stats) does.
       - AWX keeps it as the job's artifacts.
     type: dict
     default: {}
