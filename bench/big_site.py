@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.info import board_fields, claim_fields
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import COLUMNS, parse, render
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
 
 SAMPLE = Path(__file__).resolve().parents[1] / "roles" / "lab" / "files" / "tilera_boards"
@@ -66,7 +67,7 @@ def record(board, now):
 def proxy_answer(name, of_proxy, now):
     """What board_info returns on a proxy node, as a loop's result."""
     records = [record(board, now) for board in of_proxy]
-    wiring = [{"pdu": f"pdu-{board.id // 24}", "outlet": board.id % 24 + 1} for board in of_proxy]
+    wiring = [Wire(pdu=f"pdu-{board.id // 24}", outlet=str(board.id % 24 + 1)) for board in of_proxy]
     return {
         "item": name,
         "boards": [board_fields(*both, now, wires) for *both, wires in zip(of_proxy, records, wiring)],

@@ -118,10 +118,10 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils._hetero.claims.host.config import config_here
 from ..module_utils._hetero.compute_host.gpu_site import gpu_site
 from ..module_utils._hetero.compute_host.lost_database import (
     begin,
-    config_here,
     end,
     must_not_be_lost_here,
     said_if_lost,
@@ -150,7 +150,7 @@ def work(params, check):
     if mends:
         begin(config)
     with gpu_site(params, create=repair and not check, lost=bool(lost)) as site:
-        left = end(config, begin_anew(site, [config["lxc"]["lxcpath"]]).left) if mends else []
+        left = end(config, begin_anew(site, [config.lxc.lxcpath]).left) if mends else []
         if left:
             raise HeteroError(left[0])
         result = reconcile(site, repair, change, Deadline(params["timeout"]))

@@ -98,8 +98,9 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils._hetero.claims.host.config import config_here
 from ..module_utils._hetero.compute_host.host import Host
-from ..module_utils._hetero.compute_host.lost_database import begin, config_here, end, said_if_lost
+from ..module_utils._hetero.compute_host.lost_database import begin, end, said_if_lost
 from ..module_utils._hetero.compute_host.reconciliation import reconcile
 from ..module_utils._hetero.core.argument_spec import HOST, ArgumentSpec
 from ..module_utils._hetero.core.changes import Change

@@ -256,7 +256,7 @@ def services(params, change):
     with change.step("tftp"):
         selftest.check_tftp(params["server"], params["tftp_root"], deadline)
     with change.step("nfs"):
-        chosen = read_config(CONFIG)["exports"] if params["exports"] == "auto" else params["exports"]
+        chosen = read_config(CONFIG).exports if params["exports"] == "auto" else params["exports"]
         exports = selftest.check_nfs(params["server"], chosen, deadline)
     if params["dhcp"]:
         with change.step("dhcp"):

@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
     SYSTEM,
     TFTP,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 SAID = """\
 memory 4194304
@@ -121,20 +122,26 @@ def found(number, verdict="right", at=None, seconds=1.0):
 
 
 def test_the_wiring_as_it_was_found():
-    """Lost: lines that an operator pastes; a wrong one cuts the board of somebody else."""
-    wires = {0: {"pdu": "pdu-a", "outlet": "1", "console": "/log"}, 1: {"pdu": "pdu-a", "outlet": "2"}, 2: {}}
-    proxy = SimpleNamespace(board=lambda number: SimpleNamespace(id=number), wiring=lambda board: wires[board.id])
+    """Lost: lines that an operator pastes; a wrong one cuts the board of somebody else, or drops a driver's options."""
+    wires = {
+        0: {"pdu": "pdu-a", "outlet": "1", "console": "/log"},
+        1: {"pdu": "pdu-a", "outlet": "2", "others": {"card": "sd"}},
+        2: {},
+    }
+    proxy = SimpleNamespace(
+        board=lambda number: SimpleNamespace(id=number), wiring=lambda board: Wire(**wires[board.id])
+    )
     swapped = [found(1, wiring_lines.OTHER, [0]), found(0, wiring_lines.OTHER, [1]), found(2)]
     wiring = wiring_lines.corrected(proxy, swapped)
     assert list(wiring.items()) == [
         (0, {"pdu": "pdu-a", "outlet": "2", "console": "/log"}),
-        (1, {"pdu": "pdu-a", "outlet": "1"}),
+        (1, {"pdu": "pdu-a", "outlet": "1", "card": "sd"}),
     ]
     assert wiring_lines.headline(swapped, swapped[:2], wiring) == [
         "3 of 3 boards tested: 2 not as the wiring says",
         "Move the cables, or correct tftp_proxy_boards and run ansible-playbook hetero.compute.proxy:",
         '  0: {"pdu": "pdu-a", "outlet": "2", "console": "/log"}',
-        '  1: {"pdu": "pdu-a", "outlet": "1"}',
+        '  1: {"pdu": "pdu-a", "outlet": "1", "card": "sd"}',
     ]
     one = [found(1, wiring_lines.OTHER, [0]), found(2, seconds=None)]
     assert wiring_lines.headline(one, one[:1], wiring_lines.corrected(proxy, one))[0] == (
@@ -185,7 +192,7 @@ def test_a_summary_says_all_that_failed_and_the_worst_fault():
 def test_which_boards_have_power(monkeypatch):
     """Lost: a board is said to be off whose PDU did not answer, or each PDU is asked once for each of its boards."""
     wires = {
-        0: {"pdu": "a", "outlet": 1},
+        0: {"pdu": "a", "outlet": "1"},
         1: {"pdu": "a", "outlet": "7"},
         2: {"pdu": "b", "outlet": "1"},
         3: {"pdu": "a"},
@@ -211,10 +218,10 @@ def test_which_boards_have_power(monkeypatch):
 
     monkeypatch.setattr(outlet_power, "session", lambda name, *given: Session(name))
     proxy = SimpleNamespace(
-        wiring=lambda board: wires[board],
+        wiring=lambda board: Wire(**wires[board]),
         board=lambda number: number,
         pdu=lambda name: ({}, {}),
-        config={"run_folder": ""},
+        config=ProxyConfig(run_folder=""),
         actor="test",
     )
     boards = [dict(id=number, power="on", power_seen=1.0) for number in wires]

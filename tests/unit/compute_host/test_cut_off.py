@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import HostConfig
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import askers
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -26,7 +27,7 @@ def asker():
 
 
 def held(folder):
-    host = SimpleNamespace(config={"run_folder": str(folder)}, actor="jo")
+    host = SimpleNamespace(config=HostConfig(run_folder=str(folder)), actor="jo")
     change = SimpleNamespace(check=False)
     claim = SimpleNamespace(instance="ml-8")
     return lifecycle.held(SimpleNamespace(host=host, change=change, claim=claim, report=print), "start", Deadline(5))

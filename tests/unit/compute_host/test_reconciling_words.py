@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import HostConfig
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import reconciliation
 
 
@@ -37,7 +38,7 @@ def test_how_a_container_of_no_instance_goes_is_said(monkeypatch):
     keys = {"ml-8": "key", "left": "other", "foreign": None}
     monkeypatch.setattr(reconciliation.identity, "key_of", keys.get)
     claim = SimpleNamespace(instance="ml-8", container="key")
-    host = SimpleNamespace(config={"lxc": {"lxcpath": "/var/lib/lxc"}}, store=SimpleNamespace(claims=lambda: [claim]))
+    host = SimpleNamespace(config=HostConfig(), store=SimpleNamespace(claims=lambda: [claim]))
     (said,) = reconciliation._others(host)
     assert said.startswith("container left of /var/lib/lxc, of no instance: ")
     assert "lxc-destroy -P /var/lib/lxc -n left on its host removes it" in said

@@ -156,6 +156,11 @@ class Site:
         os.chmod(self.here.command, 0o755)
         self.take_in(image, IMAGE)
 
+    @property
+    def database(self):
+        """The path of its database."""
+        return f"{self.settings['state_folder']}/host.db"
+
     def take_in(self, folder, name):
         """What an operator does before anybody asks for it; its name."""
         with self.host(create=False) as host:

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
@@ -72,7 +71,7 @@ def apart(site):
 
 
 def database(site):
-    return Path(state_db(site.settings))
+    return Path(site.database)
 
 
 def columns(path):

@@ -204,7 +204,7 @@ def test_a_dry_run_of_reconcile_does_not_judge_an_instance_at_work(claims):
     """Lost: another user's provision, shown as a claim of which nothing is made, with a terminate as the way out."""
     claims.claim()
     with claims.host(create=False) as host:
-        with lock(host.config["run_folder"], "instance-ml-8", "start", "jo", Deadline(1)):
+        with lock(host.config.run_folder, "instance-ml-8", "start", "jo", Deadline(1)):
             (look,) = reconciliation.reconcile(host, Change(True), 5.0)["instances"]
         ((found, done),) = [(one["found"], one["done"]) for one in look["found"]]
         assert re.fullmatch(r"busy with start of ml-8 \(jo, pid [0-9]+, since [0-9:]+\): not looked at", found)

@@ -21,7 +21,6 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host import config
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
@@ -71,12 +70,18 @@ def here(site, monkeypatch):
 
 
 def allocations(site):
-    with Store(state_db(site.settings), create=False) as store:
+    with Store(site.database, create=False) as store:
         return store.allocations()
 
 
+def not_set_up(monkeypatch, site, lxcpath):
+    """As on a host that no role set up, whose defaults are this site's folders."""
+    folders = {name: site.settings[name] for name in ("state_folder", "run_folder")}
+    monkeypatch.setattr(config, "DEFAULTS", config.HostConfig(**folders, lxc=config.Section(lxcpath=lxcpath)))
+
+
 def lose(site):
-    for path in Path(state_db(site.settings)).parent.glob("host.db*"):
+    for path in Path(site.database).parent.glob("host.db*"):
         path.unlink()
 
 
@@ -104,7 +109,7 @@ def module(site, name, check=False, **given):
 
 def test_nothing_goes_on_without_it_and_the_printed_way_brings_it_back(here):
     """Lost: what ml-8 has, to the next who asks; and the word that anything is wrong."""
-    path = state_db(here.settings)
+    path = here.database
     copy = backups.make(path)
     lose(here)
     for check in (True, False):
@@ -126,7 +131,7 @@ def test_nothing_goes_on_without_it_and_the_printed_way_brings_it_back(here):
 
 def test_a_copy_that_is_older_gives_nobody_what_containers_have_since(here):
     """Lost: GPUs that were given since the copy: to the next who asks, or, of one that runs, to a repair."""
-    path = state_db(here.settings)
+    path = here.database
     here.do(lifecycle.absent)
     backups.make(path)
     here.claim()
@@ -152,7 +157,7 @@ def test_a_copy_that_is_older_gives_nobody_what_containers_have_since(here):
 @pytest.mark.parametrize("size", [1000, 0])
 def test_a_copy_that_is_damaged_is_not_put_in_its_place(here, size):
     """Lost: an operator's evening: the same copy, put in place again and again, never brings the host back."""
-    path = state_db(here.settings)
+    path = here.database
     whole = backups.make(path)
     with here.host() as host:
         host.store.event(None, "test", "so that the next copy differs")
@@ -179,7 +184,7 @@ def test_without_a_copy_nobody_gets_what_a_container_has(here, runs):
     lose(here)
     dry = module(here, "host_reconcile", check=True)
     assert LOST in dry["warnings"][0]
-    assert not Path(state_db(here.settings)).exists()
+    assert not Path(here.database).exists()
     said = module(here, "host_reconcile")
     assert LOST in said["warnings"][0]
     assert said["changed"]
@@ -209,7 +214,7 @@ def test_a_restart_of_the_host_starts_its_containers_and_says_so(here, capfd):
     said = capfd.readouterr()
     assert "ml-8: GPUs ready" in said.out
     assert LOST in said.err
-    assert not Path(state_db(here.settings)).exists()
+    assert not Path(here.database).exists()
     assert persistence.read(box) == before
     box.start()
     assert here.can_open() == OWN
@@ -228,7 +233,7 @@ def test_an_end_in_between_leaves_it_lost(here, monkeypatch):
         patch.setattr(reconciliation, "begin_anew", killed)
         with pytest.raises(KeyboardInterrupt):
             module(here, "host_reconcile")
-    assert Path(state_db(here.settings)).stat().st_size, "the tables are there"
+    assert Path(here.database).stat().st_size, "the tables are there"
     nobody_gets_anything(here)
     assert UNFINISHED in module(here, "host_reconcile", check=True)["warnings"][0]
     nobody_gets_anything(here)
@@ -302,15 +307,13 @@ def test_who_names_a_folder_hears_of_those_there(here, monkeypatch):
     """Lost: the GPUs of a container that is down, in the folder that the caller names; or of those in the host's."""
     here.do(lifecycle.stopped)
     lose(here)
-    monkeypatch.setitem(config.MACHINE, "state_folder", here.settings["state_folder"])
-    monkeypatch.setitem(config.MACHINE, "run_folder", here.settings["run_folder"])
-    monkeypatch.setitem(config.DEFAULTS, "lxcpath", str(here.folder / "other"))
+    not_set_up(monkeypatch, here, str(here.folder / "other"))
     here.config.rename(f"{here.config}.away")
     named = dict(lxcpath=str(here.lxcpath))
     with pytest.raises(HeteroError, match=LOST):
         module(here, "lxc_gpu_attach", container="ml-7", count=3, **named)
     assert LOST in module(here, "gpu_reconcile", repair=True, check=True, **named)["warnings"][0]
-    monkeypatch.setitem(config.DEFAULTS, "lxcpath", str(here.lxcpath))
+    not_set_up(monkeypatch, here, str(here.lxcpath))
     named = dict(lxcpath=str(here.folder / "other"))
     assert LOST in module(here, "gpu_reconcile", repair=True, **named)["warnings"][0]
     assert [row.address for row in allocations(here)] == OWN
@@ -320,9 +323,9 @@ def test_a_file_without_tables_is_no_database(here):
     """Lost: the word that it is gone, by a file that a process left which was killed while it made one."""
     here.do(lifecycle.stopped)
     lose(here)
-    with closing(sqlite3.connect(state_db(here.settings))) as db:
+    with closing(sqlite3.connect(here.database)) as db:
         db.execute("PRAGMA journal_mode = WAL")
-    assert os.path.getsize(state_db(here.settings)) == 4096
+    assert os.path.getsize(here.database) == 4096
     with pytest.raises(HeteroError, match=LOST):
         here.claim("ml-9", owner="eve")
     module(here, "host_reconcile")
@@ -335,16 +338,14 @@ def test_a_repair_alone_begins_nothing_where_guests_may_be(here):
     with pytest.raises(HeteroError, match=LOST) as error:
         module(here, "gpu_reconcile", repair=True)
     assert "hetero.compute.reconcile makes it anew" in str(error.value)
-    assert not Path(state_db(here.settings)).exists()
+    assert not Path(here.database).exists()
     assert LOST in module(here, "gpu_reconcile", repair=True, check=True)["warnings"][0]
 
 
 def test_a_repair_begins_anew_on_a_host_that_no_role_has_set_up(here, monkeypatch):
     """Lost: the GPUs of containers that got them by lxc_gpu_attach alone: no other module begins anew there."""
     lose(here)
-    monkeypatch.setitem(config.MACHINE, "state_folder", here.settings["state_folder"])
-    monkeypatch.setitem(config.MACHINE, "run_folder", here.settings["run_folder"])
-    monkeypatch.setitem(config.DEFAULTS, "lxcpath", str(here.lxcpath))
+    not_set_up(monkeypatch, here, str(here.lxcpath))
     here.config.rename(f"{here.config}.away")
     with pytest.raises(HeteroError, match=LOST):
         module(here, "lxc_gpu_attach", container="ml-8", count=3)
@@ -361,7 +362,7 @@ def test_naming_the_hosts_own_database_does_not_go_past_it(here, way):
     here.do(lifecycle.stopped)
     lose(here)
     before = persistence.read(here.container())
-    path = state_db(here.settings)
+    path = here.database
     if way == "by a link":
         (here.folder / "link").symlink_to(here.settings["state_folder"])
         path = str(here.folder / "link" / "host.db")

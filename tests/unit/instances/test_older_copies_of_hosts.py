@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.tables import mark_beside
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.lost_database import mark_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
@@ -27,7 +26,7 @@ SMALL = dict(CG1, local_gb=1, extra_specs={"hypervisor": "s== LXC"})
 
 
 def put_back(site, copy):
-    database = Path(state_db(site.settings))
+    database = Path(site.database)
     for path in database.parent.glob("host.db*"):
         path.unlink()
     shutil.copy(copy, database)
@@ -37,7 +36,7 @@ def put_back(site, copy):
 def unknown(site):
     """ml-8, which runs, asked for since the copy that was put back."""
     site.claim("ml-7", flavor=SMALL)
-    copy = backups.make(state_db(site.settings))
+    copy = backups.make(site.database)
     site.claim(flavor=SMALL)
     assert not site.up().get("failed")
     put_back(site, copy)
@@ -69,13 +68,13 @@ def test_the_copy_that_knows_it_is_named(unknown):
     assert "knows ml-8" not in asked
     os.rename(unknown.lxcpath / "ml-8" / "config", unknown.folder / "aside")
     unknown.claim(flavor=SMALL)
-    knows = backups.make(state_db(unknown.settings))
-    older = backups.copies(state_db(unknown.settings))[0]
+    knows = backups.make(unknown.database)
+    older = backups.copies(unknown.database)[0]
     os.rename(unknown.folder / "aside", unknown.lxcpath / "ml-8" / "config")
     put_back(unknown, older)
     asked = unknown.info(instance="ml-8")["unclaimed"][0]["text"]
     assert f"the copy {knows} knows ml-8: run on node " in asked
-    assert f"touch {mark_of(unknown.settings)} && cp -p {knows} " in asked
+    assert f"touch {mark_beside(unknown.database)} && cp -p {knows} " in asked
     put_back(unknown, knows)
     assert unknown.info(instance="ml-8")["unclaimed"] == []
 
@@ -111,7 +110,7 @@ def test_a_container_that_was_made_since_the_copy_is_not_made_anew(claimed, runs
 def claimed(site):
     """ml-8, which runs; `copy`, of the database as it was claimed and nothing made, and `newer`."""
     site.claim(flavor=SMALL)
-    site.copy = backups.make(state_db(site.settings))
+    site.copy = backups.make(site.database)
     assert not site.up().get("failed")
-    site.newer = backups.make(state_db(site.settings))
+    site.newer = backups.make(site.database)
     return site

@@ -11,7 +11,6 @@ from functools import partial
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import state_db
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
@@ -51,7 +50,7 @@ def test_check_mode_leaves_an_older_database_as_it_is(here):
     """As it runs, and as it is where somebody ended the container by hand."""
     here.claim(flavor=ONE["flavor"])
     here.up()
-    path = state_db(here.settings)
+    path = here.database
     as_before(path)
     for name, given in LOOKS:
         looked_at(path, name, dict(given, config=str(here.config)))

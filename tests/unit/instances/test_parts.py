@@ -122,8 +122,8 @@ def test_a_host_offers_what_it_has_unless_its_file_says_otherwise(tmp_path):
     meminfo.write_text("MemTotal:       24609000 kB\nMemFree: 1 kB\n")
     path.write_text(json.dumps({"lxcpath": str(tmp_path / "yet" / "to" / "come"), "vcpus": 8, "name": "gpu1"}))
     config = read_config(str(path), str(meminfo))
-    assert (config["memory_mb"], config["vcpus"], config["name"]) == (24032, 8, "gpu1")
-    assert config["local_gb"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize // 2**30
+    assert (config.capacity["memory_mb"], config.capacity["vcpus"], config.name) == (24032, 8, "gpu1")
+    assert config.capacity["local_gb"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize // 2**30
     path.write_text(json.dumps({"vcpus": "eight"}))
     with pytest.raises(BadInput, match='vcpus: is "eight": give a whole number of 0 or more'):
         read_config(str(path), str(meminfo))
@@ -142,9 +142,9 @@ def test_a_host_of_containers_and_guests_says_each_for_itself_and_the_machine_on
     kvm = {"name": "gpu1", "bridge": "hetero1", "memory_mb": 0, "vcpus": 8, "state_folder": "/srv/state"}
     path.write_text(json.dumps({"lxc": lxc, "kvm": kvm, "libvirt_uri": "test:///default", "bridge": "br0"}))
     config = read_config(str(path))
-    assert [config[kind]["bridge"] for kind in config["offers"]] == ["hetero0", "hetero1"]
-    assert (config["memory_mb"], config["vcpus"], config["state_folder"]) == (0, 8, "/srv/state")
-    assert config["kvm"]["libvirt_uri"] == "test:///default"
+    assert [config.section(kind).bridge for kind in config.offers] == ["hetero0", "hetero1"]
+    assert (config.capacity["memory_mb"], config.capacity["vcpus"], config.state_folder) == (0, 8, "/srv/state")
+    assert config.kvm.libvirt_uri == "test:///default"
     path.write_text(json.dumps({"lxc": lxc, "kvm": dict(kvm, state_folder="/srv/other")}))
     with pytest.raises(BadInput, match=r"state_folder is '/srv/state' for lxc and '/srv/other' for kvm.*give roles"):
         read_config(str(path))
@@ -171,4 +171,4 @@ def test_disk_space_is_that_of_the_folder_where_disks_are(tmp_path, monkeypatch)
     sections = {"lxc": {"lxcpath": str(tmp_path / "lxc")}, "kvm": {"guests_folder": str(tmp_path / "guests")}}
     for offered, expected in ((["lxc"], 40), (["kvm"], 30), (["lxc", "kvm"], 30)):
         path.write_text(json.dumps({kind: sections[kind] for kind in offered}))
-        assert read_config(str(path))["local_gb"] == expected
+        assert read_config(str(path)).capacity["local_gb"] == expected

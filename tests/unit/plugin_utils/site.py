@@ -50,7 +50,7 @@ class Site:
             store.claim(instance, [instance], Wanted(owner, FLAVOR, "debian-12", KEY), [board], lease_hours=hours)
             store.event(board, "image", f"root ready, exported to 10.0.2.{board + 1} only", 0.1)
             store.move(board, board_states.BOOTING)
-            outlet = f"{proxy.wiring(proxy.board(board))['pdu']} outlet {self.outlets - board % self.outlets}"
+            outlet = f"{proxy.wiring(proxy.board(board)).pdu} outlet {self.outlets - board % self.outlets}"
             store.event(board, "switch", f"{outlet} is to be switched on")
             for phase, text, spent in zip(("power", "tftp", "nfs", "running"), TEXTS, seconds):
                 if phase == "running":

@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -21,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choi
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision as provision_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers, prepare, remove
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 from ansible_collections.hetero.compute.tests.unit.images.devices import break_file_system
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
 
@@ -489,7 +491,7 @@ def test_the_reboot_line_may_only_reboot(site, proxy, provision):
     )
     assert (state / "id_ed25519").stat().st_mode & 0o777 == 0o600
     assert "PRIVATE" not in path.read_text()
-    proxy.config["soft_reboot"] = False
+    proxy.config = replace(proxy.config, soft_reboot=False)
     result, change = provision()
     assert (change.changed, result["restored"]) == (True, ["reboot line"])
     assert path.read_text() == f"{KEY}\n"
@@ -502,12 +504,12 @@ def test_the_reboot_line_may_only_reboot(site, proxy, provision):
 def test_a_kernel_in_flash_is_not_put_into_the_tftp_folder(site, proxy, provision):
     """A board wired anew would go on fetching the kernel of its folder, or its folder would grow with each board."""
     provision()
-    proxy.config["boards"]["0"] = {"kernel_source": "flash"}
+    proxy.config = replace(proxy.config, boards={"0": Wire(kernel_source="flash")})
     result, change = provision()
     assert (result["files"], result["restored"], change.changed) == ([], ["vmlinux_0", "initrd_0"], True)
     assert list((site.tftp / "10.0.2.1").iterdir()) == []
     assert not provision()[1].changed
-    proxy.config["boards"]["0"] = {"kernel_source": "tftp"}
+    proxy.config = replace(proxy.config, boards={"0": Wire(kernel_source="tftp")})
     assert provision()[0]["restored"] == ["vmlinux_0", "initrd_0"]
     assert (site.tftp / "10.0.2.1" / "vmlinux_0").exists()
 

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import pdu, read_config
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire, pdu, read_config
 
 PDUS = {"pdu-a": {"driver": "apc", "host": "h"}}
 
@@ -36,7 +36,7 @@ def test_a_broken_file_is_named(files, text, what):
 def test_defaults_fill_what_is_left_out(files):
     """Without them, each set-up would have to name every folder."""
     config = read_config(str(files[0]))
-    assert (config["run_folder"], config["tftp_root"], config["boards"]) == ("/r", "/tftpboot", {})
+    assert (config.run_folder, config.tftp_root, config.boards) == ("/r", "/tftpboot", {})
 
 
 def test_an_unknown_pdu_names_the_known(files):
@@ -133,10 +133,10 @@ def test_what_is_said_is_read_as_it_was_meant(files):
     config["boards"] = {"0": {"outlet": 8, "disk": "/dev/sda", "console": None}, "1": {"disk": []}}
     files[0].write_text(json.dumps(config))
     read = read_config(str(files[0]))
-    assert (read["interface"], read["network"], read["root_gb"], read["roots_overcommit"]) == ("", "", 16, 2)
-    assert read["site"] == {"own": [None]}
-    assert read["pdus"] == {"a": {"port": 23, "snmp_version": "3", "outlets": ["1", "2"], "site": None}}
-    assert read["boards"] == {"0": {"outlet": "8", "disk": "/dev/sda"}, "1": {"disk": []}}
+    assert (read.interface, read.network, read.root_gb, read.roots_overcommit) == ("", "", 16, 2)
+    assert read.others == {"site": {"own": [None]}}
+    assert read.pdus == {"a": {"port": 23, "snmp_version": "3", "outlets": ["1", "2"], "site": None}}
+    assert read.boards == {"0": Wire(outlet="8", disk="/dev/sda"), "1": Wire(disk=[])}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ If these fail, it cuts the power of whatever the outlet of the new wiring feeds.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_a_name_that_is_another_pdus_now_is_not_believed(site, now, is_it):
         work = check.findings[0].work
         work.pdu, work.outlet = proxy.outlet(work.board)
         for host in ("192.0.2.1", now):
-            proxy.config["pdus"]["pdu-a"] = {"driver": "apc", "host": host}
+            proxy.config = replace(proxy.config, pdus={"pdu-a": {"driver": "apc", "host": host}})
             texts.append(check._to_be(work))
             if len(texts) == 1:
                 proxy.store.event(1, "switch", texts[0])

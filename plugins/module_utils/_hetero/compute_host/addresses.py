@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Mapping
+from typing import TYPE_CHECKING
 
 from ..core.errors import naming
 from ..hypervisors.libvirt.guests import DESCRIPTION
+
+if TYPE_CHECKING:
+    from ..claims.host.config import HostConfig
 
 #: The lines that hypervisors/lxc/new_container.py and hypervisors/libvirt/guests.py write.
 OF_CONTAINER = re.compile(r"^lxc\.net\.\d+\.ipv4\.address\s*=\s*([0-9.]+)", re.MULTILINE)
 OF_GUEST = re.compile(r"\bip=([0-9.]+):")
 
 
-def addresses_there(config: Mapping[str, Any]) -> set[str]:
+def addresses_there(config: HostConfig) -> set[str]:
     """Return the addresses of all containers and guests.
 
     :param config: as read_config returns it.
     """
-    containers = _found(config["lxc"]["lxcpath"], "config", OF_CONTAINER)
-    return {*containers, *_found(config["kvm"]["guests_folder"], DESCRIPTION, OF_GUEST)}
+    containers = _found(config.lxc.lxcpath, "config", OF_CONTAINER)
+    return {*containers, *_found(config.kvm.guests_folder, DESCRIPTION, OF_GUEST)}
 
 
 def _found(folder: str, name: str, pattern: re.Pattern[str]) -> list[str]:

@@ -37,7 +37,7 @@ class ContainerWork(Work):
 
     def __init__(self, host: Host, claim: Claim, change: Change, deadline: Deadline, report: Report) -> None:
         super().__init__(host, claim, change, deadline, report)
-        self.container = Container(claim.instance, host.config["lxc"]["lxcpath"])
+        self.container = Container(claim.instance, host.config.lxc.lxcpath)
 
     @property
     def is_made(self) -> bool:
@@ -76,7 +76,7 @@ class ContainerWork(Work):
         )
         self._settle_ids()
         host_key = new_container.create(self._spec(image), self.deadline)
-        unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config["lxc"]["pids"])
+        unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config.lxc.pids)
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
         self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
         if unlimited:
@@ -99,7 +99,7 @@ class ContainerWork(Work):
 
     def _settle_ids(self) -> None:
         """Give a container that is made anew its own range of ids, or none, by the host's present configuration."""
-        wanted = self.host.config["lxc"]["unprivileged"]
+        wanted = self.host.config.lxc.unprivileged
         if wanted != (self.claim.first_id is not None):
             with self.host.store.transaction():
                 self.put(first_id=free_ids(self.host) if wanted else None)
@@ -139,20 +139,20 @@ class ContainerWork(Work):
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
     def _spec(self, image: Image | None = None) -> new_container.Spec:
-        config = self.host.config["lxc"]
+        config = self.host.config.lxc
         return new_container.Spec(
             name=self.claim.instance,
-            lxcpath=config["lxcpath"],
+            lxcpath=config.lxcpath,
             image=image,
             ssh_public_key=self.claim.ssh_public_key,
-            bridge=config["bridge"],
+            bridge=config.bridge,
             address=self.address,
-            prefix_length=config["prefix_length"],
-            gateway=config["gateway"],
+            prefix_length=config.prefix_length,
+            gateway=config.gateway,
             memory_mb=self.claim.memory_mb,
             vcpus=self.claim.vcpus,
-            disk_gb=self.claim.local_gb or config["root_gb"],
-            pids=config["pids"],
+            disk_gb=self.claim.local_gb or config.root_gb,
+            pids=config.pids,
             id_map=self._id_map,
             autostart=self.autostart,
             command=self.host.machine.command,

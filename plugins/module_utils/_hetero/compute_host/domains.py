@@ -78,7 +78,7 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
                 found += f", and it is allocated to {', '.join(map(short, holders))}"
             else:
                 found += ", and it is allocated to nobody"
-            ours = not holders and is_whole(os.path.join(host.config["kvm"]["guests_folder"], name))
+            ours = not holders and is_whole(os.path.join(host.config.kvm.guests_folder, name))
             found += "" if ours else f": {TAKE.format(name=name)}"
             findings.append(_finding(name, address, found, "written down" if ours else None))
             if ours:

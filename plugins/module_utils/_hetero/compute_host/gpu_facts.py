@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ..claims.host.config import CONFIG, DEFAULTS, read_config
+from ..claims.host.config import CONFIG, config_here
 from ..devices.gpus import discovery, processes
 from ..devices.gpus.overrides import Overrides
 from ..devices.gpus.paths import HERE
@@ -34,12 +33,12 @@ def look(config: str = CONFIG, overrides: Mapping[str, Any] | None = None, paths
     :param config: path of the host's configuration, which a machine that was not set up lacks.
     :param overrides: the operator's words about GPUs besides those in the configuration, over which they win.
     """
-    settings: dict[str, Any] = read_config(config)["lxc"] if os.path.exists(config) else DEFAULTS
-    for given in (settings["gpu_overrides"], overrides):
+    settings = config_here(config).lxc
+    for given in (settings.gpu_overrides, overrides):
         Overrides(given)  # check each set by itself, before they are merged
-    found = discovery.find({**settings["gpu_overrides"], **(overrides or {})}, paths)
+    found = discovery.find({**settings.gpu_overrides, **(overrides or {})}, paths)
     users = processes.holders([node.number for gpu in found.gpus for node in open_rights.own_nodes(gpu)], paths)
-    holders = open_rights.live_holders(found.gpus, [settings["lxcpath"]], users)
+    holders = open_rights.live_holders(found.gpus, [settings.lxcpath], users)
     return dict(
         gpus=[_facts(gpu, holders[gpu.address], users) for gpu in found.gpus],
         shared=[_node(node) for node in found.shared],

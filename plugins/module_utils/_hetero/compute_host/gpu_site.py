@@ -12,7 +12,7 @@ import os
 from contextlib import contextmanager
 from typing import Any, Iterator, Mapping
 
-from ..claims.host.config import DEFAULTS, MACHINE, read_config, state_db_here
+from ..claims.host.config import config_here
 from ..claims.host.store import Store
 from ..devices.gpus import discovery
 from ..hypervisors.lxc_gpus.attachment import Site
@@ -33,13 +33,11 @@ def gpu_site(params: Mapping[str, Any], create: bool, lost: bool = False) -> Ite
     """
     if not lost:
         must_not_be_lost_here(params["config"], params["state_db"], params["lxcpath"])
-    config = read_config(params["config"]) if os.path.exists(params["config"]) else None
-    settings = config["lxc"] if config else DEFAULTS
-    path = params["state_db"] or state_db_here(params["config"])
-    run_folder = config["run_folder"] if config else MACHINE["run_folder"]
-    overrides = settings["gpu_overrides"] if params["overrides"] is None else params["overrides"]
-    lxcpath = params["lxcpath"] or settings["lxcpath"]
+    config = config_here(params["config"])
+    path = params["state_db"] or config.state_db
+    overrides = config.lxc.gpu_overrides if params["overrides"] is None else params["overrides"]
+    lxcpath = params["lxcpath"] or config.lxc.lxcpath
     found = discovery.find(overrides)
     # Many may ask at the same moment; each looks at all running containers inside its transaction (1 ms each).
     with Store(path, create=create, busy=BUSY) as store:
-        yield Site(store, found, (os.path.normpath(lxcpath),), run_folder)
+        yield Site(store, found, (os.path.normpath(lxcpath),), config.run_folder)

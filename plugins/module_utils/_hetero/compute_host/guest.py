@@ -64,10 +64,10 @@ class GuestWork(Work):
 
     def __init__(self, host: Host, claim: Claim, change: Change, deadline: Deadline, report: Report) -> None:
         super().__init__(host, claim, change, deadline, report)
-        self.libvirt = Libvirt(deadline, host.config["kvm"]["libvirt_uri"])
+        self.libvirt = Libvirt(deadline, host.config.kvm.libvirt_uri)
         self.domain = self.libvirt.domain(claim.instance)
         self.container = Running(self.domain)
-        self.folder = os.path.join(host.config["kvm"]["guests_folder"], claim.instance)
+        self.folder = os.path.join(host.config.kvm.guests_folder, claim.instance)
 
     @property
     def is_made(self) -> bool:
@@ -163,23 +163,23 @@ class GuestWork(Work):
         return None
 
     def _spec(self, image: Image | None = None) -> guests.Spec:
-        config, claim = self.host.config["kvm"], self.claim
-        network = ipaddress.ip_interface(f"{self.address}/{config['prefix_length']}")
+        config, claim = self.host.config.kvm, self.claim
+        network = ipaddress.ip_interface(f"{self.address}/{config.prefix_length}")
         return guests.Spec(
             name=claim.instance,
             made=claim.created,
             folder=self.folder,
             image=image,
             ssh_public_key=claim.ssh_public_key,
-            bridge=config["bridge"],
+            bridge=config.bridge,
             address=self.address,
             netmask=str(network.netmask),
-            gateway=config["gateway"],
+            gateway=config.gateway,
             memory_mb=claim.memory_mb,
             vcpus=claim.vcpus,
             local_gb=claim.local_gb,
             devices=tuple(row.address for row in self._rows()),
-            domain_type=guests.domain_type(self.libvirt, config["domain_type"]) if image else "",
+            domain_type=guests.domain_type(self.libvirt, config.domain_type) if image else "",
         )
 
     def start(self) -> None:

@@ -57,12 +57,12 @@ class Guests:
     def taken(self, instance: str) -> str | None:
         """Return why no domain of that name can be made, or None."""
         must_be_name(instance)
-        if instance in Libvirt(Deadline(PATIENCE), self.host.config["kvm"]["libvirt_uri"]).names():
+        if instance in Libvirt(Deadline(PATIENCE), self.host.config.kvm.libvirt_uri).names():
             return f"there is a domain {instance} already that is no instance: rename it, or choose another name"
         return None
 
     def allocate(self, claim: Claim) -> None:
         """Write down which devices the claim has."""
-        asked = allocation.requested(self.flavor, self.host.config["kvm"]["aliases"], self.host.name)
+        asked = allocation.requested(self.flavor, self.host.config.kvm.aliases, self.host.name)
         if asked or self.named:
             allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named)

@@ -13,7 +13,7 @@ import platform
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..claims.host.config import capacity, read_config, state_db, tenants_paths
+from ..claims.host.config import read_config, tenants_paths
 from ..claims.host.store import Store
 from ..devices.gpus import discovery
 from ..devices.gpus.paths import HERE
@@ -73,16 +73,16 @@ class Host:
         self.config = read_config(path)
         if not lost:
             must_not_be_lost(self.config)
-        self.name: str = self.config["name"]
+        self.name: str = self.config.name
         #: The names of its hypervisors. A host with both gives GPUs to containers and cards to guests.
-        self.hypervisors = [word for word, kind in BY_HYPERVISOR.items() if kind.section in self.config["offers"]]
+        self.hypervisors = [word for word, kind in BY_HYPERVISOR.items() if kind.section in self.config.offers]
         self.actor = actor or f"pid {os.getpid()}"
         self.cpu_arch = platform.machine()
-        self.capacity = capacity(self.config)
+        self.capacity = self.config.capacity
         self.paths, self.machine = places.paths, places.machine
-        self.pci = places.pci._replace(state_db=state_db(self.config))
+        self.pci = places.pci._replace(state_db=self.config.state_db)
         self._found: Found | None = None
-        self.store = Store(state_db(self.config), self.actor, create=create, write=write)
+        self.store = Store(self.config.state_db, self.actor, create=create, write=write)
 
     def __enter__(self) -> Self:
         return self
@@ -94,7 +94,7 @@ class Host:
     def found(self) -> Found:
         """Return what discovery finds, looked up once: the GPUs, the nodes that they share, the driver's version."""
         if self._found is None:
-            self._found = discovery.find(self.config["lxc"]["gpu_overrides"], self.paths)
+            self._found = discovery.find(self.config.lxc.gpu_overrides, self.paths)
         return self._found
 
     @property
@@ -114,7 +114,7 @@ class Host:
     @property
     def site(self) -> attachment.Site:
         """The place where GPUs are given to containers."""
-        folders, run_folder = (self.config["lxc"]["lxcpath"],), self.config["run_folder"]
+        folders, run_folder = (self.config.lxc.lxcpath,), self.config.run_folder
         return attachment.Site(self.store, self.found, folders, run_folder, self.paths, self.machine)
 
     @property
@@ -124,4 +124,4 @@ class Host:
 
     def folder(self, *parts: str) -> str:
         """Return a path below the state folder."""
-        return os.path.join(self.config["state_folder"], *parts)
+        return os.path.join(self.config.state_folder, *parts)

@@ -170,10 +170,10 @@ def _claim(host: Host, wish: Wish, kind: Containers | Guests, instance: str, is_
     if why:
         raise NoneFree(why, instance, rejected={"name": why})
     kind.allocate(claim)
-    return host.store.put(instance, address=_address(host, host.config[wish.kind]["addresses"]))
+    return host.store.put(instance, address=_address(host, host.config.section(wish.kind).addresses))
 
 
-def _address(host: Host, addresses: Sequence[str]) -> str:
+def _address(host: Host, addresses: Sequence[str] | None) -> str:
     """Return the first address that no instance has."""
     if not addresses:
         raise BadInput("names no addresses for instances", "host.json", SET_UP)
@@ -197,7 +197,7 @@ def free_ids(host: Host) -> int:
     says.
     """
     own = [(claim.first_id, id_maps.COUNT) for claim in host.store.claims() if claim.first_id is not None]
-    first = id_maps.free_range([*own, *id_maps.mapped(host.config["lxc"]["lxcpath"])])
+    first = id_maps.free_range([*own, *id_maps.mapped(host.config.lxc.lxcpath)])
     if first is None:
         why = f"no {id_maps.COUNT} ids are left that root has in {' and '.join(id_maps.FILES)}"
         remedy = "terminate something, or give root a wider range there"
@@ -266,13 +266,13 @@ class Containers:
 
     def taken(self, instance: str) -> str | None:
         """Return why no container of that name can be made, or None."""
-        if instance in liblxc.containers(self.host.config["lxc"]["lxcpath"]):
+        if instance in liblxc.containers(self.host.config.lxc.lxcpath):
             return f"there is a container {instance} already that is no instance: rename it, or choose another name"
         return None
 
     def allocate(self, claim: Claim) -> None:
         """Give the container's users ids. The store has given it its GPUs."""
-        if self.host.config["lxc"]["unprivileged"]:
+        if self.host.config.lxc.unprivileged:
             self.host.store.put(claim.instance, first_id=free_ids(self.host))
 
 

@@ -16,7 +16,6 @@ from ..devices.pci import sysfs
 from ..devices.pci.allocation import fits, known_aliases, why_not
 from ..devices.pci.holders import holders as pci_holders
 from ..scheduling.fit import AMOUNTS
-from ..site.kinds import OF_HOSTS
 from .unclaimed_instances import unclaimed
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def claim_fields(host: Host, claim: Claim) -> Fields:
         host_key=claim.host_key,
         image_hash=claim.image_hash,
         state=claim.state,
-        console=os.path.join(host.config[claim.kind][OF_HOSTS[claim.kind].disks], claim.instance, "console.log"),
+        console=os.path.join(host.config.disks(claim.kind), claim.instance, "console.log"),
     )
 
 
@@ -130,7 +129,7 @@ def device_fields(host: Host, allocations: Sequence[Allocation], claims: Collect
     """Return the PCI devices that the host's aliases name, and who has each. `unsupported` says why a guest cannot get
     a device now.
     """
-    aliases = known_aliases(host.config["kvm"]["aliases"], host.name)
+    aliases = known_aliases(host.config.kvm.aliases, host.name)
     if not aliases:
         return []
     devices, shown = sysfs.devices(host.pci), []

@@ -304,7 +304,7 @@ def held(work: Work, verb: str, deadline: Deadline) -> Iterator[None]:
         yield
         return
     waiting = partial(work.report, "wait")
-    with lock(work.host.config["run_folder"], lock_name(work), verb, work.host.actor, deadline, waiting):
+    with lock(work.host.config.run_folder, lock_name(work), verb, work.host.actor, deadline, waiting):
         askers.asked_by(None)  # no lock of its devices is refused to it from now on
         yield
 

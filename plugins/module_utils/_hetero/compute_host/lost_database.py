@@ -12,10 +12,10 @@ is written down in it. While the mark is there, the database counts as lost.
 from __future__ import annotations
 
 import os
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 from ..claims import lost_database
-from ..claims.host.config import CONFIG, DEFAULTS, MACHINE, read_config, state_db
+from ..claims.host.config import CONFIG, HostConfig, config_here
 from ..claims.host.tables import mark_beside
 from ..claims.lost_database import RECONCILE, listed
 from ..core.errors import HeteroError, naming
@@ -40,16 +40,15 @@ class _Folder(NamedTuple):
         return os.path.join(self.folder, "config")
 
 
-def must_not_be_lost(config: Mapping[str, Any], lxcpath: str | None = None) -> None:
+def must_not_be_lost(config: HostConfig, lxcpath: str | None = None) -> None:
     """Raise HeteroError if a host's database is missing or has no tables although there are instances on the host, or
     if the database in its place does not have all of them yet.
 
-    :param config: as read_config returns it.
     :param lxcpath: a folder of containers that is looked at beside the host's, and those in which one runs.
     """
     _must_be_there(config, lxcpath)
     if os.path.exists(mark_of(config)):
-        raise HeteroError(_unfinished(config), state_db(config), f"run {RECONCILE} again")
+        raise HeteroError(_unfinished(config), config.state_db, f"run {RECONCILE} again")
 
 
 def must_not_be_lost_here(path: str = CONFIG, database: str | None = None, lxcpath: str | None = None) -> None:
@@ -78,13 +77,13 @@ def said_if_lost(
     config = config_here(path)
     if not _is_the_hosts(database, config):
         return None
-    said = lost_database.said_if_lost(state_db(config), lambda: _must_be_there(config, lxcpath), BEGUN, check)
+    said = lost_database.said_if_lost(config.state_db, lambda: _must_be_there(config, lxcpath), BEGUN, check)
     if said is None and os.path.exists(mark_of(config)):
-        return f"{state_db(config)}: {_unfinished(config)}: this run goes on with it"
+        return f"{config.state_db}: {_unfinished(config)}: this run goes on with it"
     return said
 
 
-def begin(config: Mapping[str, Any]) -> None:
+def begin(config: HostConfig) -> None:
     """Set the mark, before a new database is made."""
     mark = mark_of(config)
     with naming(mark):
@@ -93,7 +92,7 @@ def begin(config: Mapping[str, Any]) -> None:
             write_whole(mark, "", 0o600)
 
 
-def end(config: Mapping[str, Any], left: Sequence[str]) -> list[str]:
+def end(config: HostConfig, left: Sequence[str]) -> list[str]:
     """Remove the mark if nothing is left to be written down; otherwise write into it what is left.
 
     :param left: texts of what could not be written down.
@@ -103,27 +102,22 @@ def end(config: Mapping[str, Any], left: Sequence[str]) -> list[str]:
     with naming(mark):
         if left:
             write_whole(mark, listed(left), 0o600)
-            return [f"{state_db(config)}: {_unfinished(config)}: nobody is given anything: run {RECONCILE} again"]
+            return [f"{config.state_db}: {_unfinished(config)}: nobody is given anything: run {RECONCILE} again"]
         os.unlink(mark)
         sync_folder(os.path.dirname(mark))
     return []
 
 
-def mark_of(config: Mapping[str, Any]) -> str:
+def mark_of(config: HostConfig) -> str:
     """Return the path of the mark."""
-    return mark_beside(state_db(config))
+    return mark_beside(config.state_db)
 
 
-def config_here(path: str = CONFIG) -> dict[str, Any]:
-    """Return the host's configuration, or the machine's defaults if no role set it up."""
-    return read_config(path) if os.path.exists(path) else dict(MACHINE, lxc=DEFAULTS, kvm=DEFAULTS)
+def _must_be_there(config: HostConfig, lxcpath: str | None = None) -> None:
+    lost_database.must_not_be_lost(config.state_db, lambda: (_signs(config, lxcpath), ""), mark_of(config))
 
 
-def _must_be_there(config: Mapping[str, Any], lxcpath: str | None = None) -> None:
-    lost_database.must_not_be_lost(state_db(config), lambda: (_signs(config, lxcpath), ""), mark_of(config))
-
-
-def _unfinished(config: Mapping[str, Any]) -> str:
+def _unfinished(config: HostConfig) -> str:
     """Return what is wrong, with what was left at the last attempt."""
     mark = mark_of(config)
     with naming(mark), open(mark, encoding="utf-8", errors="replace") as file:
@@ -131,22 +125,22 @@ def _unfinished(config: Mapping[str, Any]) -> str:
     return f"{UNFINISHED} ({left})" if left else UNFINISHED
 
 
-def _is_the_hosts(database: str | None, config: Mapping[str, Any]) -> bool:
-    return not database or os.path.realpath(database) == os.path.realpath(state_db(config))
+def _is_the_hosts(database: str | None, config: HostConfig) -> bool:
+    return not database or os.path.realpath(database) == os.path.realpath(config.state_db)
 
 
-def made_here(config: Mapping[str, Any], also: Iterable[str] = ()) -> list[tuple[str, str]]:
+def made_here(config: HostConfig, also: Iterable[str] = ()) -> list[tuple[str, str]]:
     """Return [("container" or "guest", path)] of all that were made on this host, whoever has them.
 
     :param also: folders of containers beside the host's.
     """
-    places = sorted({config["lxc"]["lxcpath"], *also})
+    places = sorted({config.lxc.lxcpath, *also})
     containers = [path for place in places for path in _folders(place) if identity.key_of(_Folder(path))]
-    guests = [path for path in _folders(config["kvm"]["guests_folder"]) if is_whole(path)]
+    guests = [path for path in _folders(config.kvm.guests_folder) if is_whole(path)]
     return [("container", path) for path in containers] + [("guest", path) for path in guests]
 
 
-def _signs(config: Mapping[str, Any], lxcpath: str | None) -> list[str]:
+def _signs(config: HostConfig, lxcpath: str | None) -> list[str]:
     """Return what was made in the host's folder, in the caller's, and in each in which a container runs."""
     also = [*folders.in_use(), *([os.path.normpath(lxcpath)] if lxcpath else [])]
     return [f"{kind} {path}" for kind, path in made_here(config, also)]

@@ -64,7 +64,7 @@ def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) ->
     :param anew: the database was lost, and a new, empty one is made.
     """
     host.store.must_be_whole()
-    places = [host.config["lxc"]["lxcpath"], *folders.in_use()] if anew else []
+    places = [host.config.lxc.lxcpath, *folders.in_use()] if anew else []
     left = _begin(host, change) if any(map(containers, places)) else []
     looks: list[Look] = []
     unseen: list[str] = []
@@ -96,7 +96,7 @@ def _at_work(work: Work) -> str | None:
 
     A dry run takes no lock, so what it sees of such an instance means nothing.
     """
-    run_folder, instance = work.host.config["run_folder"], work.claim.instance
+    run_folder, instance = work.host.config.run_folder, work.claim.instance
     return held_by(run_folder, lock_name(work), instance) if work.change.check else None
 
 
@@ -181,7 +181,7 @@ def _others(host: Host) -> list[str]:
 
     A person who gave one of them GPUs by hand may know whose it is.
     """
-    lxcpath = host.config["lxc"]["lxcpath"]
+    lxcpath = host.config.lxc.lxcpath
     known = {claim.container for claim in host.store.claims()}
     folders = {claim.instance for claim in host.store.claims()}
     keys = {name: identity.key_of(Container(name, lxcpath)) for name in containers(lxcpath)}

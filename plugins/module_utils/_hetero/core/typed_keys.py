@@ -4,8 +4,8 @@
 """Declarations of what a configuration file may hold: for each key the kind of its value, its bounds and its default.
 
 One reading finds all mistakes, each with its place. The declarations are in site/proxy_config.py and
-claims/host/config.py. Keys that are not declared stay as they are, for a driver of a site may read them; but a slip of
-a declared key is a mistake.
+claims/host/config.py: dataclasses whose fields are the keys. Keys that are not declared stay as they are, for a driver
+of a site may read them; but a slip of a declared key is a mistake.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import ipaddress
 import json
 import math
 import os
+from copy import deepcopy
+from dataclasses import field, fields
 from typing import Any, Callable, Iterator, NamedTuple
 
 from .errors import BadInput, HeteroError
@@ -27,8 +29,6 @@ SHOWN, LISTED = 60, 100
 PATH_BYTES, NAME_BYTES = 1000, 255
 #: The largest whole number: every JSON reader keeps 15 digits exactly.
 LARGEST = 10**15 - 1
-#: The default of a key that is left out of the result where the file does not have it.
-UNSAID: Any = object()
 
 
 class WrongFile(BadInput):
@@ -117,7 +117,7 @@ class Key(NamedTuple):
     """A key of a Record: the kind of its value, and the default for a file that lacks it or has null or "" there."""
 
     kind: Kind
-    default: Any = UNSAID
+    default: Any = None
 
 
 class Record(Kind):
@@ -130,12 +130,7 @@ class Record(Kind):
         super().__init__("an object", lambda value: value if isinstance(value, dict) else None, secret)
         self.keys, self._others = keys, others
 
-    def defaults(self) -> dict[str, Any]:
-        """Return the values of an empty object: all defaults, as copies that the caller may change."""
-        return {key: json.loads(json.dumps(one.default)) for key, one in self.keys.items() if one.default is not UNSAID}
-
-    def said(self, value: Any, place: str, mistakes: list[HeteroError]) -> dict[str, Any]:
-        """Return the values that the object has, without the defaults."""
+    def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> Any:
         given = super().read(value, place, mistakes) or {}
         said = {}
         for key, one in given.items():
@@ -145,12 +140,44 @@ class Record(Kind):
                     remedy = f"did you mean {meant}? A key of your own needs another name"
                     mistakes.append(BadInput("is no key", _named(place, key), remedy))
                 said[key] = self._others.read(one, _named(place, key), mistakes) if self._others else one
-            elif one is not None and (one != "" or self.keys[key].default not in (UNSAID, None, "")):
+            elif one is not None and (one != "" or self.keys[key].default not in (None, "")):
                 said[key] = self.keys[key].kind.read(one, _named(place, key), mistakes)
         return said
 
-    def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> dict[str, Any]:
-        return {**self.defaults(), **self.said(value, place, mistakes)}
+
+class RecordOf(Record):
+    """An object that is read into a dataclass, whose declared fields are the keys.
+
+    :param made: the dataclass; its field `others` gets the keys that are not declared.
+    """
+
+    def __init__(self, made: type) -> None:
+        super().__init__(keys_of(made))
+        self._made = made
+
+    def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> Any:
+        said = super().read(value, place, mistakes)
+        others = {key: said.pop(key) for key in [*said] if key not in self.keys}
+        return self._made(**said, others=others)
+
+
+def declared(kind: Kind, default: Any = None) -> Any:
+    """Return a field of a dataclass, whose name is a key of a file; as of Key."""
+    metadata = {"key": Key(kind, default)}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: deepcopy(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def keys_of(made: type) -> dict[str, Key]:
+    """Return the declared keys of a dataclass."""
+    return {one.name: one.metadata["key"] for one in fields(made) if "key" in one.metadata}
+
+
+def as_said(made: Any) -> dict[str, Any]:
+    """Return what the file says of a record whose keys have no defaults, as it was read: the declared keys first."""
+    said = {key: getattr(made, key) for key in keys_of(type(made))}
+    return {**{key: value for key, value in said.items() if value is not None}, **made.others}
 
 
 def read_all(kind: Kind, value: Any, place: str, mistakes: list[HeteroError]) -> Any:
@@ -177,7 +204,7 @@ def _endless(value: Any, place: str) -> Iterator[tuple[str, float]]:
             left += [(f"{where}[{number}]", inner) for number, inner in reversed(list(enumerate(one)))]
 
 
-def read_file(path: str, kind: Kind, remedy: str) -> dict[str, Any]:
+def read_file(path: str, kind: Kind, remedy: str) -> Any:
     """Return what a configuration file says, by its declaration.
 
     :raises WrongFile: the file has mistakes; the error has all of them.

@@ -8,14 +8,17 @@ boards/records/proxy.py has the node, boards/ and compute_host/ have claims, and
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ..site.proxy_config import ProxyConfig
 
 
 class ProxyNode(Protocol):
     """What is used of a proxy node for its images and the room for its roots."""
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> ProxyConfig:
         """The contents of proxy.json with defaults."""
 
     def folder(self, *parts: str) -> str:

@@ -33,7 +33,7 @@ SHARED = f"{OLDER}.ext4"
 
 def size_of(proxy: ProxyNode, board: Board, flavor: dict[str, Any]) -> int:
     """Return the bytes of a root: local_gb of its flavor, else of its board, else the proxy's root_gb."""
-    return root_size(flavor, board.local_gb, proxy.config["root_gb"])
+    return root_size(flavor, board.local_gb, proxy.config.root_gb)
 
 
 class Room:
@@ -119,4 +119,4 @@ class Room:
 
 def room_of(proxy: ProxyNode) -> Room:
     """Return the room of a proxy."""
-    return Room(proxy.config["state_folder"], proxy.config["roots_overcommit"])
+    return Room(proxy.config.state_folder, proxy.config.roots_overcommit)

@@ -41,22 +41,23 @@ class Node:
     """
 
     def __init__(self, kind: str, path: str | None, defaults: list[str]) -> None:
-        config: dict[str, Any]
+        config: proxy.ProxyConfig | host.HostConfig
         closed: list[str]
         if kind == "proxy":
             config = proxy.read_config(path or proxy.CONFIG)
             closed = proxy.tenants_paths(config)
-            self.store: BoardStore | HostStore = BoardStore(f"{config['state_folder']}/state.db", create=False)
-            self.needed = {name: f"RAM image of {arch}" for arch, name in config["ram_images"].items()}
+            self.store: BoardStore | HostStore = BoardStore(f"{config.state_folder}/state.db", create=False)
+            self.needed = {name: f"RAM image of {arch}" for arch, name in config.ram_images.items()}
         else:
             config = host.read_config(path or host.CONFIG)
             closed = host.tenants_paths(config)
             must_not_be_lost(config)
-            self.store = HostStore(host.state_db(config), create=False)
-            self.needed = {config[section]["default_image"]: "default" for section in config["offers"]}
+            self.store = HostStore(config.state_db, create=False)
+            usual = [config.section(offered).default_image for offered in config.offers]
+            self.needed = {name: "default" for name in usual if name}
         self.needed.update(dict.fromkeys(defaults, "default"))
-        self.state_folder = config["state_folder"]
-        self.images = ImageStore(f"{config['state_folder']}/images", kind == "proxy", closed)
+        self.state_folder = config.state_folder
+        self.images = ImageStore(f"{config.state_folder}/images", kind == "proxy", closed)
 
     def __enter__(self) -> Node:
         return self

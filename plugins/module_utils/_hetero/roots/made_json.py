@@ -56,7 +56,7 @@ def is_unread(root: Root) -> bool:
 
 def word_of(proxy: RootsNode, board: Board, claim: RootClaim) -> Made | None:
     """Return what made.json says of a claim's root, or what a mounted root proves that it said; else None."""
-    root = Root(proxy.config["state_folder"], board.id)
+    root = Root(proxy.config.state_folder, board.id)
     made = root.made()
     if made is None and is_unread(root) and is_seen(root) and why_untold(proxy, root, claim) is None:
         return remade(claim)

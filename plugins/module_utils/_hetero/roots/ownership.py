@@ -62,7 +62,7 @@ UNREADABLE = "somebody (what made.json says cannot be read)"
 
 def whose_root(proxy: RootsNode, board: Board) -> str | None:
     """Return the instance that a board's root was made for; None for no root, or one half made or half removed."""
-    root = Root(proxy.config["state_folder"], board.id)
+    root = Root(proxy.config.state_folder, board.id)
     made = root.made()
     if made is None:
         # A removal that was begun leaves removed.json, and a root that is being made has made.json from the first.
@@ -91,7 +91,7 @@ def forgotten_of(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None
     if claim.image_hash:
         return None
     disk = claim.boot_source == "disk"
-    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
+    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config.state_folder, board.id)
     made, user = root.made(), user_of(proxy, board)
     own = made is not None and (isinstance(made, MadeOnDisk) or made.whole) and made.claim == token_of(claim)
     if own or (made is None and root.exists()):
@@ -108,7 +108,7 @@ def is_gone(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 def is_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
     """Return whether nothing is left of what was made for a claim, neither on the proxy nor on the board's disk."""
     disk = claim.boot_source == "disk"
-    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config["state_folder"], board.id)
+    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config.state_folder, board.id)
     # A root on a disk counts as there until a wipe is proven, also where no record says any more who used the disk.
     on_disk = user_of(proxy, board) is not None or (disk and not is_wiped(proxy, board))
     return bool(claim.image_hash) and not root.exists() and not on_disk
@@ -134,7 +134,7 @@ def why_not_of(proxy: RootsNode, board: Board, claim: RootClaim, check: bool) ->
     """
     if is_of_claim(proxy, board, claim):
         return None
-    root, disk = Root(proxy.config["state_folder"], board.id), DiskFiles(proxy.folder("disks"), board.id)
+    root, disk = Root(proxy.config.state_folder, board.id), DiskFiles(proxy.folder("disks"), board.id)
     if claim.boot_source == "disk" and disk.made() is None and disk.remade(token_of(claim), claim):
         return None
     if claim.boot_source == "disk" or not is_unread(root):
@@ -163,7 +163,7 @@ def unproven(board: Board, claim: RootClaim) -> Refused:
 
 def has_root(proxy: RootsNode, board: Board) -> bool:
     """Return whether a board has a root, here or on its disk, whose removal was not begun."""
-    root = Root(proxy.config["state_folder"], board.id)
+    root = Root(proxy.config.state_folder, board.id)
     return (root.exists() and not root.is_half_removed) or DiskFiles(proxy.folder("disks"), board.id).exists()
 
 
@@ -172,7 +172,7 @@ def is_borne_out(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 
     That is the record of the claim, made.json of a root, or the host key in a root.
     """
-    root, disk = Root(proxy.config["state_folder"], board.id), DiskFiles(proxy.folder("disks"), board.id)
+    root, disk = Root(proxy.config.state_folder, board.id), DiskFiles(proxy.folder("disks"), board.id)
     with suppress(HeteroError):
         kept = proxy.store.kept(board.id)
         if kept and kept.claim.is_same(claim):
@@ -209,7 +209,7 @@ def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> 
         return
     _refuse_newer(proxy, board, claim)
     roots = {
-        "root": Root(proxy.config["state_folder"], board.id).made(),
+        "root": Root(proxy.config.state_folder, board.id).made(),
         "root on its disk": DiskFiles(proxy.folder("disks"), board.id).made(),
     }
     for root, made in roots.items():
@@ -245,7 +245,7 @@ def refuse_to_replace(proxy: RootsNode, board: Board, claim: RootClaim, fresh: b
     :param told: what made.json of the root is about to say, where it is missing or cannot be read.
     """
     refuse_anothers(proxy, board, claim)
-    root = Root(proxy.config["state_folder"], board.id)
+    root = Root(proxy.config.state_folder, board.id)
     made, ran = root.made() or told, proxy.store.has_run(claim)
     ready = is_made(proxy, claim)
     cut_off = root.is_half_removed and proxy.store.record(board.id).ending
@@ -326,7 +326,7 @@ def is_asked(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 
 def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
     """Raise Refused where the root that an instance ran from, or its file, is missing: a new one would be empty."""
-    root = Root(proxy.config["state_folder"], board.id)
+    root = Root(proxy.config.state_folder, board.id)
     lost = root.folder if not root.exists() else root.file if root.is_file_lost and not root.is_mounted else None
     if lost and claim.boot_source != "disk" and is_made(proxy, claim) and proxy.store.has_run(claim):
         raise Refused(f"{claim.instance} ran from {lost}, which is not there", board.name, NOT_THERE)
@@ -334,7 +334,7 @@ def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
 
 def about_to_go(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None:
     """Return a warning, as text, where the file of a mounted root is gone; None where the file is there."""
-    root = Root(proxy.config["state_folder"], board.id)
+    root = Root(proxy.config.state_folder, board.id)
     lost = claim.boot_source != "disk" and root.is_file_lost and root.is_mounted
     return FILE_GONE.format(file=root.file, name=claim.instance) if lost else None
 

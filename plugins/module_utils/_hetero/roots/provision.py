@@ -48,9 +48,9 @@ class Place:
 
     def __init__(self, proxy: RootsNode, board: Board) -> None:
         self.board = board
-        self.exporter = exporter(proxy.config["exports"], proxy.folder("exports"))
-        self.root = Root(proxy.config["state_folder"], board.id)
-        self.files = BoardFiles(proxy.config["tftp_root"], board.ip)
+        self.exporter = exporter(proxy.config.exports, proxy.folder("exports"))
+        self.root = Root(proxy.config.state_folder, board.id)
+        self.files = BoardFiles(proxy.config.tftp_root, board.ip)
         self.disk = DiskFiles(proxy.folder("disks"), board.id)
         self.console_log = console_log(proxy, board)
         self._kernel_source = proxy.kernel_source(board)
@@ -87,7 +87,7 @@ def console_log(proxy: ProxyNode, board: Board) -> str:
 
     It is in no board's folder, so that TFTP serves it to no board.
     """
-    return os.path.join(proxy.config["tftp_root"], f"log_{board.id}")
+    return os.path.join(proxy.config.tftp_root, f"log_{board.id}")
 
 
 def prepare(

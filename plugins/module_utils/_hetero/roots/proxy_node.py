@@ -14,6 +14,7 @@ from ..images.proxy_node import ImageClaim, ProxyNode
 
 if TYPE_CHECKING:
     from ..site.boards_file import Board
+    from ..site.proxy_config import Wire
 
 #: Takes the host key that is in a root, or None; returns True where the claim keeps the key that it has instead.
 Keeps = Callable[[Optional[str]], bool]
@@ -86,7 +87,7 @@ class RootsNode(ProxyNode, Protocol):
     @property
     def store(self) -> Records: ...
 
-    def wiring(self, board: Board) -> dict[str, Any]:
+    def wiring(self, board: Board) -> Wire:
         """Return what proxy.json says of a board."""
 
     def disks(self, board: Board) -> list[str]:

@@ -59,7 +59,7 @@ def ram_image(proxy: ProxyNode, board: Board) -> Image:
 
 
 def _name(proxy: ProxyNode, board: Board) -> str | None:
-    names = {arch.lower(): name for arch, name in proxy.config["ram_images"].items()}
+    names = {arch.lower(): name for arch, name in proxy.config.ram_images.items()}
     return names.get((board.arch or "").lower())
 
 
@@ -84,7 +84,7 @@ def console_of(proxy: RootsNode, board: Board, image: Image) -> str | None:
     :raises BadInput: the wiring asks for a key on the console, and the board has none or the image prints none.
     """
     wiring = proxy.wiring(board)
-    log, how = wiring.get("console"), wiring.get("ram_key")
+    log, how = wiring.console, wiring.ram_key
     if how not in (None, *RAM_KEYS):
         what = f"no such ram_key: {how} (known: {', '.join(RAM_KEYS)})"
         raise BadInput(what, board.name, f"correct it in tftp_proxy_boards, then {SET_UP}")
@@ -96,7 +96,7 @@ def console_of(proxy: RootsNode, board: Board, image: Image) -> str | None:
 
 def serve_kernel(proxy: ProxyNode, board: Board, image: Image, name: str) -> None:
     """Put the kernel of a RAM image into a board's TFTP folder."""
-    _place(BoardFiles(proxy.config["tftp_root"], board.ip), name, cast(str, image.kernel))
+    _place(BoardFiles(proxy.config.tftp_root, board.ip), name, cast(str, image.kernel))
 
 
 def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tuple[str | None, ConsoleKey | None]:
@@ -122,7 +122,7 @@ def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tup
             target.write(_private_part(public, *own))
             shutil.copyfileobj(source, target, CHUNK)
             os.fchmod(target.fileno(), 0o444)
-        _place(BoardFiles(proxy.config["tftp_root"], board.ip), name, initrd)
+        _place(BoardFiles(proxy.config.tftp_root, board.ip), name, initrd)
     return host_key, said
 
 

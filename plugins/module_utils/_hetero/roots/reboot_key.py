@@ -37,7 +37,7 @@ def private_key(proxy: ProxyNode) -> str:
 
 def wanted(proxy: ProxyNode) -> bool:
     """Return whether roots are to hold the line (`soft_reboot` in proxy.json)."""
-    return bool(proxy.config["soft_reboot"])
+    return bool(proxy.config.soft_reboot)
 
 
 def reboot_line(proxy: ProxyNode, check: bool = False) -> str:
@@ -63,7 +63,7 @@ def _make(proxy: ProxyNode) -> None:
     """Make both halves or none, by one rename, under a lock: only one of several processes makes the pair."""
     folder = proxy.folder(FOLDER)
     scratch = f"{folder}.new"
-    os.makedirs(proxy.config["state_folder"], mode=0o700, exist_ok=True)
+    os.makedirs(proxy.config.state_folder, mode=0o700, exist_ok=True)
     lock = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         # The holder runs ssh-keygen, which has a limit of its own.

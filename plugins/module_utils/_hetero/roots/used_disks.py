@@ -63,6 +63,6 @@ def is_wiped(proxy: RootsNode, board: Board) -> bool:
 
 def missing(proxy: RootsNode, board: Board) -> list[str]:
     """Return the disks that somebody used and that the wiring neither names any more nor accepts as gone."""
-    record, accepted = read(proxy, board) or {}, proxy.wiring(board).get(ACCEPT) or []
+    record, accepted = read(proxy, board) or {}, proxy.wiring(board).accept_unwiped or []
     lost = [disk for disk in record.get(DISKS, []) if USED in record and disk not in proxy.disks(board)]
     return [disk for disk in lost if os.path.basename(disk) not in accepted]

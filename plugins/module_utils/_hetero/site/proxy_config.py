@@ -9,7 +9,8 @@ They are JSON because the system's Python has no YAML. The boards file says whic
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Mapping, Sequence
 
 from ..core.errors import BadInput, HeteroError
 from ..core.json_file import any_number, read_object
@@ -28,8 +29,10 @@ from ..core.typed_keys import (
     Kind,
     ListOf,
     Record,
+    RecordOf,
     TableOf,
     WrongFile,
+    declared,
     is_text,
     number,
     read_all,
@@ -67,7 +70,7 @@ def _disks(value: Any) -> Any:
     return value if right or value == [] else None
 
 
-#: One entry of `pdus`. The driver itself knows which words it takes.
+#: One entry of `pdus`: the options of its driver, which itself knows which words it takes.
 PDU = Record(
     {
         "driver": Key(TEXT),
@@ -88,63 +91,105 @@ PDU = Record(
         "path": Key(PATH),
     }
 )
-#: One entry of `boards`: what the boards file does not say.
-WIRE = Record(
-    {
-        "pdu": Key(TEXT),
-        "outlet": Key(NUMBERED),
-        "driver": Key(TEXT),
-        "console": Key(PATH),
-        "console_command": Key(LONG_TEXT),
-        "cmdline": Key(LONG_TEXT),
-        "kernel_source": Key(TEXT),
-        "address": Key(ADDRESS),
-        "firewall": Key(TEXT),
-        "disk": Key(Kind("a device (/dev/sda), or a list of such", _disks)),
-        "accept_unwiped": Key(ListOf(TEXT)),
-        "ram_key": Key(TEXT),
-        "fake": Key(_PLAYED),
-    }
-)
-#: The contents of proxy.json.
-FILE = Record(
-    {
-        "server": Key(ADDRESS, ""),
-        "tftp_root": Key(PATH, "/tftpboot"),
-        "state_folder": Key(PATH, "/var/lib/hetero"),
-        "run_folder": Key(PATH, "/run/hetero"),
-        "exports": Key(TEXT, "ganesha"),
-        "dhcp": Key(FLAG, False),
-        "interface": Key(TEXT, ""),
-        "network": Key(NETWORK, ""),
-        "pinned": Key(FLAG, False),
-        "credentials": Key(PATH, "/etc/hetero/credentials.json"),
-        "roots_overcommit": Key(number(1, 10**6), 1.0),
-        "root_gb": Key(whole(1, 10**6), 8),
-        "soft_reboot": Key(FLAG, True),
-        "tile_monitor": Key(PATH, "/usr/local/TileraMDE/bin/tile-monitor"),
-        "pdus": Key(TableOf(PDU), {}),
-        "boards": Key(TableOf(WIRE), {}),
-        "ram_images": Key(TableOf(TEXT), {}),
-        "wipe": Key(Record({"method": Key(TEXT), "verify": Key(TEXT), "samples": Key(whole())}), {}),
-    }
-)
-#: The value of each setting that proxy.json leaves out.
-DEFAULTS = FILE.defaults()
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One entry of `boards`: what the boards file does not say. None is what the entry does not say.
+
+    :param fake: the options of driver `fake`.
+    :param others: the options of a driver of the site.
+    """
+
+    pdu: str | None = declared(TEXT)
+    outlet: str | None = declared(NUMBERED)
+    driver: str | None = declared(TEXT)
+    console: str | None = declared(PATH)
+    console_command: str | None = declared(LONG_TEXT)
+    cmdline: str | None = declared(LONG_TEXT)
+    kernel_source: str | None = declared(TEXT)
+    address: str | None = declared(ADDRESS)
+    firewall: str | None = declared(TEXT)
+    disk: str | Sequence[str] | None = declared(Kind("a device (/dev/sda), or a list of such", _disks))
+    accept_unwiped: Sequence[str] | None = declared(ListOf(TEXT))
+    ram_key: str | None = declared(TEXT)
+    fake: Mapping[str, Any] | None = declared(_PLAYED)
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def disks(self) -> list[str]:
+        """The device names of the board's local disks."""
+        return [self.disk] if isinstance(self.disk, str) else list(self.disk or ())
+
+    @property
+    def fed(self) -> tuple[str, str] | None:
+        """The names of the PDU and the outlet; None where one of them is missing."""
+        return None if self.pdu is None or self.outlet is None else (self.pdu, self.outlet)
+
+
+@dataclass(frozen=True)
+class UsualWipe:
+    """How disks are wiped where nobody says; None is what the file does not say."""
+
+    method: str | None = declared(TEXT)
+    verify: str | None = declared(TEXT)
+    samples: int | None = declared(whole())
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: The reader of one entry of `boards`.
+WIRE = RecordOf(Wire)
+
+
+@dataclass(frozen=True)
+class ProxyConfig:
+    """The contents of proxy.json.
+
+    :param pdus: {name of a PDU: the options of its driver}.
+    :param boards: {id of a board as text: its wiring}.
+    :param ram_images: {arch: name of its RAM image}.
+    :param others: keys that only a driver of the site knows.
+    """
+
+    server: str = declared(ADDRESS, "")
+    tftp_root: str = declared(PATH, "/tftpboot")
+    state_folder: str = declared(PATH, "/var/lib/hetero")
+    run_folder: str = declared(PATH, "/run/hetero")
+    exports: str = declared(TEXT, "ganesha")
+    dhcp: bool = declared(FLAG, False)
+    interface: str = declared(TEXT, "")
+    network: str = declared(NETWORK, "")
+    pinned: bool = declared(FLAG, False)
+    credentials: str = declared(PATH, "/etc/hetero/credentials.json")
+    roots_overcommit: float = declared(number(1, 10**6), 1.0)
+    root_gb: int = declared(whole(1, 10**6), 8)
+    soft_reboot: bool = declared(FLAG, True)
+    tile_monitor: str = declared(PATH, "/usr/local/TileraMDE/bin/tile-monitor")
+    pdus: Mapping[str, Mapping[str, Any]] = declared(TableOf(PDU), {})
+    boards: Mapping[str, Wire] = declared(TableOf(WIRE), {})
+    ram_images: Mapping[str, str] = declared(TableOf(TEXT), {})
+    wipe: UsualWipe = declared(RecordOf(UsualWipe), UsualWipe())  # noqa: RUF009 (it is frozen)
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: The reader of proxy.json.
+FILE = RecordOf(ProxyConfig)
+#: What a proxy.json that says nothing says.
+DEFAULTS = ProxyConfig()
 #: credentials.json: PDU → option → secret, which no mistake shows. Filter credential_mistakes looks first.
 _CREDENTIAL = Record(dict.fromkeys(("username", *SECRETS), Key(SECRET)), secret=True, others=SECRET)
 CREDENTIALS = TableOf(_CREDENTIAL, secret=True)
 
 
-def read_config(path: str) -> dict[str, Any]:
+def read_config(path: str) -> ProxyConfig:
     """Return the configuration with its defaults; raise BadInput if it is missing or wrong."""
     return read_file(path, FILE, SET_UP)
 
 
-def tenants_paths(config: Mapping[str, Any]) -> list[str]:
+def tenants_paths(config: ProxyConfig) -> list[str]:
     """Return paths that tenants write to, or whose files hold what boards said. No image is imported from there."""
-    consoles = [wire["console"] for wire in config["boards"].values() if wire.get("console")]
-    return [config["state_folder"], config["run_folder"], config["tftp_root"], *consoles]
+    consoles = [wire.console for wire in config.boards.values() if wire.console]
+    return [config.state_folder, config.run_folder, config.tftp_root, *consoles]
 
 
 def files_of(path: str) -> dict[str, str]:
@@ -152,27 +197,27 @@ def files_of(path: str) -> dict[str, str]:
     config = read_config(path)
     return dict(
         config=path,
-        boards_file=os.path.join(config["tftp_root"], "tilera_boards"),
-        state_db=os.path.join(config["state_folder"], "state.db"),
+        boards_file=os.path.join(config.tftp_root, "tilera_boards"),
+        state_db=os.path.join(config.state_folder, "state.db"),
     )
 
 
-def pdu(config: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str, str]]:
+def pdu(config: ProxyConfig, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return (settings, secrets) of a PDU; without a credentials file it has no secrets.
 
     BadInput names the known PDUs.
     """
-    if name not in config["pdus"]:
-        known = ", ".join(sorted(config["pdus"])) or "none"
+    if name not in config.pdus:
+        known = ", ".join(sorted(config.pdus)) or "none"
         raise BadInput(f"no such PDU (known: {known})", name, SET_UP)
     # A driver that cannot ask the PDU which outlets it has (fence, command) takes those that feed boards.
-    wired = [wire["outlet"] for wire in config["boards"].values() if wire.get("pdu") == name and "outlet" in wire]
-    settings = dict({"outlets": wired} if wired else {}, **config["pdus"][name])
+    wired = [wire.outlet for wire in config.boards.values() if wire.pdu == name and wire.outlet is not None]
+    settings = dict({"outlets": wired} if wired else {}, **config.pdus[name])
     if settings.get("transport") == "ssh":
-        settings.setdefault("known_hosts", os.path.join(config["state_folder"], "pdu_known_hosts"))
+        settings.setdefault("known_hosts", os.path.join(config.state_folder, "pdu_known_hosts"))
     if settings.get("driver") == "fake" and "path" not in settings:
         raise BadInput("names no path", name, "name the file that plays it (path), or another driver")
-    return settings, _secrets(config["credentials"], name)
+    return settings, _secrets(config.credentials, name)
 
 
 def _secrets(path: str, name: str) -> dict[str, str]:

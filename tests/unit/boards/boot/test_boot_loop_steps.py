@@ -39,6 +39,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
     TFTP,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 
 class Driver:
@@ -76,7 +77,7 @@ class Work:
         self.did, self.phases, self.evidence = [], {}, {}
         self.board = SimpleNamespace(id=number, name=f"board{number}", ip="10.0.2.1")
         self.pdu, self.outlet, self.outlet_name, self.system = "pdu-a", "5", "pdu-a outlet 5", "its system"
-        self.proxy, self.driver = SimpleNamespace(wiring=lambda board: {}), Driver(self.did)
+        self.proxy, self.driver = SimpleNamespace(wiring=lambda board: Wire()), Driver(self.did)
         self.over, self.doubt, self.power_proof, self.state = False, None, None, "power off"
         vars(self).update(more)
 

@@ -33,6 +33,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
     TFTP,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 KEY = WrongHostKey("another host key answers there", "10.0.2.1")
 STEP = StepFailed("image", "mboot says: no space", "board0", "make room", screen="full")
@@ -50,7 +51,7 @@ class Work:
         self.state, self.up = "booting", ("running", "ssh answers")
         self.system = SimpleNamespace(root="nfs", host_key="ssh-ed25519 x")
         self.driver = SimpleNamespace(from_flash=lambda board: False, has_root=lambda board: False)
-        self.proxy = SimpleNamespace(wiring=lambda board: {})
+        self.proxy = SimpleNamespace(wiring=lambda board: Wire())
         vars(self).update(more)
 
     def say(self, phase, text, seconds=None):
@@ -175,7 +176,7 @@ def test_an_image_that_does_not_boot_is_named_with_the_end_of_the_console(silent
     """Lost: the tenant's image is blamed on a board, which goes out of use; or the line that says why."""
     log = tmp_path / "board0.log"
     log.write_text("before\npanic\n")
-    work = Work(proxy=SimpleNamespace(wiring=lambda board: {"console": str(log)}))
+    work = Work(proxy=SimpleNamespace(wiring=lambda board: Wire(console=str(log))))
     _boot, did = judge(work, asked={KERNEL: 1.0}, kinds={TFTP: 1.0}, console_from=len("before\n"))
     note = "stalled at nfs after 41 s; console: board0.log"
     assert did == [

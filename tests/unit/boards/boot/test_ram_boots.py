@@ -13,6 +13,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ram import has_ram_image, ram_image
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 
 class Nothing:
@@ -91,7 +92,7 @@ def test_who_asked_for_the_key_of_an_earlier_try_is_forgotten(monkeypatch):
 def test_a_board_of_no_architecture_has_no_ram_image():
     """Lost: an AttributeError in place of words where the boards file gives a board no arch."""
     proxy, board = (
-        SimpleNamespace(config={"ram_images": {"tilepro64": "ram"}}),
+        SimpleNamespace(config=ProxyConfig(ram_images={"tilepro64": "ram"})),
         SimpleNamespace(arch=None, name="board4"),
     )
     assert not has_ram_image(proxy, board)

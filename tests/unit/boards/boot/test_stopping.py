@@ -14,6 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet, power_proof
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 
 class Work:
@@ -24,7 +25,7 @@ class Work:
         self.board = SimpleNamespace(id=number, name=f"board{number}", ip="10.0.2.1")
         self.pdu, self.outlet, self.outlet_name, self.instance = "pdu-a", "5", "pdu-a outlet 5", "jackie"
         self.driver = SimpleNamespace(switched=lambda board, now: self.did.append(("driver", now)))
-        self.proxy = SimpleNamespace(wiring=lambda board: {})
+        self.proxy = SimpleNamespace(wiring=lambda board: Wire())
         self.over = self.never_had_power = False
         self.doubt = self.unproven = self.power_proof = None
         self.state = "running"

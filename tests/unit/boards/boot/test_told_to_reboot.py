@@ -32,6 +32,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
     SYSTEM,
     TFTP,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 BOARD = SimpleNamespace(id=0, name="board0", ip="10.0.2.1")
 
@@ -45,7 +46,7 @@ def boot_of(**more):
         outlet_name="pdu-a outlet 5",
         over=False,
         phases={},
-        proxy=SimpleNamespace(config={}),
+        proxy=SimpleNamespace(config=ProxyConfig()),
         system="its system",
         driver=SimpleNamespace(boots_anew=lambda board: did.append("boots anew"), address=lambda board: "10.0.2.9"),
         say=lambda phase, text, seconds=None: did.append((phase, text)),

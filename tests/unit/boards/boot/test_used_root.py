@@ -14,8 +14,10 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import power_marks, used_root
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
-WORK = SimpleNamespace(proxy=SimpleNamespace(config={}), board=SimpleNamespace(name="board0"), from_its_disk=False)
+PROXY = SimpleNamespace(config=ProxyConfig())
+WORK = SimpleNamespace(proxy=PROXY, board=SimpleNamespace(name="board0"), from_its_disk=False)
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def marked(tmp_path, monkeypatch):
     """The mark of a boot that began just now, of WORK, whose root is `root`."""
     root = SimpleNamespace(path=str(tmp_path / "root"), is_mounted=True)
     monkeypatch.setattr(used_root, "Place", lambda proxy, board: SimpleNamespace(root=root))
-    monkeypatch.setitem(WORK.proxy.config, "run_folder", str(tmp_path / "run"))
+    monkeypatch.setattr(WORK.proxy, "config", ProxyConfig(run_folder=str(tmp_path / "run")))
     with power_marks.begins(WORK.proxy, WORK.board):
         pass
     return tmp_path / "run" / power_marks.FOLDER / "board0.json"

@@ -13,6 +13,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabl
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import Cabling, Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 HELD = "its wiring names pdu-c outlet 5, by which jackie on board1 had power last"
 
@@ -29,7 +30,7 @@ def check(monkeypatch):
         record=SimpleNamespace(claim=None, state="power off"),
         say=lambda *given: None,
     )
-    one = Cabling(SimpleNamespace(boards={}, wiring=lambda board: {}, config={}), [work], Options(20.0))
+    one = Cabling(SimpleNamespace(boards={}, wiring=lambda board: Wire(), config=ProxyConfig()), [work], Options(20.0))
     one.did = []
     monkeypatch.setattr(one, "_status", lambda work: one.did.append("asked") or "off")
     monkeypatch.setattr(one, "_look", lambda finding: one.did.append("switched"))

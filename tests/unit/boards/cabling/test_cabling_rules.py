@@ -21,6 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadli
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import FIRMWARE, SYSTEM, TFTP
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import OutletsFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 EVE = SimpleNamespace(instance="eve")
 
@@ -53,10 +54,10 @@ class Node:
         self.done, self.claims, self.left, self.events = done, {}, {}, []
         self.store = self
         self.boards = {number: Work(done, number).board for number in range(4)}
-        self.config = {"run_folder": "/run", "pdus": {}}
+        self.config = ProxyConfig(run_folder="/run")
 
     def wiring(self, board):
-        return {}
+        return Wire()
 
     def board(self, number):
         return self.boards[number]

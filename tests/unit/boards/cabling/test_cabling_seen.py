@@ -11,13 +11,14 @@ from types import SimpleNamespace
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import Seen
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import FIRMWARE, NFS, TFTP
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 
 def seen_of(consoles):
     """What is seen of four boards, of which some have a console's log."""
     boards = {number: SimpleNamespace(id=number) for number in range(4)}
     wired = {number: {"console": str(path)} for number, path in consoles.items()}
-    return Seen(SimpleNamespace(boards=boards, wiring=lambda board: wired.get(board.id, {})))
+    return Seen(SimpleNamespace(boards=boards, wiring=lambda board: Wire(**wired.get(board.id, {}))))
 
 
 def test_what_is_seen_of_boards(tmp_path):

@@ -14,6 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.powe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 
 def test_each_record_to_be_removed_is_named():
@@ -54,7 +55,7 @@ def feeds():
         return Feeds(
             SimpleNamespace(
                 store=store,
-                config={"pdus": pdus},
+                config=ProxyConfig(pdus=pdus),
                 outlet=lambda board: ("pdu-a", str(board.id + 1)),
                 boards={number: board(number) for number in range(7)},
             )
@@ -124,6 +125,6 @@ def test_an_outlet_that_a_check_left_on_is_known(phases, ours):
     events = [SimpleNamespace(phase=phase, text=text) for phase, text in phases]
     check = Cabling.__new__(Cabling)
     store = SimpleNamespace(newest_events=lambda number, most: events[-most:])
-    check.proxy = SimpleNamespace(store=store, config={"pdus": {"pdu-a": {"path": "/pdu"}}})
+    check.proxy = SimpleNamespace(store=store, config=ProxyConfig(pdus={"pdu-a": {"path": "/pdu"}}))
     work = SimpleNamespace(board=board(0), pdu="pdu-a", outlet_name="pdu-a outlet 1")
     assert check._ours(work) is ours

@@ -12,8 +12,9 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.canaries import MOST
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, UsualWipe
 
-PROXY = SimpleNamespace(config={"wipe": {}})
+PROXY = SimpleNamespace(config=ProxyConfig())
 
 
 @pytest.mark.parametrize("samples", [1, MOST])
@@ -31,7 +32,7 @@ def test_no_other_number_of_samples(samples):
 
 def test_what_is_usual_where_nothing_is_asked_for():
     """Lost: how this site wipes, or what the documentation says of a site that does not say."""
-    usual = Wish.of(SimpleNamespace(config={"wipe": {}}))
+    usual = Wish.of(SimpleNamespace(config=ProxyConfig()))
     assert (usual.method, usual.verify, usual.samples, usual.inspect, usual.limit) == (
         "discard",
         "sample",
@@ -39,14 +40,14 @@ def test_what_is_usual_where_nothing_is_asked_for():
         False,
         86400.0,
     )
-    site = SimpleNamespace(config={"wipe": {"method": "zero", "verify": "full", "samples": 9}})
+    site = SimpleNamespace(config=ProxyConfig(wipe=UsualWipe(method="zero", verify="full", samples=9)))
     assert Wish.of(site) == Wish("zero", "full", 9)
     assert Wish.of(site, method="secure_erase", verify=None, inspect=True) == Wish("secure_erase", "full", 9, True)
     for wrong, why in (
-        ({"methods": 1, "a": 2}, "tftp_proxy_wipe: has no a, methods"),
+        ({"others": {"methods": 1, "a": 2}}, "tftp_proxy_wipe: has no a, methods"),
         ({"method": "burn"}, r"wipe: no such method: burn \(known: discard, zero, secure_erase\)"),
         ({"verify": "some"}, r"wipe: no such verify: some \(known: full, sample, none\)"),
         ({"samples": "9"}, "wipe: samples is 9: give 1 to 4096"),
     ):
         with pytest.raises(BadInput, match=f"^{why}"):
-            Wish.of(SimpleNamespace(config={"wipe": wrong}))
+            Wish.of(SimpleNamespace(config=ProxyConfig(wipe=UsualWipe(**wrong))))

@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     StepFailed,
     TimedOut,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 BOARD = SimpleNamespace(id=0, name="board0")
 USUAL = Wish()
@@ -34,7 +35,10 @@ class Work:
         self.board, self.state, self.claim, self.instance = BOARD, state, claim, claim and "vm0"
         self.change, self.done = SimpleNamespace(check=dry), []
         self.proxy = SimpleNamespace(
-            actor="me", store=self, disks=lambda board: ["/dev/sda", "/dev/sdb"], wiring=lambda board: self.wired
+            actor="me",
+            store=self,
+            disks=lambda board: ["/dev/sda", "/dev/sdb"],
+            wiring=lambda board: Wire(**self.wired),
         )
         self.record = SimpleNamespace(state=state)
         self.over = self.failed = False
@@ -352,7 +356,7 @@ def test_boards_are_wiped_together(monkeypatch):
     monkeypatch.setattr(wipes, "_act", lambda work, shell, wish: done.append(("act", work.board, shell, wish)))
     monkeypatch.setattr(wipes, "_settle", lambda work, wish: done.append(("settled", work.board)))
     monkeypatch.setattr(wipes, "summary", lambda works, change: ([work.more[1:] for work in works], change.seconds))
-    node = SimpleNamespace(board=lambda number: number, config={"wipe": {}})
+    node = SimpleNamespace(board=lambda number: number, config=ProxyConfig())
     options = SimpleNamespace(check=False, instance="eve", created=(1.0,), limit=10.0, driver="fake", never_ran=True)
     wished = [("plan", 1, "fake", True), ("plan", 0, "fake", True)]
     inside = [("out", 0), ("act", 0, "shell", USUAL), ("ram", [0]), ("settled", 0)]

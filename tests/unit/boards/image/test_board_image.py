@@ -68,7 +68,7 @@ def test_a_running_boards_root_is_not_removed(site, proxy):
 
 def test_a_board_another_verb_has_is_waited_for_and_its_holder_named(site, proxy):
     site.claim(proxy)
-    with lock(proxy.config["run_folder"], "board0", "boot", "somebody", Deadline(1)):
+    with lock(proxy.config.run_folder, "board0", "boot", "somebody", Deadline(1)):
         result = present(proxy, [0], Wish(), Change(), Deadline(0.3))
     assert "still held by boot (somebody" in result["msg"]
     assert site.exports() == {}

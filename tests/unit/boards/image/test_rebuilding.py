@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 
 BOARD = SimpleNamespace(id=0, name="board0", ip="10.0.2.1")
@@ -38,7 +39,7 @@ def node(monkeypatch, tmp_path):
 
     store = SimpleNamespace(record=lambda board: found.record, transaction=transaction, path="state.db")
     store.put = lambda instance, **fields: done.append((instance, fields))
-    found = SimpleNamespace(store=store, done=done, config={"state_folder": str(tmp_path)}, claim=EVE)
+    found = SimpleNamespace(store=store, done=done, config=ProxyConfig(state_folder=str(tmp_path)), claim=EVE)
     found.record = SimpleNamespace(state="running", note="", claim=EVE)
     found.asked = []
     events = SimpleNamespace(event=lambda board, phase, text, seconds, instance: done.append((phase, text)))
@@ -151,7 +152,7 @@ def test_damaged_keys_can_be_given_anew(node):
 
 def test_how_much_goes_is_said(tmp_path):
     """Lost: a look at what is thrown away, by who asked for it by mistake."""
-    node = SimpleNamespace(config={"state_folder": str(tmp_path)})
+    node = SimpleNamespace(config=ProxyConfig(state_folder=str(tmp_path)))
     file = rebuilds.Root(str(tmp_path), 0).file
     rebuilds.os.makedirs(rebuilds.os.path.dirname(file), exist_ok=True)
     with open(file, "wb") as root:

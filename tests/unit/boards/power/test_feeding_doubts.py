@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.powe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import ALIVE, OWN_KEY
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 NEW, OLD, ELSEWHERE = Fed("pdu-a", "1"), Fed("pdu-b", "2"), Fed("gone", "7")
 EVE = SimpleNamespace(claim=SimpleNamespace(instance="eve"), fed=NEW)
@@ -29,7 +30,7 @@ ONE = SimpleNamespace(claim=SimpleNamespace(instance="one"), fed=NEW)
 def doubt(old=None, holders=None, unknown=None, new_power=None, old_power=None, claimed=True, boards=range(20)):
     """Of board0, which is jackie's, on a node with boards `boards` and PDUs a and b, which said that."""
     feeds = Feeds.__new__(Feeds)
-    feeds.proxy = SimpleNamespace(boards=boards, config={"pdus": {"pdu-a": {}, "pdu-b": {}}})
+    feeds.proxy = SimpleNamespace(boards=boards, config=ProxyConfig(pdus={"pdu-a": {}, "pdu-b": {}}))
     claim = SimpleNamespace(instance="jackie") if claimed else None
     one = Doubt(feeds, SimpleNamespace(id=0, name="board0"), claim, NEW, old, holders or {}, unknown or {})
     outlets = {
@@ -170,7 +171,7 @@ def test_a_pdu_that_was_given_another_name_is_called_by_it():
     """Lost: who looks at the PDU finds none of that name."""
     feeds = Feeds.__new__(Feeds)
     pdus = {"pdu-a": {}, "new": {"host": "10.0.100.2", "port": 22}}
-    feeds.proxy = SimpleNamespace(boards={}, config={"pdus": pdus})
+    feeds.proxy = SimpleNamespace(boards={}, config=ProxyConfig(pdus=pdus))
     one = Doubt(feeds, None, SimpleNamespace(instance="x"), NEW, Fed("pdu-b", "2", "10.0.100.2:22"), {}, {})
     assert one.rewired == "rewired: was new outlet 2, is pdu-a outlet 1"
     assert one.pdus == {"pdu-a", "new"}

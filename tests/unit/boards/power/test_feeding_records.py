@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     Kept,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 HERE, THERE = Fed("pdu-a", "1", "10.0.100.1"), Fed("pdu-a", "2", "10.0.100.1")
 
@@ -72,7 +73,7 @@ def node(records, tmp_path="/nowhere"):
     pdus = {"pdu-a": {"host": "10.0.100.1"}, "pdu-b": {"host": "10.0.100.2"}}
     proxy = SimpleNamespace(
         store=records,
-        config={"pdus": pdus, "state_folder": str(tmp_path)},
+        config=ProxyConfig(pdus=pdus, state_folder=str(tmp_path)),
         folder=lambda *parts: "/".join((str(tmp_path), *parts)),
         outlet=lambda one: ("pdu-a", str(one.id + 1)),
         boards={number: board(number) for number in range(8)},

@@ -13,6 +13,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.powe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.doubt import Doubt
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 #: Of which a name server says an address.
 NAMED = {"pdu-a.lab": ["10.0.100.1"], "pdu-b.lab": ["10.0.100.2"]}
@@ -42,7 +43,7 @@ def doubt(monkeypatch):
             for number, fed in held.items()
         }
         feeds = Feeds.__new__(Feeds)
-        feeds.proxy, feeds._kept = SimpleNamespace(boards=range(20), config={"pdus": PDUS}), kept
+        feeds.proxy, feeds._kept = SimpleNamespace(boards=range(20), config=ProxyConfig(pdus=PDUS)), kept
         board = SimpleNamespace(id=0, name="board0")
         holders = feeds.holders(board, *at)
         return Doubt(feeds, board, None, Fed(*at), None, holders, unknown or {}) if holders else None

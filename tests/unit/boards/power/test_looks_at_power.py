@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof, presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 
 class Clock:
@@ -34,7 +35,7 @@ def silence_of(alive, console=None):
     work = SimpleNamespace(
         board=SimpleNamespace(ip="10.0.2.1"),
         driver=SimpleNamespace(alive=alive),
-        proxy=SimpleNamespace(wiring=lambda board: {"console": console}),
+        proxy=SimpleNamespace(wiring=lambda board: Wire(console=console)),
     )
     return power_proof.Silence(work)
 

@@ -15,16 +15,17 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import outlet_power as module
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Busy
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 #: Board → how it is wired, as proxy.json has it.
 WIRING = {
-    "1": {"pdu": "pdu-a", "outlet": 3},
+    "1": {"pdu": "pdu-a", "outlet": "3"},
     "2": {"pdu": "pdu-a", "outlet": "4"},
-    "3": {"pdu": "pdu-b", "outlet": 1},
+    "3": {"pdu": "pdu-b", "outlet": "1"},
     "4": {"pdu": "pdu-b"},
-    "5": {"outlet": 7},
-    "6": {"pdu": "pdu-a", "outlet": 9},
-    "7": {"pdu": "pdu-a", "outlet": 8},
+    "5": {"outlet": "7"},
+    "6": {"pdu": "pdu-a", "outlet": "9"},
+    "7": {"pdu": "pdu-a", "outlet": "8"},
 }
 
 
@@ -44,10 +45,10 @@ def pdus(monkeypatch):
 
     monkeypatch.setattr(module, "session", session)
     one.proxy = SimpleNamespace(
-        config={"run_folder": "/run/t"},
+        config=ProxyConfig(run_folder="/run/t"),
         actor="jackie",
         board=lambda number: {"board": number},
-        wiring=lambda board: WIRING[board["board"]],
+        wiring=lambda board: Wire(**WIRING[board["board"]]),
         pdu=lambda name: ({"host": name}, {"username": "apc"}),
     )
     return one

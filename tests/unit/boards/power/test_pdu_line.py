@@ -19,6 +19,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import EmulatedPdu, until
 
 #: What a busy machine may take for what should take a second or two.
@@ -38,8 +39,8 @@ def line(pdu):
     lines = []
 
     def start(seconds=60.0):
-        run_folder = {"run_folder": str(pdu.folder / "locks")}
-        proxy = SimpleNamespace(config=run_folder, actor="jackie", pdu=lambda name: (pdu.settings, pdu.secrets))
+        config = ProxyConfig(run_folder=str(pdu.folder / "locks"))
+        proxy = SimpleNamespace(config=config, actor="jackie", pdu=lambda name: (pdu.settings, pdu.secrets))
         said = queue.Queue()
         listener = pdu_line.Listener(
             on_status=lambda outlets: said.put(("status", outlets["1"])),

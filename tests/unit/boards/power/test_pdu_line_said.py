@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     TimedOut,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import OutletsFailed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def line(monkeypatch):
     monkeypatch.setattr(pdu_line, "session", session)
     monkeypatch.setattr(pdu_line, "set_outlets", set_outlets)
     proxy = SimpleNamespace(
-        config={"run_folder": "/run/t"}, actor="jackie", pdu=lambda name: ({"host": name}, {"username": "apc"})
+        config=ProxyConfig(run_folder="/run/t"), actor="jackie", pdu=lambda name: ({"host": name}, {"username": "apc"})
     )
     listener = pdu_line.Listener(
         on_status=lambda outlets: told.append(("status", outlets)),

@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 HOST, OTHER = "10.0.100.1", "10.0.100.2"
 FENCE, COMMAND = dict(driver="fence", agent="fence_x"), dict(driver="command", script="/opt/a")
@@ -228,7 +229,7 @@ def test_an_outlet_is_counted_as_its_pdu_does(outlet, plug):
 def test_each_name_of_a_pdu_is_known(pdus, names):
     """Lost: who has an outlet, where its PDU has a second name beside the one that was noted."""
     store = SimpleNamespace(lost=list, kept_boards=list)
-    feeds = Feeds(SimpleNamespace(store=store, config={"pdus": pdus}))
+    feeds = Feeds(SimpleNamespace(store=store, config=ProxyConfig(pdus=pdus)))
     fed = Fed("pdu-a", "5", HOST)
     assert feeds.names(fed) == names
     assert {name for name in pdus if feeds.is_at(fed, name, "5")} == set(names)
@@ -239,7 +240,7 @@ def test_an_outlet_of_which_nobody_knows_is_held_and_not_proven():
     """Lost: a tenant's power, by a name with a port that leads to the same PDU; or by the proof of another's outlet."""
     store = SimpleNamespace(lost=list, kept_boards=list)
     pdus = {"pdu-a": {"host": HOST}, "pdu-b": {"host": HOST, "port": 2301}}
-    feeds = Feeds(SimpleNamespace(store=store, config={"pdus": pdus}))
+    feeds = Feeds(SimpleNamespace(store=store, config=ProxyConfig(pdus=pdus)))
     fed = Fed("pdu-a", "5", HOST)
     assert feeds.may_be_at(fed, "pdu-b", "5")
     assert not feeds.is_at(fed, "pdu-b", "5")
@@ -247,7 +248,7 @@ def test_an_outlet_of_which_nobody_knows_is_held_and_not_proven():
 
 
 def feeds_of(pdus):
-    return Feeds(SimpleNamespace(store=SimpleNamespace(lost=list, kept_boards=list), config={"pdus": pdus}))
+    return Feeds(SimpleNamespace(store=SimpleNamespace(lost=list, kept_boards=list), config=ProxyConfig(pdus=pdus)))
 
 
 def test_a_host_that_a_script_gets_is_not_looked_up(monkeypatch):

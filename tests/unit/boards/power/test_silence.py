@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 
 class Clock:
@@ -35,7 +36,7 @@ def test_a_power_supply_bridges_two_seconds_and_nobody_waits_ten(monkeypatch, da
     work = SimpleNamespace(
         board=SimpleNamespace(ip="10.0.2.1"),
         driver=SimpleNamespace(alive=lambda board, limit: clock.now < dark),
-        proxy=SimpleNamespace(wiring=lambda board: {}),
+        proxy=SimpleNamespace(wiring=lambda board: Wire()),
     )
     assert power_proof.Silence(work).life() == signs
     assert clock.now <= 10
@@ -57,7 +58,7 @@ def test_a_board_is_silent_after_two_silent_looks(monkeypatch, answers, looks, s
     work = SimpleNamespace(
         board=SimpleNamespace(ip="10.0.2.1"),
         driver=SimpleNamespace(alive=lambda board, limit: asked.pop(0)),
-        proxy=SimpleNamespace(wiring=lambda board: {}),
+        proxy=SimpleNamespace(wiring=lambda board: Wire()),
     )
     assert len(power_proof.Silence(work).life()) == signs
     assert len(answers) - len(asked) == looks

@@ -15,12 +15,13 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 
 def test_who_gives_back_what_nobody_has_gets_each_value_all_the_same(tmp_path):
     """Lost: a play that ends twice what it made, at a value that the module's page says is always there."""
     store = SimpleNamespace(claims=list, kept_anywhere=list, kept_boards=list)
-    nobodys = SimpleNamespace(store=store, boards={}, config={"state_folder": str(tmp_path)})
+    nobodys = SimpleNamespace(store=store, boards={}, config=ProxyConfig(state_folder=str(tmp_path)))
     result = board_releases.absent(nobodys, Instances("jackie"), Change(), Deadline(1))
     assert result == dict(boards=[], lines=[], errors={}, rejected={}, rejected_lines=[])
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import disk_records
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 BOARD = SimpleNamespace(id=0, name="board0", mac="00:1a")
 WIPED = {"time": 0, "disks": [{"device": "/dev/sda", "proven": True}]}
@@ -23,7 +24,7 @@ def node(tmp_path):
     found = SimpleNamespace(wired=["/dev/sda"], accepted=[])
     found.folder = lambda *names: os.path.join(tmp_path, *names)
     found.disks = lambda board: found.wired
-    found.wiring = lambda board: {"accept_unwiped": found.accepted}
+    found.wiring = lambda board: Wire(accept_unwiped=found.accepted)
     found.file = tmp_path / "wipes" / "00-1a.json"
     return found
 

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import proxy as proxies
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 BOARD = SimpleNamespace(id=3, name="board3")
 
@@ -20,7 +21,8 @@ BOARD = SimpleNamespace(id=3, name="board3")
 def of(wiring=None, **config):
     """A node on which board3 is wired so, without its files."""
     one = Proxy.__new__(Proxy)
-    one.config = dict({"boards": {} if wiring is None else {"3": wiring}, "state_folder": "/state"}, **config)
+    boards = {} if wiring is None else {"3": Wire(**wiring)}
+    one.config = ProxyConfig(boards=boards, **{"state_folder": "/state", **config})
     one.boards = {3: BOARD, 10: "another", 2: "a third"}
     return one
 
@@ -110,7 +112,10 @@ def opened(monkeypatch):
             if fails:
                 raise fails
 
-        monkeypatch.setattr(proxies, "read_config", lambda path: {"state_folder": "/state", "path": path})
+        def read_config(path):
+            return ProxyConfig(state_folder="/state", others={"path": path})
+
+        monkeypatch.setattr(proxies, "read_config", read_config)
         monkeypatch.setattr(proxies, "read_boards", lambda path: list(boards))
         monkeypatch.setattr(proxies, "must_not_be_lost", lambda *given: did.append(("lost", given)))
         monkeypatch.setattr(proxies, "must_name_boards", must_name_boards)
@@ -131,7 +136,7 @@ def test_a_node_is_opened_with_all_its_parts(opened):
     records = dict(write=None, records="/state/claims")
     actor = f"pid {os.getpid()}"
     assert did == [("lost", ("state.db", "/state")), ("store", ("state.db", actor, True), records)]
-    assert (one.actor, one.boards, one.config["path"]) == (actor, {3: BOARD}, "proxy.json")
+    assert (one.actor, one.boards, one.config.others["path"]) == (actor, {3: BOARD}, "proxy.json")
     with one:
         assert "closed" not in did
     assert did[-1] == "closed"

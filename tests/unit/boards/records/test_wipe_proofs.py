@@ -12,13 +12,14 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import disk_records
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 
 @pytest.mark.parametrize(("wired", "stands"), [(["/dev/sda"], True), (["/dev/sda", "/dev/sdb"], False)])
 def test_a_proof_stands_only_for_all_disks_that_the_board_has_now(tmp_path, wired, stands):
     """Lost: what a tenant left on a disk that was named while the others were wiped, told as proven."""
     proxy = SimpleNamespace(
-        folder=lambda *names: os.path.join(tmp_path, *names), disks=lambda board: wired, wiring=lambda board: {}
+        folder=lambda *names: os.path.join(tmp_path, *names), disks=lambda board: wired, wiring=lambda board: Wire()
     )
     board = SimpleNamespace(id=0, name="board0", mac="00:1a:ca:00:57:90")
     record = {"time": 0, "disks": [{"device": "/dev/sda", "proven": True}]}

@@ -16,6 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 KEY = "ssh-ed25519 AAAA"
 
@@ -27,7 +28,10 @@ def work(tmp_path, monkeypatch):
     with Store(str(tmp_path / "state.db"), "test") as store:
         store.claim("jackie", ["jackie"], Wanted("jo", {"name": "x"}, "debian", KEY), [1])
         proxy = SimpleNamespace(
-            store=store, actor="test", config={"run_folder": str(tmp_path / "run")}, outlet=lambda board: ("pdu-a", "5")
+            store=store,
+            actor="test",
+            config=ProxyConfig(run_folder=str(tmp_path / "run")),
+            outlet=lambda board: ("pdu-a", "5"),
         )
 
         def make(number=1, check=False, read=True, **wanted):
@@ -272,7 +276,7 @@ def test_a_dry_run_takes_no_locks(work, monkeypatch):
     with locked([bad, one], "start", Deadline(1)):
         assert (one.failed, one.pdu) == (False, "pdu-a")
         assert (bad.failed, bad.blame, bad.error, bad.evidence) == (True, None, str(error), {"root": "eve"})
-    assert not os.path.exists(one.proxy.config["run_folder"])
+    assert not os.path.exists(one.proxy.config.run_folder)
 
 
 def test_whose_fault_it_is_in_the_order_of_the_worst():

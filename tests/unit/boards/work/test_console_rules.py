@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import console
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 BOARD = SimpleNamespace(id=0, name="board0")
 EVE = SimpleNamespace(instance="eve-1", request="eve", owner="jo", created=1.0)
@@ -23,7 +24,7 @@ class Node:
     def __init__(self, wiring, claim=EVE, mark=None):
         self.store, self.said, self.mark = self, [], mark
         self.claim = claim
-        self.wired = wiring
+        self.wired = Wire(**wiring)
 
     def record(self, board):
         return SimpleNamespace(claim=self.claim)
@@ -123,7 +124,7 @@ def test_what_is_said_of_a_log(log):
         dict(said, text=f"{log} (12 bytes, its own from byte 12)"),
         f"  {console.NONE_YET}; {console.OPERATORS}",
     ]
-    node.wired = {"console_command": "picocom"}
+    node.wired = Wire(console_command="picocom")
     assert [shown(node)[key] for key in ("file", "console", "command", "lines")] == [None, [], "picocom", []]
 
 

@@ -13,6 +13,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import info
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 BOARD = SimpleNamespace(
     id=2, name="board2", ip="10.0.2.3", mac="00:1a", arch="TILEPro64", geometry="8x8", columns={"id": 2, "vcpus": 10}
@@ -48,7 +49,7 @@ def test_all_that_is_said_of_a_claim():
 def test_all_that_is_said_of_a_board():
     """Lost: the same of a board that somebody has: its state, what feeds it, how long its lease lasts."""
     record = Record(2, "error", 90.0, "on", 95.0, "its fan", EVE)
-    wiring = {"pdu": "pdu-a", "outlet": 7, "disk": "/dev/sda"}
+    wiring = Wire(pdu="pdu-a", outlet="7", disk="/dev/sda")
     assert info.board_fields(BOARD, record, 97.5004, wiring) == dict(
         id=2,
         vcpus=10,
@@ -79,18 +80,18 @@ def test_all_that_is_said_of_a_board():
 
 def test_what_is_not_known_of_a_board_is_none():
     """Lost: a board that nobody wired or touched yet; or a time below zero, after a clock was set back."""
-    free = info.board_fields(BOARD, Record(2), 97.0, {})
+    free = info.board_fields(BOARD, Record(2), 97.0, Wire())
     nothing = (
         "since", "since_seconds", "error", "power", "power_seen", "pdu", "outlet", "instance", "request", "owner",
         "flavor", "image", "created", "expires", "lease_seconds", "host_key",
     )  # fmt: skip
     assert {name for name, value in free.items() if value is None} == set(nothing)
     assert (free["disks"], free["state"], free["note"]) == ([], "power off", "")
-    assert info.board_fields(BOARD, Record(2, since=99.0), 97.0, {})["since_seconds"] == 0.0
-    assert info.board_fields(BOARD, Record(2, note="x"), 97.0, {"disk": ["/dev/sda", "/dev/sdb"]})["disks"][1:] == [
+    assert info.board_fields(BOARD, Record(2, since=99.0), 97.0, Wire())["since_seconds"] == 0.0
+    assert info.board_fields(BOARD, Record(2, note="x"), 97.0, Wire(disk=["/dev/sda", "/dev/sdb"]))["disks"][1:] == [
         "/dev/sdb"
     ]
-    assert info.board_fields(BOARD, Record(2, note="x"), 97.0, {})["error"] is None
+    assert info.board_fields(BOARD, Record(2, note="x"), 97.0, Wire())["error"] is None
 
 
 BOARDS = {number: SimpleNamespace(id=number, name=f"board{number}") for number in (3, 0, 1)}
@@ -114,7 +115,7 @@ def node(monkeypatch):
 
     store = SimpleNamespace(claims=lambda: list(CLAIMS), records=records, newest_events=newest)
     found = SimpleNamespace(
-        store=store, boards=BOARDS, board=BOARDS.get, wiring=lambda board: board.id, config={"root_gb": 8}, read=read
+        store=store, boards=BOARDS, board=BOARDS.get, wiring=lambda board: board.id, config=ProxyConfig(), read=read
     )
     monkeypatch.setattr(info, "_told", lambda proxy, boards, records: {board.id: "told" for board in boards})
     monkeypatch.setattr(info, "board_fields", lambda board, record, now, wiring: {"id": board.id, "wired": wiring})

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import job
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 
 @pytest.mark.parametrize(("newest", "after"), [({4: 7, 2: 9}, 9), ({4: 7}, 7), ({}, 0)])
@@ -20,7 +21,7 @@ def test_what_happens_after_the_newest_event_of_its_boards_is_followed(monkeypat
     class Node:
         def __init__(self, params):
             assert params["state_db"] == "here.db"
-            self.config, self.store = {"run_folder": "/run/here"}, self
+            self.config, self.store = ProxyConfig(run_folder="/run/here"), self
 
         def __enter__(self):
             return self

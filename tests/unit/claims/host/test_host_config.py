@@ -57,8 +57,8 @@ def test_what_templates_make_of_nothing_says_nothing(tmp_path):
     section = {"default_image": "", "gateway": None, "domain_type": "", "addresses": [], "memory_mb": "", "vcpus": "2"}
     path.write_text(json.dumps({"state_folder": "", "lxcpath": str(tmp_path), "gateway": "10.0.0.1", "lxc": section}))
     config = read_config(str(path))
-    assert config["state_folder"] == "/var/lib/hetero"
-    assert config["memory_mb"] > 0
-    assert config["vcpus"] == 2
-    assert config["lxc"]["gateway"] == "10.0.0.1"
-    assert [config["lxc"][key] for key in ("default_image", "domain_type", "addresses")] == [None, None, []]
+    assert config.state_folder == "/var/lib/hetero"
+    assert config.capacity["memory_mb"] > 0
+    assert config.capacity["vcpus"] == 2
+    assert config.lxc.gateway == "10.0.0.1"
+    assert [config.lxc.default_image, config.lxc.domain_type, config.lxc.addresses] == [None, None, []]

@@ -126,7 +126,7 @@ class Site:
     @staticmethod
     def _root_of(proxy, claim):
         """What says that its root was made; there is nothing in it."""
-        made = Root(proxy.config["state_folder"], claim.board)
+        made = Root(proxy.config.state_folder, claim.board)
         os.makedirs(made.folder, exist_ok=True)
         record = dict(claim=token_of(claim), image=claim.image_hash, kind="overlay", whole=True)
         with open(os.path.join(made.folder, MADE), "w", encoding="utf-8") as file:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 
 @pytest.mark.parametrize(("said", "never_ran"), [({}, False), (dict(never_ran=True), True)])
@@ -20,7 +21,7 @@ def test_only_who_says_so_takes_away_what_never_ran(monkeypatch, said, never_ran
     monkeypatch.setattr(board.wipes, "wipe", lambda proxy, ids, wish, options: given.append(options.never_ran))
     request = board.Request.__new__(board.Request)
     request.proxy, request.name, request.created, request.check = (
-        SimpleNamespace(config={"wipe": {}}),
+        SimpleNamespace(config=ProxyConfig()),
         "jackie",
         (),
         False,

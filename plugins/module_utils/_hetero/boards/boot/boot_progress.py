@@ -84,7 +84,7 @@ class Boot:
     @property
     def console(self) -> str | None:
         """The log of the board's console, where its wiring names one."""
-        return self.work.proxy.wiring(self.board).get("console")
+        return self.work.proxy.wiring(self.board).console
 
     @property
     def flash(self) -> bool:

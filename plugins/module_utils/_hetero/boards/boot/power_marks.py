@@ -58,7 +58,7 @@ def was_stepped(proxy: Proxy, board: Board) -> bool:
 
 
 def _path(proxy: Proxy, board: Board) -> str:
-    return os.path.join(proxy.config["run_folder"], FOLDER, f"{board.name}.json")
+    return os.path.join(proxy.config.run_folder, FOLDER, f"{board.name}.json")
 
 
 def _here() -> dict[str, Any]:

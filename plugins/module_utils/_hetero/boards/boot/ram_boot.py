@@ -88,7 +88,7 @@ class RamWork(BoardWork):
             self._asked.add(sender)
 
     def came_up(self) -> None:
-        board_folder.BoardFiles(self.proxy.config["tftp_root"], self.board.ip).drop(self._initrd)
+        board_folder.BoardFiles(self.proxy.config.tftp_root, self.board.ip).drop(self._initrd)
 
     def must_be_the_board(self) -> None:
         """Raise HeteroError where more than one sender asked for the host key, so that another machine may have it."""
@@ -183,7 +183,7 @@ def _act(act: Callable[[Any, Shell], None], ram: RamWork) -> None:
 def _clear(ram: RamWork) -> None:
     """Remove the boot entry and the files of this boot."""
     remove_entry(ram)
-    files = board_folder.BoardFiles(ram.proxy.config["tftp_root"], ram.board.ip)
+    files = board_folder.BoardFiles(ram.proxy.config.tftp_root, ram.board.ip)
     for name in ram.driver.files(ram.board):
         files.drop(name)
     if files.exists() and not files.names():

@@ -93,11 +93,8 @@ class Seen:
     """Boot requests of all boards of the proxy since `begin`, and the boards whose consoles were written to."""
 
     def __init__(self, proxy: Proxy) -> None:
-        self._consoles = {
-            board.id: proxy.wiring(board)["console"]
-            for board in proxy.boards.values()
-            if "console" in proxy.wiring(board)
-        }
+        logs = {board.id: proxy.wiring(board).console for board in proxy.boards.values()}
+        self._consoles = {board: log for board, log in logs.items() if log}
         self._sizes: dict[int, int] = {}
         self._requests: Requests = {}
         self._change = threading.Condition()
@@ -311,7 +308,7 @@ class Cabling:
             raise self._down[work.pdu]
         settings, secrets = self.proxy.pdu(work.pdu)
         tell = None if self.options.check else partial(work.say, "wait")
-        run_folder = self.proxy.config["run_folder"]
+        run_folder = self.proxy.config.run_folder
         return session(work.pdu, settings, secrets, Deadline(PDU), run_folder, self.proxy.actor, tell)
 
     def _status(self, work: BoardWork) -> str:
@@ -345,7 +342,7 @@ class Cabling:
 
     def _to_be(self, work: BoardWork) -> str:
         """Return the text of the event before switching on; it has the PDU's host, for a name may be reused later."""
-        host = pdu_names.address(self.proxy.config["pdus"].get(work.pdu, {}))
+        host = pdu_names.address(self.proxy.config.pdus.get(work.pdu, {}))
         known = host and not host.startswith("/")
         return OURS.format(outlet=f"{work.outlet_name} ({host})" if known else work.outlet_name)
 

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Mapping, Protocol, Sequence
 
 from ...core.plays import play
+from ...core.typed_keys import as_said
 
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
@@ -37,7 +38,7 @@ def corrected(proxy: Proxy, findings: Sequence[Tested]) -> dict[int, dict[str, A
     for finding in findings:
         if finding.verdict == OTHER:
             fed = proxy.board(finding.found[0])
-            wiring[fed.id] = dict(proxy.wiring(fed), pdu=finding.work.pdu, outlet=finding.work.outlet)
+            wiring[fed.id] = dict(as_said(proxy.wiring(fed)), pdu=finding.work.pdu, outlet=finding.work.outlet)
     return dict(sorted(wiring.items()))
 
 

@@ -17,6 +17,7 @@ from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Lost, Refused, StepFailed, TimedOut
 from ...core.plays import play
+from ...core.typed_keys import as_said
 from ...drivers.boot.blame import BOARD, PROXY
 from ...drivers.boot.registry import BootDrivers
 from ...roots.ownership import must_never_have_run
@@ -73,7 +74,7 @@ class Wish:
 
         :raises BadInput: a value is none that is known, or is out of range.
         """
-        usual = proxy.config["wipe"]
+        usual = as_said(proxy.config.wipe)
         unknown = sorted(set(usual) - {"method", "verify", "samples"})
         if unknown:
             raise BadInput(f"has no {', '.join(unknown)}", "tftp_proxy_wipe", "it has method, verify and samples")
@@ -244,7 +245,7 @@ def _left_out(work: Wipe, shell: Shell, devices: list[str]) -> tuple[list[Area],
     :raises Refused: there is a place that the operator does not accept; nothing was wiped yet.
     """
     found, unseen = areas(shell, devices, Deadline(LOOK_TIME))
-    accepted = work.proxy.wiring(work.board).get(ACCEPT) or []
+    accepted = work.proxy.wiring(work.board).accept_unwiped or []
     unknown = [area for area in found if area.name not in accepted]
     if unknown:
         names = ", ".join(area.name for area in unknown)

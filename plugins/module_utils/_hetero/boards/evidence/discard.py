@@ -75,7 +75,7 @@ def _discard(
 ) -> list[str]:
     if change.check:
         return _remove(proxy, board, ended, change, deadline)
-    with lock(proxy.config["run_folder"], name, VERB, proxy.actor, deadline):
+    with lock(proxy.config.run_folder, name, VERB, proxy.actor, deadline):
         return _remove(proxy, board, ended, change, deadline)
 
 
@@ -155,8 +155,8 @@ class _Parts:
 
     def __init__(self, proxy: Proxy, board: int) -> None:
         self._proxy, self._board = proxy, board
-        self.server = exporter(proxy.config["exports"], proxy.folder("exports"))
-        self.root = Root(proxy.config["state_folder"], board)
+        self.server = exporter(proxy.config.exports, proxy.folder("exports"))
+        self.root = Root(proxy.config.state_folder, board)
         self.disk = DiskFiles(proxy.folder("disks"), board)
         self.pseudo = self.server.mounted_as(board, self.root.path)
 

@@ -86,7 +86,7 @@ def unclaimed(proxy: Proxy, request: str, sure: bool = False) -> list[Unclaimed]
     """
     # Claims are read first: a claim that ends meanwhile is known here, and one that is made meanwhile is seen below.
     claims = {claim.instance: claim for claim in proxy.store.claims()}
-    there = roots_there(proxy.config["state_folder"])
+    there = roots_there(proxy.config.state_folder)
     records, roots = _records(proxy, request, claims), _roots(proxy, request, claims, there)
     found = [
         _of_record(proxy, instance, records[instance], roots.get(instance))
@@ -156,7 +156,7 @@ def _of_record(proxy: Proxy, instance: str, record: Stored, root: tuple[int, str
 
 def _doubtful(proxy: Proxy, request: str, claimed: Container[int], there: There) -> list[Unclaimed]:
     """Return roots and records that cannot be read, on boards that have no claim in the database."""
-    roots = {board: Root(proxy.config["state_folder"], board) for board, _folder, _made in there}
+    roots = {board: Root(proxy.config.state_folder, board) for board, _folder, _made in there}
     untold = [board for board, folder, made in there if not made and (has_word(folder) or is_unread(roots[board]))]
     why = dict.fromkeys(untold, f"{UNREADABLE}: {PUT_BACK}")
     for board in proxy.store.kept_boards():

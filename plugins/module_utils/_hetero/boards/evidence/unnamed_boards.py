@@ -103,9 +103,7 @@ def _is_anothers(proxy: Proxy, board: int, claim: Claim | None) -> bool:
         if kept is None:
             return False
         claim = kept.claim
-    words = [
-        part.made() for part in (Root(proxy.config["state_folder"], board), DiskFiles(proxy.folder("disks"), board))
-    ]
+    words = [part.made() for part in (Root(proxy.config.state_folder, board), DiskFiles(proxy.folder("disks"), board))]
     return any(made and made.claim != token_of(claim) for made in words)
 
 
@@ -161,13 +159,13 @@ def others(proxy: Proxy, said: Mapping[str, str]) -> list[str]:
         f"{told(root)}: {UNWANTED.format(number=number)}"
         for number in _numbers([*roots, proxy.folder("disks")])
         if number not in proxy.boards
-        for root in (Root(proxy.config["state_folder"], number), DiskFiles(proxy.folder("disks"), number))
+        for root in (Root(proxy.config.state_folder, number), DiskFiles(proxy.folder("disks"), number))
         if root.exists()
     ]
-    tftp_root = proxy.config["tftp_root"]
+    tftp_root = proxy.config.tftp_root
     names = _names(tftp_root, FILES_NAME)
     found += [f"folder {os.path.join(tftp_root, name)}: {BOOT_FILES}" for name in names if name not in addresses]
-    server = exporter(proxy.config["exports"], proxy.folder("exports"))
+    server = exporter(proxy.config.exports, proxy.folder("exports"))
     try:
         exports = server.show().values()
     except HeteroError as error:

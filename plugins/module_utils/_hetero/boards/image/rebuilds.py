@@ -127,7 +127,7 @@ def _must_be_in_use(board: Board, claim: Claim, record: Record) -> None:
 def _must_have_room(proxy: Proxy, board: Board, claim: Claim) -> None:
     """Refuse, before the board is stopped for it, a new root for which the proxy has no room."""
     if claim.boot_source != DISK_ROOT:
-        root = Root(proxy.config["state_folder"], board.id)
+        root = Root(proxy.config.state_folder, board.id)
         room_of(proxy).check(size_of(proxy, board, claim.flavor), instead=root.file)
 
 
@@ -185,7 +185,7 @@ def _goes(proxy: Proxy, board: Board, claim: Claim) -> str:
     where = " on its own disk"
     if claim.boot_source != DISK_ROOT:
         try:
-            size = 512 * os.stat(Root(proxy.config["state_folder"], board.id).file).st_blocks
+            size = 512 * os.stat(Root(proxy.config.state_folder, board.id).file).st_blocks
             where = f" ({gibibytes(size)})"
         except OSError:
             where = ""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...core.errors import HeteroError, Refused
     from ...drivers.boot.driver import BootDriver, System
     from ...site.boards_file import Board
+    from ...site.proxy_config import ProxyConfig
     from ..records.claim_records import Claim, Kept
     from ..records.proxy import Proxy
 
@@ -36,7 +37,7 @@ class WiredNode(Protocol):
     """What this room uses of a node: its wiring, and its records of claims."""
 
     @property
-    def config(self) -> Mapping[str, Any]: ...
+    def config(self) -> ProxyConfig: ...
     @property
     def boards(self) -> Mapping[int, Board]: ...
     @property

@@ -29,8 +29,8 @@ SWITCH_OFF = "see which machine that is, and switch it off"
 
 def exports_of(proxy: Proxy, board: int) -> list[Export]:
     """Return the exports of the root of a board, by its number."""
-    server = exporter(proxy.config["exports"], proxy.folder("exports"))
-    path = Root(proxy.config["state_folder"], board).path
+    server = exporter(proxy.config.exports, proxy.folder("exports"))
+    path = Root(proxy.config.state_folder, board).path
     return [export for export in server.show().values() if export.path == path]
 
 
@@ -63,8 +63,8 @@ def sign_of_life(proxy: Proxy, board: int, deadline: Deadline) -> tuple[str, str
 
 def outlet_of(proxy: Proxy, board: int) -> tuple[str, str] | None:
     """Return the (PDU, outlet) that a board's wiring names, or None."""
-    wire = proxy.config["boards"].get(str(board), {})
-    return (wire["pdu"], str(wire["outlet"])) if "pdu" in wire and "outlet" in wire else None
+    wire = proxy.config.boards.get(str(board))
+    return wire.fed if wire else None
 
 
 def _outlet(proxy: Proxy, board: int) -> tuple[str, str] | None:
@@ -82,5 +82,5 @@ def _outlet(proxy: Proxy, board: int) -> tuple[str, str] | None:
     fed = kept.fed if kept else None
     if fed is None or fed.taken:
         return None
-    names = pdu_names.now(proxy.config["pdus"], fed)
+    names = pdu_names.now(proxy.config.pdus, fed)
     return (names[0], fed.outlet) if names else None

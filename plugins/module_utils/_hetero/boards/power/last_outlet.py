@@ -78,7 +78,7 @@ class Feeds(RecordedFeeds):
         proxy = self.proxy
         if not proxy.store.is_copy(error) or proxy.store.record(board).claim:
             return False
-        roots = Root(proxy.config["state_folder"], board), DiskFiles(proxy.folder("disks"), board)
+        roots = Root(proxy.config.state_folder, board), DiskFiles(proxy.folder("disks"), board)
         return not any(root.exists() for root in roots)
 
     def feeds_another(self, board: Board) -> str | None:
@@ -108,7 +108,7 @@ class Feeds(RecordedFeeds):
             that another board has is not written down.
         """
         board, place = work.board, (work.pdu, work.outlet)
-        fed = Fed(*place, pdu_names.address(self.proxy.config["pdus"].get(work.pdu, {})))
+        fed = Fed(*place, pdu_names.address(self.proxy.config.pdus.get(work.pdu, {})))
         holders = list(self.holders(board, *place))
         known = work.claim is None or self.of(board, work.claim) == fed
         if work.change.check or (known and not holders) or ((holders or work.doubt) and not proven):

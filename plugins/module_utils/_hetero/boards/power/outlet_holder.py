@@ -39,9 +39,9 @@ class Holding:
         self._feds = {board: kept.fed for board, kept in holders.items() if kept.fed}
         #: {id of a board that may be fed by it: host names that have no address just now}.
         self._guessed = {
-            board: pdu_names.unresolved(proxy.config["pdus"], fed, new.pdu, new.outlet)
+            board: pdu_names.unresolved(proxy.config.pdus, fed, new.pdu, new.outlet)
             for board, fed in self._feds.items()
-            if not pdu_names.is_at(proxy.config["pdus"], fed, new.pdu, new.outlet)
+            if not pdu_names.is_at(proxy.config.pdus, fed, new.pdu, new.outlet)
         }
 
     @property

@@ -35,9 +35,9 @@ def outlet_power(proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadl
     outlets: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for board in boards:
         board.update(power=None, power_seen=None)
-        wiring = proxy.wiring(proxy.board(board["id"]))
-        if "pdu" in wiring and "outlet" in wiring:
-            outlets.setdefault(wiring["pdu"], []).append((str(wiring["outlet"]), board))
+        fed_by = proxy.wiring(proxy.board(board["id"])).fed
+        if fed_by:
+            outlets.setdefault(fed_by[0], []).append((fed_by[1], board))
 
     errors = {}
     for name, (status, error) in statuses(proxy, outlets, deadline).items():
@@ -63,7 +63,7 @@ def statuses(proxy: Proxy, names: Iterable[str], deadline: Deadline, tell: Tell 
 def _ask(proxy: Proxy, name: str, deadline: Deadline, tell: Tell | None) -> Status:
     try:
         settings, secrets = proxy.pdu(name)
-        run_folder, telling = proxy.config["run_folder"], partial(tell, name) if tell else None
+        run_folder, telling = proxy.config.run_folder, partial(tell, name) if tell else None
         with session(name, settings, secrets, deadline, run_folder, proxy.actor, telling) as pdu:
             return pdu.status(), None
     except HeteroError as error:

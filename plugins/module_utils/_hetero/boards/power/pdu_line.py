@@ -82,7 +82,7 @@ class PduLine:
     def _session(self, wanted: dict[str, str]) -> dict[str, str]:
         """Have one session, until nothing is asked for, and return what it leaves to the next one."""
         settings, secrets = self.proxy.pdu(self.name)
-        deadline, place = Deadline(self.seconds), (self.proxy.config["run_folder"], self.proxy.actor)
+        deadline, place = Deadline(self.seconds), (self.proxy.config.run_folder, self.proxy.actor)
         # names the PDU in errors of its client's files, such as a full disk
         with naming(self.name), session(self.name, settings, secrets, deadline, *place, self.listener.on_wait) as pdu:
             if not self._told:

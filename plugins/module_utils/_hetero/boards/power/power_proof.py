@@ -46,7 +46,7 @@ class Silence:
         self.work = work
         #: Whether the board answered before the switching; None where that was not looked at.
         self.answered: bool | None = None
-        self._console: str | None = work.proxy.wiring(work.board).get("console")
+        self._console = work.proxy.wiring(work.board).console
 
     def before(self) -> None:
         """Look before the outlet is switched."""

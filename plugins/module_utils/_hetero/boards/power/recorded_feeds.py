@@ -79,18 +79,18 @@ class RecordedFeeds:
 
     def is_at(self, fed: Fed, pdu: str, outlet: str) -> bool:
         """Return whether a noted outlet is this one, whatever its PDU is called now."""
-        return pdu_names.is_at(self.proxy.config["pdus"], fed, pdu, outlet)
+        return pdu_names.is_at(self.proxy.config.pdus, fed, pdu, outlet)
 
     def may_be_at(self, fed: Fed, pdu: str, outlet: str) -> bool:
         """Return whether a noted outlet may be this one.
 
         Where only one of two settings of one host names a port, that is not certain.
         """
-        return pdu_names.may_be_at(self.proxy.config["pdus"], fed, pdu, outlet)
+        return pdu_names.may_be_at(self.proxy.config.pdus, fed, pdu, outlet)
 
     def names(self, fed: Fed) -> list[str]:
         """Return the names that an outlet's PDU has now, its own first; none where it is gone."""
-        return pdu_names.now(self.proxy.config["pdus"], fed)
+        return pdu_names.now(self.proxy.config.pdus, fed)
 
     def doubt(self, board: Board, claim: Claim | None) -> Doubt | None:
         """Return the Doubt of a board; None where its wiring names the known outlet, or nothing speaks against it."""

@@ -26,6 +26,7 @@ from ...site.state_folder import OLDER, ROOTS
 from .claim_records import FOLDER, ClaimRecords
 
 if TYPE_CHECKING:
+    from ...site.proxy_config import ProxyConfig
     from .claim_copies import KeptClaims
     from .claim_records import Claim
 
@@ -40,7 +41,7 @@ class StatefulNode(Protocol):
     """What is used of a proxy node to tell its claims from those of a copy of its database."""
 
     @property
-    def config(self) -> dict[str, Any]: ...
+    def config(self) -> ProxyConfig: ...
     @property
     def store(self) -> KeptClaims: ...
 
@@ -99,7 +100,7 @@ def said_if_lost(params: Mapping[str, Any], check: bool = False) -> str | None:
     :param check: whether this run makes nothing.
     :raises HeteroError: it is lost, and a copy is there, which knows what no record does (boards in error, events).
     """
-    database, folder = params["state_db"], read_config(params["config"])["state_folder"]
+    database, folder = params["state_db"], read_config(params["config"]).state_folder
     return lost_database.said_if_lost(database, lambda: must_not_be_lost(database, folder), BEGUN, check)
 
 
@@ -111,7 +112,7 @@ def way_by_copy(proxy: StatefulNode, board: int) -> str:
 
     :param board: its number.
     """
-    there = roots_there(proxy.config["state_folder"])
+    there = roots_there(proxy.config.state_folder)
     tokens = {made.claim for number, _folder, made in there if number == board and made}
     known, database = proxy.store.record(board).claim, proxy.store.path
     for path in reversed(copies(database)):

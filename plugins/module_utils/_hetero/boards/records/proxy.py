@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import BadInput
 from ...site.boards_file import read as read_boards
-from ...site.proxy_config import SET_UP, pdu, read_config
+from ...site.proxy_config import SET_UP, Wire, pdu, read_config
 from .claim_records import FOLDER
 from .lost_database import must_name_boards, must_not_be_lost
 from .store import Store
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ...site.boards_file import Board
 
 KERNEL_SOURCES = ("tftp", "flash")
+#: The wiring of a board that proxy.json does not name.
+UNWIRED = Wire()
 
 
 class Proxy:
@@ -52,12 +54,12 @@ class Proxy:
         self.boards = {board.id: board for board in read_boards(params["boards_file"])}
         self.actor = actor or f"pid {os.getpid()}"
         if not lost:
-            must_not_be_lost(params["state_db"], self.config["state_folder"])
+            must_not_be_lost(params["state_db"], self.config.state_folder)
         self.store = Store(params["state_db"], self.actor, create, write=write, records=self.folder(FOLDER))
         if not self.boards and not boardless:
             try:
                 claims = self.store.claims()
-                must_name_boards(params["boards_file"], claims, params["state_db"], self.config["state_folder"])
+                must_name_boards(params["boards_file"], claims, params["state_db"], self.config.state_folder)
             except BaseException:
                 self.store.close()
                 raise
@@ -71,13 +73,13 @@ class Proxy:
     @property
     def server(self) -> str:
         """The address of this node that boards ask."""
-        if not self.config["server"]:
+        if not self.config.server:
             raise BadInput("names no server for boards to ask", "the proxy's configuration", SET_UP)
-        return self.config["server"]
+        return self.config.server
 
     def folder(self, *parts: str) -> str:
         """Return a path below the state folder."""
-        return os.path.join(self.config["state_folder"], *parts)
+        return os.path.join(self.config.state_folder, *parts)
 
     def board(self, board_id: int | str) -> Board:
         """Return the board of that id.
@@ -91,14 +93,13 @@ class Proxy:
             what = f"no such board (known: {known})"
             raise BadInput(what, f"board {board_id}", "add it to the boards file") from error
 
-    def wiring(self, board: Board) -> dict[str, Any]:
-        """Return what proxy.json says of a board: pdu, outlet, driver, kernel_source, console, cmdline."""
-        return self.config["boards"].get(str(board.id), {})
+    def wiring(self, board: Board) -> Wire:
+        """Return what proxy.json says of a board."""
+        return self.config.boards.get(str(board.id), UNWIRED)
 
     def disks(self, board: Board) -> list[str]:
         """Return the device names of a board's local disks, as proxy.json has them."""
-        disks = self.wiring(board).get("disk") or []
-        return [disks] if isinstance(disks, str) else list(disks)
+        return self.wiring(board).disks
 
     def root_partition(self, board: Board) -> str:
         """Return the partition of its first disk that a board with boot source disk boots from."""
@@ -109,7 +110,7 @@ class Proxy:
 
     def kernel_source(self, board: Board) -> str:
         """Return where a board gets its kernel: "tftp", or "flash" for one that has it in a memory of its own."""
-        source = self.wiring(board).get("kernel_source", KERNEL_SOURCES[0])
+        source = self.wiring(board).kernel_source or KERNEL_SOURCES[0]
         if source not in KERNEL_SOURCES:
             what = f"no such kernel_source: {source} (known: {', '.join(KERNEL_SOURCES)})"
             raise BadInput(what, board.name, f"correct it in tftp_proxy_boards, then {SET_UP}")
@@ -120,10 +121,10 @@ class Proxy:
 
         :raises BadInput: it is not wired.
         """
-        wiring = self.wiring(board)
-        if "pdu" not in wiring or "outlet" not in wiring:
+        fed = self.wiring(board).fed
+        if fed is None:
             raise BadInput("no PDU outlet is configured for it", board.name, f"name its pdu and outlet, then {SET_UP}")
-        return wiring["pdu"], wiring["outlet"]
+        return fed
 
     def pdu(self, name: str) -> tuple[dict[str, Any], dict[str, str]]:
         """Return (settings, secrets) of a PDU."""

@@ -174,7 +174,7 @@ def _must_start_again(work: BoardWork) -> None:
     """Refuse to stop a running board that could not be started again, for its made.json is lost and not proven."""
     if not work.claim or work.state not in (board_states.RUNNING, board_states.BOOTING):
         return
-    root = Root(work.proxy.config["state_folder"], work.board.id)
+    root = Root(work.proxy.config.state_folder, work.board.id)
     why = why_untold(work.proxy, root, work.claim) if is_unread(root) else None
     if why and presence.shown(work) == presence.OWN_KEY:
         error = unread(root, work.board, why)

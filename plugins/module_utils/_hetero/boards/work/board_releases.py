@@ -82,7 +82,7 @@ def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) ->
     :raises Refused: somebody has the board or may have it, or it is not off and clean.
     """
     result = _nothing_yet()
-    with lock(proxy.config["run_folder"], board.name, "release", proxy.store.actor, deadline):
+    with lock(proxy.config.run_folder, board.name, "release", proxy.store.actor, deadline):
         record = proxy.store.record(board.id)
         if record.claim:
             remedy = SOMEBODYS.format(name=record.claim.instance, board=board.name)
@@ -110,7 +110,7 @@ def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, res
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
         result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
     else:
-        with lock(proxy.config["run_folder"], name, "release", proxy.store.actor, deadline):
+        with lock(proxy.config.run_folder, name, "release", proxy.store.actor, deadline):
             if proxy.store.record(board.id).claim != claim:
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
             terminate = play("terminate_instance", instance=claim.instance)

@@ -319,7 +319,7 @@ def _lock(work: BoardWork, verb: str, deadline: Deadline) -> None:
 
     proxy = work.proxy
     work.record = proxy.store.record(work.board.id)  # lines that are written while waiting name the board's instance
-    work.hold(lock(proxy.config["run_folder"], work.board.name, verb, proxy.actor, deadline, waiting))
+    work.hold(lock(proxy.config.run_folder, work.board.name, verb, proxy.actor, deadline, waiting))
 
 
 def refuse(work: BoardWork, what: str, remedy: str | None, blame: str | None = None) -> None:

@@ -33,7 +33,7 @@ OPERATORS = "an operator reads all of the log: -e all=true"
 
 def begin(proxy: Proxy, board: Board) -> None:
     """Write down, once for each claim, where its part of the log begins; called before its board gets power."""
-    claim, file = proxy.store.record(board.id).claim, proxy.wiring(board).get("console")
+    claim, file = proxy.store.record(board.id).claim, proxy.wiring(board).console
     if claim and file and proxy.store.first_since_claim(claim, PHASE) is None:
         inode, size = _look(file)
         proxy.store.event(board.id, PHASE, BEGINS.format(file=file, inode=inode, size=size))
@@ -44,7 +44,7 @@ def begins(proxy: Proxy, board: Board) -> int:
 
     A log that was rotated since (another file, or a shorter one) is wholly the claim's.
     """
-    claim, file = proxy.store.record(board.id).claim, proxy.wiring(board).get("console")
+    claim, file = proxy.store.record(board.id).claim, proxy.wiring(board).console
     inode, size = _look(file)
     mark = proxy.store.first_since_claim(claim, PHASE) if claim else None
     begun = BEGUN.search(mark.text) if mark else None
@@ -83,7 +83,7 @@ def console(
         raise Refused(
             f"is {claim.instance}'s, of {claim.owner}", board.name, f"ask {claim.owner}, or add -e force=true"
         )
-    file, command = wiring.get("console"), wiring.get("console_command")
+    file, command = wiring.console, wiring.console_command
     if not file and not command:
         remedy = "name its log (console) or a command to attach (console_command) in tftp_proxy_boards"
         raise BadInput("has no console in the proxy's configuration", board.name, remedy)

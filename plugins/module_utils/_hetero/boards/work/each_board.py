@@ -166,4 +166,4 @@ def _lock(proxy: Proxy, board: Board, verb: str, change: Change, deadline: Deadl
     """Return the board's lock; an empty context in check mode, which changes nothing."""
     if change.check:
         return ExitStack()
-    return lock(proxy.config["run_folder"], board.name, verb, proxy.actor, deadline)
+    return lock(proxy.config.run_folder, board.name, verb, proxy.actor, deadline)

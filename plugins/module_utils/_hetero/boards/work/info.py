@@ -23,6 +23,7 @@ from ..power.last_outlet import Feeds
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
+    from ...site.proxy_config import Wire
     from ..records.board_records import Record
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
@@ -58,10 +59,9 @@ def claim_fields(board: Board | None, record: Record, claim: Claim, ran: bool | 
     }
 
 
-def board_fields(board: Board, record: Record, now: float, wiring: Mapping[str, Any]) -> dict[str, Any]:
+def board_fields(board: Board, record: Record, now: float, wiring: Wire) -> dict[str, Any]:
     """Return a board's columns, its record, its claim's main fields, and its outlet; None for what is not known."""
     claim = record.claim
-    disks = wiring.get("disk") or []
     # A clock that was set back must not make a time span negative.
     seconds = None if record.since is None else round(max(0.0, now - record.since), 3)
     return dict(
@@ -76,9 +76,9 @@ def board_fields(board: Board, record: Record, now: float, wiring: Mapping[str, 
         error=record.note if record.state == board_states.ERROR else None,
         power=record.power,
         power_seen=record.power_seen,
-        pdu=wiring.get("pdu"),
-        outlet=str(wiring["outlet"]) if "outlet" in wiring else None,
-        disks=[disks] if isinstance(disks, str) else list(disks),
+        pdu=wiring.pdu,
+        outlet=wiring.outlet,
+        disks=wiring.disks,
         instance=claim.instance if claim else None,
         request=claim.request if claim else None,
         owner=claim.owner if claim else None,
@@ -148,7 +148,7 @@ def information(
     return {
         "boards": found,
         "claims": [claim_fields(proxy.boards.get(claim.board), records[claim.board], claim) for claim in claims],
-        "roots": dict(room_of(proxy).fields, root_gb=proxy.config["root_gb"]),
+        "roots": dict(room_of(proxy).fields, root_gb=proxy.config.root_gb),
         "images": images_of(proxy),
         "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],
         "pdu_errors": {},

@@ -33,6 +33,6 @@ def in_background(
             ids = [proxy.board(board).id for board in boards(proxy)]
             newest = [event.id for board in ids for event in proxy.store.newest_events(board, 1)]
             follow = dict(state_db=params["state_db"], boards=ids, after=max(newest, default=0), limit=limit(len(ids)))
-            return proxy.config["run_folder"], follow
+            return proxy.config.run_folder, follow
 
     job.in_background(module, prepare, lambda: work(params))

@@ -64,7 +64,7 @@ class Look:
 
     def yield_to_a_verb(self) -> None:
         """In a dry run, which takes no lock, skip a board that a verb works on: what is seen of it means nothing."""
-        who = held_by(self.work.proxy.config["run_folder"], self.work.board.name, self.work.instance)
+        who = held_by(self.work.proxy.config.run_folder, self.work.board.name, self.work.instance)
         if who:
             self.found, self.work.over, self.work.changed = [], True, False
             self.note(BUSY.format(who=who))

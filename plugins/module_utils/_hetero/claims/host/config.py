@@ -9,10 +9,10 @@ It is JSON because the system's Python has no YAML. devices/gpus/discovery.py kn
 
 from __future__ import annotations
 
-import copy
 import os
 import platform
-from typing import Any, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Mapping, Sequence
 
 from ...core.errors import BadInput, naming
 from ...core.plays import play
@@ -28,6 +28,8 @@ from ...core.typed_keys import (
     Record,
     TableOf,
     address_of,
+    declared,
+    keys_of,
     one_of,
     read_file,
     text,
@@ -51,93 +53,132 @@ def _addresses(value: Any) -> list[Any] | None:
     return value if None not in found and found == sorted(found) else None
 
 
-#: Settings that the machine has once, for all its sections, with their defaults. Two sections must not differ in them.
-_MACHINE = {
-    "name": Key(NUMBERED, platform.node().split(".")[0]),  # for people
-    "state_folder": Key(PATH, "/var/lib/hetero"),
-    "run_folder": Key(PATH, "/run/hetero"),
-    **dict.fromkeys(AMOUNTS, Key(whole(), None)),  # offered to instances; by default all that it has
-}
-#: Settings of a section with their defaults. Outside of sections they hold for each section.
-_SECTION = {
-    "bridge": Key(text("the name of a network interface", 15), "hetero0"),  # IFNAMSIZ
-    "prefix_length": Key(whole(0, 32), 24),
-    "gateway": Key(ADDRESS, None),
-    "addresses": Key(Kind("the first and the last IPv4 address", _addresses), None),  # that they may get
-    "default_image": Key(NUMBERED, None),
+@dataclass(frozen=True)
+class Section:
+    """The settings of a section. Outside of sections they hold for each section.
+
+    :param addresses: the first and the last address that instances may get.
+    :param pids: the most processes of a container, each of their threads counted.
+    :param root_gb: the size of the root of a container whose flavor has no local_gb.
+    :param aliases: PCI devices, as Nova's: {name: {vendor_id, product_id, device_type}}.
+    :param guests_folder: where guests' disks are; libvirt's QEMU must get there.
+    :param domain_type: how guests run ("qemu": emulated); by default as libvirt can.
+    """
+
+    bridge: str = declared(text("the name of a network interface", 15), "hetero0")  # IFNAMSIZ
+    prefix_length: int = declared(whole(0, 32), 24)
+    gateway: str | None = declared(ADDRESS)
+    addresses: Sequence[str] | None = declared(Kind("the first and the last IPv4 address", _addresses))
+    default_image: str | None = declared(NUMBERED)
     # of containers
-    "lxcpath": Key(PATH, "/var/lib/lxc"),
-    "unprivileged": Key(FLAG, True),
-    "pids": Key(whole(), 4096),  # processes of a container, each of their threads counted
-    "root_gb": Key(whole(), 10),  # of a container whose flavor has no local_gb
-    "gpu_overrides": Key(OBJECT, {}),
+    lxcpath: str = declared(PATH, "/var/lib/lxc")
+    unprivileged: bool = declared(FLAG, True)
+    pids: int = declared(whole(), 4096)
+    root_gb: int = declared(whole(), 10)
+    gpu_overrides: Mapping[str, Any] = declared(OBJECT, {})
     # of guests
-    "aliases": Key(TableOf(OBJECT), {}),  # of PCI devices, as Nova's: name → vendor_id, product_id, device_type
-    "guests_folder": Key(PATH, "/var/lib/libvirt/hetero"),  # where guests' disks are; libvirt's QEMU must get there
-    "domain_type": Key(one_of("kvm", "qemu"), None),  # qemu: emulated; by default what libvirt has
-    "libvirt_uri": Key(TEXT, "qemu:///system"),
-}
+    aliases: Mapping[str, Mapping[str, Any]] = declared(TableOf(OBJECT), {})
+    guests_folder: str = declared(PATH, "/var/lib/libvirt/hetero")
+    domain_type: str | None = declared(one_of("kvm", "qemu"))
+    libvirt_uri: str = declared(TEXT, "qemu:///system")
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """The contents of host.json: what the machine has once, for all its sections, and the sections.
+
+    :param name: the machine's name, for people.
+    :param lxc: the settings for containers, also where none are offered.
+    :param kvm: the settings for guests, also where none are offered.
+    :param offers: the sections that the file has; a file without sections is for a host of containers.
+    :param capacity: what all instances together may have: {amount: value}, in the units of AMOUNTS.
+    """
+
+    name: str = declared(NUMBERED, platform.node().split(".")[0])
+    state_folder: str = declared(PATH, "/var/lib/hetero")
+    run_folder: str = declared(PATH, "/run/hetero")
+    lxc: Section = Section()
+    kvm: Section = Section()
+    offers: Sequence[str] = ("lxc",)
+    capacity: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def state_db(self) -> str:
+        """The path of the host's database."""
+        return os.path.join(self.state_folder, "host.db")
+
+    def section(self, kind: str) -> Section:
+        """Return the settings of a section by its name."""
+        return {"lxc": self.lxc, "kvm": self.kvm}[kind]
+
+    def disks(self, kind: str) -> str:
+        """Return the folder of the disks of a section's instances."""
+        return getattr(self.section(kind), OF_HOSTS[kind].disks)
+
+
+#: Keys of what the machine has once. Two sections must not differ in them.
+_MACHINE = {**keys_of(HostConfig), **dict.fromkeys(AMOUNTS, Key(whole()))}
+_SECTION = keys_of(Section)
 #: What a part of the file itself says, without defaults; null and "" say nothing.
 PART = Record({key: Key(one.kind) for key, one in {**_MACHINE, **_SECTION}.items()})
-#: The contents of host.json.
+#: The reader of host.json.
 FILE = Record({**PART.keys, **dict.fromkeys(OF_HOSTS, Key(PART))})
-MACHINE: dict[str, Any] = Record(_MACHINE).defaults()
-DEFAULTS: dict[str, Any] = Record(_SECTION).defaults()
+#: The configuration of a host that no role set up.
+DEFAULTS = HostConfig()
 
 
-def read_config(path: str, meminfo: str = MEMINFO) -> dict[str, Any]:
+def read_config(path: str, meminfo: str = MEMINFO) -> HostConfig:
     """Return the configuration with its defaults; raise BadInput if it is missing or wrong.
 
     :param meminfo: path of the kernel's file with the machine's memory.
-    :returns: the machine's settings; `lxc` and `kvm`, always, with all settings of each; and `offers`, the sections
-        that the file has (a file without sections is for a host of containers).
     """
     said = read_file(path, FILE, SET_UP)
     sections = {kind: said.pop(kind) for kind in OF_HOSTS if kind in said}
-    config: dict[str, Any] = {kind: {**copy.deepcopy(DEFAULTS), **said, **sections.get(kind, {})} for kind in OF_HOSTS}
-    config.update({key: _of_machine(key, said, sections, path) for key in MACHINE}, offers=list(sections) or ["lxc"])
-    for key in AMOUNTS:
-        if config[key] is None:
-            config[key] = _HAS[key](config, meminfo)
-    return config
+    machine = _of_machine(said, sections, path)
+    amounts = {key: machine.pop(key) for key in AMOUNTS if key in machine}
+    for kind in OF_HOSTS:
+        of_both = {**said, **sections.get(kind, {})}
+        machine[kind] = Section(**{key: of_both[key] for key in _SECTION if key in of_both})
+    config = HostConfig(**machine, offers=list(sections) or DEFAULTS.offers)
+    capacity = {key: amounts[key] if key in amounts else _HAS[key](config, meminfo) for key in AMOUNTS}
+    return replace(config, capacity=capacity)
 
 
-def _of_machine(key: str, said: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]], path: str) -> Any:
-    """Return what the file says of the machine, in whichever section, or the default."""
-    given = {kind: section[key] for kind, section in sections.items() if key in section}
-    values = list(given.values())
-    if any(value != values[0] for value in values):
-        what = f"{key} is {' and '.join(f'{value!r} for {kind}' for kind, value in given.items())}"
-        raise BadInput(what, path, "the machine has it once: give roles gpu_lxc and kvm_guests the same")
-    return next(iter(values), said.get(key, MACHINE[key]))
+def config_here(path: str = CONFIG) -> HostConfig:
+    """Return this host's configuration, or the defaults if no role set it up."""
+    return read_config(path) if os.path.exists(path) else DEFAULTS
 
 
-def tenants_paths(config: Mapping[str, Any]) -> list[str]:
+def _of_machine(said: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]], path: str) -> dict[str, Any]:
+    """Return what the file says of the machine, in whichever section."""
+    machine = {key: said[key] for key in _MACHINE if key in said}
+    for key in _MACHINE:
+        given = {kind: section[key] for kind, section in sections.items() if key in section}
+        values = list(given.values())
+        if any(value != values[0] for value in values):
+            what = f"{key} is {' and '.join(f'{value!r} for {kind}' for kind, value in given.items())}"
+            raise BadInput(what, path, "the machine has it once: give roles gpu_lxc and kvm_guests the same")
+        if values:
+            machine[key] = values[0]
+    return machine
+
+
+def tenants_paths(config: HostConfig) -> list[str]:
     """Return folders that tenants write to, or whose files hold what tenants said. No image is imported from there."""
-    return [config["state_folder"], config["run_folder"], *(config[kind][OF_HOSTS[kind].disks] for kind in OF_HOSTS)]
+    return [config.state_folder, config.run_folder, *map(config.disks, OF_HOSTS)]
 
 
-def capacity(config: Mapping[str, Any]) -> dict[str, int]:
-    """Return what all instances together may have: {amount: value}, in the units of AMOUNTS."""
-    return {key: config[key] for key in AMOUNTS}
-
-
-def disk_gb(config: Mapping[str, Any]) -> int:
+def disk_gb(config: HostConfig) -> int:
     """Return the GiB of the smallest file system with instances' disks. Disks are sparse, so more may be promised."""
     return _local_gb(config, MEMINFO)
 
 
-def state_db(config: Mapping[str, Any]) -> str:
-    """Return the path of the host's database."""
-    return os.path.join(config["state_folder"], "host.db")
-
-
 def state_db_here(path: str = CONFIG) -> str:
     """Return the path of this host's database, even if no role set it up: all who give devices away share one table."""
-    return state_db(read_config(path) if os.path.exists(path) else MACHINE)
+    return config_here(path).state_db
 
 
-def _memory_mb(_config: Mapping[str, Any], meminfo: str) -> int:
+def _memory_mb(_config: HostConfig, meminfo: str) -> int:
     with naming(meminfo), open(meminfo, encoding="ascii") as file:
         total = next((line.split()[1] for line in file if line.startswith("MemTotal:")), None)
     if total is None or not total.isdigit():
@@ -145,13 +186,13 @@ def _memory_mb(_config: Mapping[str, Any], meminfo: str) -> int:
     return int(total) // 1024
 
 
-def _vcpus(_config: Mapping[str, Any], _meminfo: str) -> int:
+def _vcpus(_config: HostConfig, _meminfo: str) -> int:
     return os.cpu_count() or 1
 
 
-def _local_gb(config: Mapping[str, Any], _meminfo: str) -> int:
+def _local_gb(config: HostConfig, _meminfo: str) -> int:
     """Return the GiB of the smallest file system with instances' disks."""
-    return min(file_system_gb(config[kind][OF_HOSTS[kind].disks]) for kind in config["offers"] or OF_HOSTS)
+    return min(file_system_gb(config.disks(kind)) for kind in config.offers)
 
 
 def file_system_gb(folder: str) -> int:

@@ -62,7 +62,7 @@ class Fake(Pxe):
         self._told: dict[tuple[int, str], int | None] = {}
 
     def _path(self, board: Board) -> str:
-        return os.path.join(self.proxy.config["run_folder"], "fake-boots", board.name)
+        return os.path.join(self.proxy.config.run_folder, "fake-boots", board.name)
 
     def _boot(self, board: Board) -> dict[str, Any]:
         """Return {"on": time.monotonic() of power on, or None, "boots": number of boots}."""
@@ -74,7 +74,7 @@ class Fake(Pxe):
                 return {"on": None, "boots": 0}
 
     def _play(self, board: Board) -> dict[str, Any]:
-        return dict(SECONDS, **self.proxy.wiring(board).get("fake", {}))
+        return dict(SECONDS, **self.proxy.wiring(board).fake or {})
 
     def _reached(self, board: Board, phase: str) -> bool:
         """Return whether the present boot has reached this phase."""

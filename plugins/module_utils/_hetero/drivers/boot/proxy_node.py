@@ -8,17 +8,18 @@ The node itself is boards/records/proxy.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
+    from ...site.proxy_config import ProxyConfig, Wire
 
 
 class BootNode(Protocol):
     """What is used of a proxy node for its boards' boots."""
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> ProxyConfig:
         """The contents of proxy.json with defaults."""
 
     @property
@@ -31,7 +32,7 @@ class BootNode(Protocol):
     def board(self, board_id: int) -> Board:
         """Return the board of that id."""
 
-    def wiring(self, board: Board) -> dict[str, Any]:
+    def wiring(self, board: Board) -> Wire:
         """Return what proxy.json says of a board."""
 
     def root_partition(self, board: Board) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ...images.store import Image
     from ...nfs.exporter import Export, Exporter
     from ...site.boards_file import Board
+    from ...site.proxy_config import Wire
     from .driver import Report, Seen, System
     from .shell import Shell
 
@@ -59,9 +60,9 @@ def initrd_name(board: Board) -> str:
     return f"initrd_{board.id}"
 
 
-def command_line(root: Iterable[str], image: Image, wiring: dict[str, Any]) -> str:
+def command_line(root: Iterable[str], image: Image, wiring: Wire) -> str:
     """Return the kernel's command line: the root first, then the words of the image and of the board's wiring."""
-    return " ".join([*root, "ip=dhcp", *(extra for extra in (image.cmdline, wiring.get("cmdline")) if extra)])
+    return " ".join([*root, "ip=dhcp", *(extra for extra in (image.cmdline, wiring.cmdline) if extra)])
 
 
 class Pxe(BootDriver):
@@ -72,7 +73,7 @@ class Pxe(BootDriver):
     shared_file = "boot.ipxe"
 
     def entry_paths(self, board: Board) -> list[str]:
-        return [os.path.join(self.proxy.config["tftp_root"], board.ip, entry_name(board))]
+        return [os.path.join(self.proxy.config.tftp_root, board.ip, entry_name(board))]
 
     def entry(self, board: Board, system: System) -> dict[str, str]:
         image = cast("Image", system.image)
@@ -98,14 +99,14 @@ class Pxe(BootDriver):
 
     def needed(self, board: Board) -> list[str]:
         """Return the paths of the files that the board must fetch by TFTP to boot."""
-        folder = os.path.join(self.proxy.config["tftp_root"], board.ip)
+        folder = os.path.join(self.proxy.config.tftp_root, board.ip)
         return [*self.entry_paths(board), os.path.join(folder, kernel_name(board))]
 
     def watch(self, boards: Collection[Board], seen: Seen) -> ContextManager[Any]:
         config, server = self.proxy.config, self.proxy.server
-        near = frozenset(board.id for board in boards if config["interface"] and self._near(board))
-        wire = phases.Wire(config["interface"], near, config["pinned"])
-        return phases.Watcher(boards, seen, server, server if config["dhcp"] else None, wire)
+        near = frozenset(board.id for board in boards if config.interface and self._near(board))
+        wire = phases.Wire(config.interface, near, config.pinned)
+        return phases.Watcher(boards, seen, server, server if config.dhcp else None, wire)
 
     def has_root(self, board: Board) -> bool:
         return phases.nfs_connected(board.ip)
@@ -148,27 +149,25 @@ class Pxe(BootDriver):
 
     def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
         config = self.proxy.config
-        if not config["interface"]:
+        if not config.interface:
             return super().strangers(board, seen)
-        return foreign_servers.named(
-            self.proxy.server, config["interface"], board.mac if config["dhcp"] else None, seen
-        )
+        return foreign_servers.named(self.proxy.server, config.interface, board.mac if config.dhcp else None, seen)
 
     def _near(self, board: Board) -> bool:
         """Return whether the board is known to be on the proxy's own network."""
-        network = self.proxy.config["network"]
+        network = self.proxy.config.network
         return bool(network) and ipaddress.IPv4Address(board.ip) in ipaddress.IPv4Network(network)
 
     def _pin(self, board: Board) -> list[str]:
         """Return the word with the proxy's MAC, from which an initrd can make a permanent neighbour entry."""
         config = self.proxy.config
-        if not (config["pinned"] and self._near(board)):
+        if not (config.pinned and self._near(board)):
             return []
-        return [f"{PIN}={self.proxy.server},{neighbours.interface_mac(config['interface'])}"]
+        return [f"{PIN}={self.proxy.server},{neighbours.interface_mac(config.interface)}"]
 
     def _dhcp_faults(self, board: Board, server: str) -> list[str]:
         """Return what is wrong with the answer of the proxy's DHCP for this board's MAC."""
-        if not (self.proxy.config["dhcp"] and self._near(board)):
+        if not (self.proxy.config.dhcp and self._near(board)):
             return []
         try:
             given = neighbours.own_answer(server, board.mac, Deadline(SELF_TEST))
@@ -198,8 +197,8 @@ class Pxe(BootDriver):
 
     def _export(self, board: Board) -> tuple[Exporter, Export]:
         """Return (NFS server, the board's export there)."""
-        server = exporter(self.proxy.config["exports"], self.proxy.folder("exports"))
-        return server, board_export(server, board, Root(self.proxy.config["state_folder"], board.id).path)
+        server = exporter(self.proxy.config.exports, self.proxy.folder("exports"))
+        return server, board_export(server, board, Root(self.proxy.config.state_folder, board.id).path)
 
     def _export_fault(self, board: Board) -> list[str]:
         server, wanted = self._export(board)

@@ -49,7 +49,7 @@ class BootDrivers:
         """Return the driver of a board; raise BadInput if there is no such driver or the wiring asks too much of it."""
         name = self._wanted
         if name == "auto":
-            name = self._proxy.wiring(board).get("driver") or default_driver(board)
+            name = self._proxy.wiring(board).driver or default_driver(board)
         if name not in DRIVERS:
             known = ", ".join(sorted(DRIVERS))
             raise BadInput(f"no such boot driver: {name} (known: {known})", board.name, "name another in proxy_boards")

@@ -101,7 +101,7 @@ class Tilera(Pxe):
     # ---- what it needs once it is up
 
     def address(self, board: Board) -> str:
-        return str(self.proxy.wiring(board).get("address") or board.ip)
+        return str(self.proxy.wiring(board).address or board.ip)
 
     def known_hosts(self, board: Board, host_key: str | None) -> str:
         return ssh.known_hosts_line(self.address(board), host_key)
@@ -157,7 +157,7 @@ class Tilera(Pxe):
         return TileShell(self._monitor(board))
 
     def _monitor(self, board: Board) -> TileMonitor:
-        return TileMonitor(self.proxy.config["tile_monitor"], board.ip, board.name)
+        return TileMonitor(self.proxy.config.tile_monitor, board.ip, board.name)
 
     def _connects(self, board: Board, deadline: Deadline, cancelled: threading.Event) -> bool:
         """Wait until tile-monitor runs a command on the board; return False if cancelled."""
@@ -209,7 +209,7 @@ class Tilera(Pxe):
 
         The rule is the one that Nova's driver got by user_data.
         """
-        wanted = self.proxy.wiring(board).get("firewall") or self.proxy.server
+        wanted = self.proxy.wiring(board).firewall or self.proxy.server
         if wanted == OPEN:
             return []
         friends = self._friends(board, wanted)

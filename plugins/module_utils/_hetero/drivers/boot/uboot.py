@@ -39,7 +39,7 @@ class Uboot(Pxe):
     shared_file = "boot.scr.uimg"
 
     def entry_paths(self, board: Board) -> list[str]:
-        return [os.path.join(self.proxy.config["tftp_root"], board.ip, FOLDER, entry_name(board))]
+        return [os.path.join(self.proxy.config.tftp_root, board.ip, FOLDER, entry_name(board))]
 
     def entry(self, board: Board, system: System) -> dict[str, str]:
         # Names are relative to the folder of pxelinux.cfg. No fdt: U-Boot passes its own device tree on

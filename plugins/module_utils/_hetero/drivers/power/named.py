@@ -44,7 +44,7 @@ def named(params: Mapping[str, Any]) -> Named:
     if params["pdu"] is not None:
         config = read_config(params["config"])
         settings, secrets = pdu(config, params["pdu"])
-        return Named(params["pdu"], settings, secrets, config["run_folder"])
+        return Named(params["pdu"], settings, secrets, config.run_folder)
     settings = {option: params[option] for option in PDU_SETTINGS if params[option] is not None}
     outlets = [outlet for outlet in params["outlets"] or () if outlet != "all"]
     secrets = {option: params[option] for option in PDU_SECRETS}

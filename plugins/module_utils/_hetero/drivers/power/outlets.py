@@ -62,7 +62,7 @@ def own_run_folder() -> str:
     """
     account = os.geteuid()
     if account == 0:
-        return DEFAULTS["run_folder"]
+        return DEFAULTS.run_folder
     folder = os.path.join(tempfile.gettempdir(), f"hetero-{account}")
     with naming(folder):
         with suppress(FileExistsError):

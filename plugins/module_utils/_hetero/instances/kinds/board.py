@@ -72,7 +72,7 @@ def in_background(module: Module) -> NoReturn:
             names = sorted({request.name, *request.names, *(claim.instance for claim in request.claims)})
             newest = max((event.id for event in proxy.store.newest_events(None, 1)), default=0)
             follow = dict(state_db=params["state_db"], instances=names, after=newest, limit=request.limit)
-            return proxy.config["run_folder"], follow
+            return proxy.config.run_folder, follow
 
     job.in_background(module, prepare, lambda: work(params, False))
 

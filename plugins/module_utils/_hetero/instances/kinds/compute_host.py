@@ -12,7 +12,7 @@ import os
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Mapping, NoReturn
 
-from ...claims.host.config import SET_UP, state_db
+from ...claims.host.config import SET_UP
 from ...compute_host import lifecycle
 from ...compute_host.host import Host
 from ...compute_host.host_claims import line, present
@@ -26,6 +26,7 @@ from ...site.kinds import CONTAINER, GUEST, SECTIONS
 from ...site.owners import names_of
 
 if TYPE_CHECKING:
+    from ...claims.host.config import Section
     from ...core.module import Module
 
 #: Kind → what check mode says of one that is not there yet; {image} is its image.
@@ -55,7 +56,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         found = params["created"] and not check  # a play has claimed it before
         if params["flavor"] and params["state"] in ("present", "running") and not found:
             with change.step("claim"):
-                claimed = present(host, _wish(params, host.config[kind], kind), change)
+                claimed = present(host, _wish(params, host.config.section(kind), kind), change)
         # What a dry run only would have claimed is not there to be looked at.
         if params["state"] == "present" or (check and claimed.get("new")):
             if params["state"] == "running":
@@ -66,7 +67,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
             return dict(claimed, **{**change.result, **again})
         options = _options(params)
         if params["flavor"] and params["state"] == "running":
-            options = replace(options, names=tuple(_wish(params, host.config[kind], kind).instances))
+            options = replace(options, names=tuple(_wish(params, host.config.section(kind), kind).instances))
         done = VERBS[params["state"]](host, params["instance"], options, change)
         return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
 
@@ -81,8 +82,8 @@ def in_background(module: Module) -> NoReturn:
             there = [claim.instance for claim in host.store.claims() if request in (claim.instance, claim.request)]
             names = sorted({*there, *names_of(request, min(params["count"], MOST))})
             newest = [event.id for event in host.store.newest_events(None, 1)]
-            follow = dict(state_db=state_db(host.config), instances=names, node=host.name, after=max(newest, default=0))
-            return host.config["run_folder"], dict(follow, limit=BESIDES + params["timeout"] * len(names))
+            follow = dict(state_db=host.config.state_db, instances=names, node=host.name, after=max(newest, default=0))
+            return host.config.run_folder, dict(follow, limit=BESIDES + params["timeout"] * len(names))
 
     job.in_background(module, prepare, lambda: work(params, False))
 
@@ -92,14 +93,14 @@ def _options(params: Mapping[str, Any]) -> lifecycle.Options:
     return lifecycle.Options(**{one.name: params[one.name] for one in fields(lifecycle.Options) if one.name in params})
 
 
-def _wish(params: Mapping[str, Any], config: Mapping[str, Any], kind: str) -> Wish:
+def _wish(params: Mapping[str, Any], section: Section, kind: str) -> Wish:
     given = {one.name: params[one.name] for one in fields(Wish) if one.name in params}
     given.update(kind=kind, devices=tuple(params.get("devices", ())), numbers=tuple(params["numbers"]))
-    return Wish(params["instance"], **dict(given, image=params["image"] or _default_image(config)))
+    return Wish(params["instance"], **dict(given, image=params["image"] or _default_image(section)))
 
 
-def _default_image(config: Mapping[str, Any]) -> str:
-    name = config["default_image"] or ""
+def _default_image(section: Section) -> str:
+    name = section.default_image or ""
     if is_source(name):
         what = f"default_image is {name!r}, and requests give images by name"
         raise BadInput(what, "host.json", f"{SET_UP}, which imports it")

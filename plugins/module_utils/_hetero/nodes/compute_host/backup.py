@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from typing import Sequence
 
-from ...claims.host.config import CONFIG, read_config, state_db
+from ...claims.host.config import CONFIG, read_config
 from ...claims.host.store import Store
 from ...compute_host.lost_database import must_not_be_lost
 from ...core import backups
@@ -29,6 +29,6 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     config = read_config(parser().parse_args(arguments).config)
     must_not_be_lost(config)
-    database = state_db(config)
+    database = config.state_db
     Store(database, create=False).close()
     return backups.say(database)

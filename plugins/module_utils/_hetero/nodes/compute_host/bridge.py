@@ -15,7 +15,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, Tuple
 
-from ...claims.host.config import state_db
+from ...claims.host.config import HostConfig
 from ...claims.host.store import Store
 from ...compute_host.network import SYS, interfaces
 from ...core.errors import BadInput
@@ -79,7 +79,7 @@ def _notes(plan: Plan) -> list[str]:
 
 def taken(plan: Plan) -> list[str]:
     """Return the addresses of the instances that there are."""
-    path = state_db(dict(state_folder=plan.state_folder))
+    path = HostConfig(state_folder=plan.state_folder).state_db
     if not os.path.exists(path):
         return []
     with Store(path, create=False) as store:

@@ -11,11 +11,10 @@ says why; the others are. Which GPUs these are is known to hypervisors/lxc_gpus/
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import Mapping, Sequence
 
-from ...claims.host.config import CONFIG, DEFAULTS, read_config
+from ...claims.host.config import CONFIG, config_here
 from ...compute_host.gpu_site import gpu_site
 from ...compute_host.lost_database import must_not_be_lost_here
 from ...core.errors import HeteroError
@@ -35,8 +34,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     # First: whatever is wrong with GPUs or the database, a container without them starts.
-    settings = read_config(options.config)["lxc"] if os.path.exists(options.config) else DEFAULTS
-    failed = disks.restore(settings["lxcpath"])
+    failed = disks.restore(config_here(options.config).lxc.lxcpath)
     _say(failed)
     lost = _lost(options.config)
     # Where the database is lost, none is made: containers have their GPUs by their own files, and the loss is said.

@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     config = parser().parse_args(arguments).config
     database = files_of(config)["state_db"]
-    folder = read_config(config)["state_folder"]
+    folder = read_config(config).state_folder
     must_not_be_lost(database, folder)
     with Store(database, create=False, records=os.path.join(folder, FOLDER)) as store:
         said = backups.say(database)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Sequence
+from typing import TYPE_CHECKING, NoReturn, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import BadInput
@@ -20,6 +20,7 @@ from ...site.proxy_config import CONFIG, SET_UP, pdu, read_config
 
 if TYPE_CHECKING:
     from ...drivers.power.outlets import Session
+    from ...site.proxy_config import ProxyConfig
 
 #: The blueprint's numbers; 3, reboot, is off seen and then on seen, as a PDU's own reboot leaves off what is off.
 MODES = {"1": "on", "2": "off", "3": "cycled", "9": "status"}
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     config, state, deadline = read_config(options.config), MODES[options.mode], Deadline(options.timeout)
     name = named(config, options.pdu)
     settings, secrets = pdu(config, name)
-    with session(name, settings, secrets, deadline, config["run_folder"]) as opened:
+    with session(name, settings, secrets, deadline, config.run_folder) as opened:
         if state == "status":
             seen = _status(opened, options.outlet)
         else:
@@ -69,12 +70,12 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def named(config: Mapping[str, Any], address: str) -> str:
+def named(config: ProxyConfig, address: str) -> str:
     """Return the name of the PDU at an address.
 
     :raises BadInput: there is none, or more than one.
     """
-    pdus = config["pdus"]
+    pdus = config.pdus
     if address in pdus:
         return address
     names = sorted(name for name, settings in pdus.items() if settings.get("host") == address)

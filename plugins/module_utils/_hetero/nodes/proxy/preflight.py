@@ -98,8 +98,8 @@ def look(plan: Plan) -> Findings:
         ports(plan, found, server)
         if "state_folder" not in wrong:
             # what one wrong number would hide is looked for with the right one
-            overcommit = DEFAULTS["roots_overcommit"] if "roots_overcommit" in wrong else plan.roots_overcommit
-            root_gb = DEFAULTS["root_gb"] if "root_gb" in wrong else plan.root_gb
+            overcommit = DEFAULTS.roots_overcommit if "roots_overcommit" in wrong else plan.roots_overcommit
+            root_gb = DEFAULTS.root_gb if "root_gb" in wrong else plan.root_gb
             roots(plan.state_folder, overcommit, root_gb, boards, found)
         packet_filter(found)
         packages = [*plan.packages, *SERVERS[server][0]]
@@ -291,7 +291,7 @@ def _kept_server(plan: Plan, found: Findings) -> str:
     if not os.path.exists(plan.config):
         return "ganesha"
     try:
-        return read_config(plan.config)["exports"]
+        return read_config(plan.config).exports
     except HeteroError as error:
         unread = error
     holders = port_holders("tcp", 2049, plan.server)

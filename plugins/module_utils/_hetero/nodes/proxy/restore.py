@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from ...boards.records.proxy import Proxy
 from ...core.deadline import Deadline
@@ -29,6 +29,7 @@ from ..verb_parser import verb_parser
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
     from ...nfs.exporter import Export, Exporter
+    from ...site.proxy_config import ProxyConfig
 
 VERB = "restore"
 DOES = "Mount the boards' roots, and tell the NFS server what to export before it starts."
@@ -51,7 +52,7 @@ def restore(proxy: Proxy, say: Callable[[str], object]) -> list[Export]:
             say(f"board{claim.board} of {claim.instance} is not exported: {told(error, f'board{claim.board}')}")
         else:
             exports += [export] if export else []
-    _server(proxy.config).begin_with(exports, proxy.config["run_folder"])
+    _server(proxy.config).begin_with(exports, proxy.config.run_folder)
     return exports
 
 
@@ -79,12 +80,12 @@ def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Expor
     image = image_store(proxy).get(made.image)
     if not place.root.ready(image):
         # A verb that holds the board does what its own claim needs. None does after a restart of the machine.
-        with lock(proxy.config["run_folder"], board.name, VERB, proxy.actor, Deadline(0)):
+        with lock(proxy.config.run_folder, board.name, VERB, proxy.actor, Deadline(0)):
             place.root.unmount(Deadline(UNMOUNT_TIME))  # half of it, where one was killed
             place.root.mount(image)
         say(f"{board.name} of {claim.instance}: root mounted")
     return place.export
 
 
-def _server(config: Mapping[str, Any]) -> Exporter:
-    return exporter(config["exports"], os.path.join(config["state_folder"], "exports"))
+def _server(config: ProxyConfig) -> Exporter:
+    return exporter(config.exports, os.path.join(config.state_folder, "exports"))

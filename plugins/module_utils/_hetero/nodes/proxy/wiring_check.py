@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ...boards.power.pdu_names import address
 from ...boards.power.recorded_feeds import RecordedFeeds
 from ...boards.records.claim_records import FOLDER, ClaimRecords, Fed
 from ...core.errors import HeteroError
-from ...site.proxy_config import read_config
+from ...site.proxy_config import ProxyConfig, Wire, read_config
 
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim, Kept
@@ -35,7 +35,7 @@ class Planned:
     def __init__(self, plan: Plan, boards: Sequence[Board]) -> None:
         self.boards = {board.id: board for board in boards}
         self.unreadable: dict[int, HeteroError] = {}  # by board id
-        self.config = {"pdus": plan.pdus}
+        self.config = ProxyConfig(pdus=plan.pdus)
         self.store = self
         self._wiring, (self._before, self._pdus) = plan.wiring, _before(plan)
         self._records = ClaimRecords(os.path.join(plan.state_folder, FOLDER))
@@ -46,12 +46,13 @@ class Planned:
     def kept(self, board: int) -> Kept | None:
         """Return a board's record; one that names no outlet, and whose instance ran, gets that of the wiring here."""
         try:
-            kept, wire = self._records.read(board), self._before.get(str(board), {})
+            kept, wire = self._records.read(board), self._before.get(str(board), Wire())
         except HeteroError as error:
             self.unreadable[board] = error
             return None
-        if kept and kept.ran and kept.fed is None and "outlet" in wire:
-            fed = Fed(wire["pdu"], str(wire["outlet"]), address(self._pdus.get(wire["pdu"], {})))
+        if kept and kept.ran and kept.fed is None and wire.fed:
+            pdu, outlet = wire.fed
+            fed = Fed(pdu, outlet, address(self._pdus.get(pdu, {})))
             kept = replace(kept, fed=fed)
         return kept and replace(kept, anew=False)
 
@@ -88,7 +89,7 @@ def contradictions(plan: Plan, boards: Sequence[Board], found: Findings) -> None
             found.note(board.name, f"{what}: no verb can switch it", "name its pdu and outlet in tftp_proxy_boards")
 
 
-def _before(plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
+def _before(plan: Plan) -> tuple[Mapping[str, Wire], Mapping[str, Mapping[str, Any]]]:
     """Return the wiring that is there, and its PDUs; none if the machine is set up for the first time or its file is
     wrong.
     """
@@ -96,4 +97,4 @@ def _before(plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
         config = read_config(plan.config)
     except HeteroError:
         return {}, {}
-    return config["boards"], config["pdus"]
+    return config.boards, config.pdus
