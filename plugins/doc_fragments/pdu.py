@@ -31,7 +31,8 @@ options:
         An outlet of a MasterSwitch Plus past its first switch is named V(SWITCH:OUTLET). Reading does not wait for
         others.
       - V(fence) is any PDU that a fence agent knows; O(agent) names it. It is run for each question.
-      - V(command) is a script of your own, O(script).
+      - V(command) is a script of your own, O(script). In a proxy's configuration its PDU needs no host, and the script
+        gets an empty one.
       - V(fake) is a file that behaves as a PDU, for tests.
       - Default is V(apc).
     type: str

@@ -137,7 +137,7 @@ def test_which_error_a_hung_program_is(pdu):
             "program .* cannot be run .Permission denied",
         ),
         ({"script": "/bin/true", "host": "-h"}, ["host"], "'-h' is no host"),
-        ({"script": "/bin/true"}, [], "'' is no host: give its name or address"),
+        ({"script": "/bin/true"}, [], "a script does not tell which outlets there are: name its outlets"),
         ({"script": "/bin/true", "host": 7}, [], "a script does not tell which outlets there are: name its outlets"),
     ],
 )

@@ -65,6 +65,17 @@ def test_the_arguments_of_the_blueprint(script, tmp_path):
     ]
 
 
+def test_a_script_without_a_host_gets_an_empty_one(script, tmp_path):
+    """Lost: a site whose script knows by itself what it switches, and whose PDU would need a host that is made up."""
+    text = SCRIPT.replace('echo "$@" >>calls', 'echo "$# <$1> $2 $3" >>calls')
+    settings = script(text)
+    del settings["host"]
+    seen = batch(settings, tmp_path, {"5": "on"})
+    assert (seen["5"]["before"], seen["5"]["after"]) == ("off", "on")
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls == [f"3 <> {rest}" for rest in ("5 9", "6 9", "5 1", "5 9", "6 9")]
+
+
 def test_success_that_is_none_is_found_out(script, tmp_path):
     """Without it, a script whose outcome nobody looks at, as the blueprint's, would hide power failures."""
     text = SCRIPT.replace('1) echo on >"outlet$2" ;;', "1) echo done ;;")

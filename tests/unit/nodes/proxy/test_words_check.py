@@ -75,7 +75,7 @@ def test_a_secret_among_an_agents_options_is_refused_with_its_place(word, meant)
     [
         ({"driver": "apc"}, True),
         ({"driver": "snmp"}, True),
-        ({"driver": "command", "script": "/bin/true"}, True),
+        ({"driver": "command", "script": "/bin/true"}, False),
         ({"driver": "ziggurat"}, True),
         ({}, True),
         ({"driver": "fence", "agent": "fence_dummy"}, False),

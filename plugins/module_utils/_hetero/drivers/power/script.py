@@ -5,6 +5,7 @@
 
 Mode 1 is on, 2 off and 9 status, for which the script's last word is `on` or `off`. Mode 3 (reboot) is never used,
 because off and on are each read back. Exit code 0 is success; a status of `off` may end with 2, as of fence agents.
+HOST is empty where the PDU's settings name none: such a script knows by itself what it switches.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Script(ProgramDriver):
     """A PDU behind a script."""
 
     dialect = "command"
+    needs_host = False  # only its script knows whether it needs one
 
     @classmethod
     def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
@@ -52,8 +54,6 @@ class Script(ProgramDriver):
         for _key, error in self.wrong(self.name, self.settings):
             raise error
         script, host = self.settings["script"], str(self.settings.get("host") or "")
-        if not host:
-            raise BadInput(f"'{host}' is no host", self.name, "give its name or address")
         if not self.settings.get("outlets"):
             raise BadInput("a script does not tell which outlets there are", self.name, "name its outlets")
         self._argv = [script, host]
