@@ -334,6 +334,9 @@ def test_boards_are_wiped_together(monkeypatch):
         def read(self):
             done.append(("read", self.board))
 
+        def end(self):
+            done.append(("ended", self.board))
+
     @contextmanager
     def locked(works, phase, deadline):
         done.append(("locked", [work.board for work in works], phase, deadline.seconds))
@@ -343,9 +346,11 @@ def test_boards_are_wiped_together(monkeypatch):
         done.append(("plan", work.board, drivers, never_ran))
         work.over = work.board == 1
 
-    def ram(proxy, works, options, act):
-        act(works[0], "shell")
+    def ram(proxy, works, options, act, ended):
         done.append(("ram", [work.board for work in works]))
+        for work in works:
+            act(work, "shell")
+            ended(work)
 
     monkeypatch.setattr(wipes, "Wipe", Board)
     monkeypatch.setattr(wipes, "locked", locked)
@@ -358,8 +363,8 @@ def test_boards_are_wiped_together(monkeypatch):
     monkeypatch.setattr(wipes, "summary", lambda works, change: ([work.more[1:] for work in works], change.seconds))
     node = SimpleNamespace(board=lambda number: number, config=ProxyConfig())
     options = SimpleNamespace(check=False, instance="eve", created=(1.0,), limit=10.0, driver="fake", never_ran=True)
-    wished = [("plan", 1, "fake", True), ("plan", 0, "fake", True)]
-    inside = [("out", 0), ("act", 0, "shell", USUAL), ("ram", [0]), ("settled", 0)]
+    wished = [("ended", 2), ("plan", 1, "fake", True), ("ended", 1), ("plan", 0, "fake", True)]
+    inside = [("out", 0), ("ram", [0]), ("act", 0, "shell", USUAL), ("settled", 0), ("ended", 0)]
     more, seconds = wipes.wipe(node, [2, 1, 0], USUAL, options)
     assert done == [("locked", [2, 1, 0], "wipe", 86410.0), *wished, *inside]
     assert (more, list(seconds)) == ([("eve", (1.0,))] * 3, ["wipe"])
@@ -372,9 +377,10 @@ def test_boards_are_wiped_together(monkeypatch):
     ]
     for work in works:
         work.fail = lambda blame, error, board=work.board: failed.append((board, blame, error))
-    wipes.wipe_beside(node, works, options)
+    ended = []
+    wipes.wipe_beside(node, works, options, lambda work: ended.append((work.board, done[-1])))
     assert done[:2] == [("read", 0), ("read", 3)]
-    assert done[-2:] == [("settled", 0), ("settled", 3)]
+    assert ended == [(0, ("settled", 0)), (3, ("settled", 3))]
     assert failed == [(3, "b", "e")]
     assert [(work.record, work.lines, work.changed) for work in works] == [
         ("record 0", ["line 0"], True),

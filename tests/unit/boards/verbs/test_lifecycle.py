@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop, starts, used_root
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import Boot
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet, pdu_loop, presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Lost, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
@@ -690,6 +690,47 @@ def test_a_board_that_is_off_is_free_for_verbs_while_another_is_stopped(site, be
         beside.go.set()
         result = call.result(60)
     assert [board(result, number)["state"] for number in (0, 2)] == ["power off", "power off"]
+
+
+def test_a_board_that_may_not_be_stopped_is_free_for_verbs_while_another_is_stopped(site, beside):
+    """Lost: a board that was not even touched, for as long as the PDU of another one does not answer."""
+    site.claim(0, 2)
+    site.run("start", 0, 2)
+    call = beside.begin("stop", keep=True, instance="vm2")
+    with taken(site):
+        assert is_held(site, 2)
+        assert site.record(0).state == "running"
+        assert not call.done()
+        beside.go.set()
+        result = call.result(60)
+    assert "is not vm2's any more" in board(result)["error"]
+    assert board(result, 2)["state"] == "power off"
+
+
+@pytest.mark.parametrize("why", ["never_ran", "doubt"])
+def test_a_board_whose_stop_is_refused_is_free_for_verbs_while_another_is_stopped(site, beside, monkeypatch, why):
+    """Lost: the same, where the refusal comes of what the board's records say."""
+    site.claim(0, 2)
+    site.run("start", 0)
+    if why == "doubt":
+        refuse = last_outlet.refuse_doubted
+        monkeypatch.setattr(last_outlet, "refuse_doubted", lambda works: doubt_first(works) or refuse(works))
+    call = beside.begin("stop", never_ran=why == "never_ran")
+    with taken(site):
+        assert is_held(site, 2)
+        assert site.power(0) == "on"
+        assert not call.done()
+        beside.go.set()
+        result = call.result(60)
+    assert board(result)["failed"]
+    assert not board(result, 2)["failed"]
+
+
+def doubt_first(works):
+    """Doubt which outlet feeds board 0."""
+    for work in works:
+        if work.board.id == 0:
+            work.doubt = Refused("is fed by another outlet", "board0", "correct the wiring")
 
 
 @pytest.mark.parametrize("verb", ["start", "reboot", "stop"])

@@ -43,7 +43,7 @@ class Work:
         store = SimpleNamespace(has_run=lambda claim: self.ran, out_of_use=lambda board: None)
         self.proxy = SimpleNamespace(store=store)
         self.over = self.failed = self.as_rebuilt = self.ran = False
-        self.blame = self.error = self.unproven = self.driver = None
+        self.blame = self.error = self.unproven = self.driver = self.at_end = None
         vars(self).update(more)
 
     claim = property(lambda self: self.record.claim)
@@ -51,7 +51,7 @@ class Work:
     instance = property(lambda self: self.claim and self.claim.instance)
 
     def look_if_over(self):
-        if self.over:
+        if self.over and self.at_end:
             self.at_end()
 
     def let_go(self):

@@ -201,7 +201,7 @@ def test_a_disk_that_somebody_used_is_not_freed(proxy, monkeypatch):
 def test_what_could_not_be_freed_is_said(proxy, monkeypatch):
     """Lost: that a board is not free after all, told as freed."""
 
-    def release(proxy, works, options):
+    def release(proxy, works, options, once_off):
         assert options.check is False
         works[0].fail(None, HeteroError("is stuck", "outlet 1"))
 

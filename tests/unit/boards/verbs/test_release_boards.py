@@ -39,8 +39,13 @@ def steps(monkeypatch):
         if done.bad.get(board.id) == "os":
             raise PermissionError(13, "Permission denied")
 
+    def wipe(proxy, works, options, ended):
+        done.each("wipe", works)
+        for work in works:
+            ended(work)
+
     monkeypatch.setattr(release, "switch_off", lambda proxy, works, options: done.each("off", works))
-    monkeypatch.setattr(release, "wipe_beside", lambda proxy, works, options: done.each("wipe", works))
+    monkeypatch.setattr(release, "wipe_beside", wipe)
     monkeypatch.setattr(release, "remove", remove)
     monkeypatch.setattr(release, "unwiped", lambda proxy, board: ["/dev/sda"] if board.id in done.unwiped else [])
     return done

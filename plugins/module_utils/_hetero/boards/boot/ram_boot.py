@@ -9,8 +9,9 @@ a fault of the RAM image or of the proxy puts none there.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar, cast
 
 from ...core.changes import Change
@@ -124,26 +125,55 @@ class RamWork(BoardWork):
             self.outer.fail(self.blame, str(self.error), **self.evidence)
 
 
-def in_ram(proxy: Proxy, works: Iterable[W], options: BootOptions, act: Callable[[W, Shell], None]) -> None:
+def in_ram(
+    proxy: Proxy,
+    works: Iterable[W],
+    options: BootOptions,
+    act: Callable[[W, Shell], None],
+    ended: Callable[[W], None] | None = None,
+) -> None:
     """Boot boards into RAM, call `act(work, shell)` for each that proved its key, all at once, and switch them off.
 
     :param works: BoardWork of each board, locked and read, with its driver. A work that fails is over; an error that
         `act` raises fails only its own board. No board has a boot entry afterwards.
     :param options: lifecycle.Options, with the seconds for a boot and the number of tries.
+    :param ended: is called with each work as soon as its own board is off again, or failed to boot, while others go on.
     """
     options = replace(options, wait=True, check=False)
-    rams = [ram for ram in map(_ready, works) if ram]
+    rams: list[RamWork] = []
+
+    def end(ram: RamWork) -> None:
+        rams.remove(ram)
+        _clear(ram)
+        ram.hand_over()
+        if ended:
+            ended(cast("W", ram.outer))
+
+    def end_failed(ram: RamWork) -> None:
+        if ram.failed:
+            end(ram)
+
+    for work in works:
+        ram = _ready(work)
+        if ram:
+            ram.at_end = partial(end_failed, ram)
+            rams.append(ram)
+        elif ended:
+            ended(work)
     if not rams:
         return
     try:
-        Starting(proxy, rams, options, reboot=True).run()
-        up = [ram for ram in rams if not ram.failed]
-        with ThreadPoolExecutor(max_workers=max(1, len(up))) as threads:
-            for done in [threads.submit(_act, act, ram) for ram in up]:
-                done.result()
-        for ram in up:
-            ram.over = False
-        Stopping(proxy, up, options).run()
+        Starting(proxy, list(rams), options, reboot=True).run()
+        with ThreadPoolExecutor(max_workers=max(1, len(rams))) as threads:
+            acting = {threads.submit(_act, act, ram): ram for ram in rams}
+            while acting:
+                done = {one: acting.pop(one) for one in wait(acting, return_when=FIRST_COMPLETED).done}
+                for one, ram in done.items():
+                    one.result()
+                    ram.over = False
+                Stopping(proxy, list(done.values()), options).run()
+                for ram in done.values():
+                    end(ram)
     finally:
         for ram in rams:
             _clear(ram)

@@ -77,6 +77,8 @@ class Starting(BootLoop):
         # What is told by ssh needs no outlet; whatever would switch it looks at the doubt by itself.
         if self.reboot and self.options.how != SOFT:
             last_outlet.refuse_doubted(works)
+        for work in works:
+            work.look_if_over()
         self.boots = {board: boot for board, boot in self.boots.items() if not boot.work.over}
         self._loop()
 

@@ -57,6 +57,8 @@ class Stopping(PduLoop):
         last_outlet.settle(self.works, last_outlet.Feeds(self.proxy))
         # An instance that never had power ends without any switching, whatever board its outlet feeds.
         last_outlet.refuse_doubted([work for work in self.works if not (self.ends and work.never_had_power)])
+        for work in self.works:
+            work.look_if_over()
         self.works = [work for work in self.works if not work.over]
         names = {work.pdu for work in self.works}
         # A thread for each PDU, and one for each board, which looks at it.

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Verb `wipe` for many boards: boot into RAM, wipe all disks at once, prove it, switch off; also look at the hardware.
 
-wipe_disk.py wipes one disk. Whatever happens here, a board is not free until records/disk_records.py has the proof.
+wipe_disk.py wipes one disk. The lock of each board is held until its own wipe is over and its outlet is off. Whatever
+happens here, a board is not free until records/disk_records.py has the proof.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ...core.changes import Change
 from ...core.deadline import Deadline
@@ -96,10 +97,15 @@ class Wipe(BoardWork):
         self.disks: list[dict[str, Any]] = []
         self.hardware: dict[str, Any] | None = None
         self.needed = False
+        self.proof: dict[str, Any] | None = None
+
+    def end(self) -> None:
+        """Keep the proof for the result, and release the lock: who has the board next may withdraw the proof."""
+        self.proof = disk_records.proof(self.proxy, self.board)
+        self.let_go()
 
     def result(self) -> dict[str, Any]:
-        proof = disk_records.proof(self.proxy, self.board)
-        return dict(super().result(), disks=self.disks, proof=proof, hardware=self.hardware)
+        return dict(super().result(), disks=self.disks, proof=self.proof, hardware=self.hardware)
 
 
 def wipe(proxy: Proxy, ids: Sequence[int], wish: Wish, options: WipeOptions) -> dict[str, Any]:
@@ -112,43 +118,61 @@ def wipe(proxy: Proxy, ids: Sequence[int], wish: Wish, options: WipeOptions) -> 
     change = Change(options.check)
     works = [Wipe(proxy, proxy.board(board_id), change, options.instance, options.created) for board_id in ids]
     with locked(works, PHASE, Deadline(options.limit + wish.limit)), change.step("wipe"):
-        wipe_held(proxy, works, wish, options)
+        wipe_held(proxy, works, wish, options, Wipe.end)
     return summary(works, change)
 
 
-def wipe_held(proxy: Proxy, works: Sequence[Wipe], wish: Wish, options: WipeOptions) -> None:
+def wipe_held(
+    proxy: Proxy, works: Sequence[Wipe], wish: Wish, options: WipeOptions, ended: Callable[[Wipe], None]
+) -> None:
     """Wipe boards whose locks the caller holds.
 
     :param works: a Wipe of each board, read; a work that fails, or has nothing to wipe, is over.
+    :param ended: is called with each work as soon as it is over; the wipes of other boards may take hours more.
     """
-    drivers = BootDrivers(proxy, options.driver)
+
+    def settle(work: Wipe) -> None:
+        _settle(work, wish)
+        ended(work)
+
+    drivers, ready = BootDrivers(proxy, options.driver), []
     for work in works:
         if not work.over:
             _plan(work, wish, drivers, options.never_ran)
-    todo = [work for work in works if not work.over]
-    for work in todo:
+        if work.over:
+            ended(work)
+            continue
         _take_out(work)
-    ready = [work for work in todo if not work.over]
-    in_ram(proxy, ready, options, lambda work, shell: _act(work, shell, wish))
-    for work in todo:
-        _settle(work, wish)
+        if work.over:
+            settle(work)
+        else:
+            ready.append(work)
+    in_ram(proxy, ready, options, lambda work, shell: _act(work, shell, wish), settle)
 
 
-def wipe_beside(proxy: Proxy, works: Sequence[BoardWork], options: WipeOptions) -> None:
+def wipe_beside(
+    proxy: Proxy, works: Sequence[BoardWork], options: WipeOptions, ended: Callable[[BoardWork], None]
+) -> None:
     """Wipe boards that are to be given back, as part of other work on them; the caller holds the locks.
 
     :param works: BoardWork of each board; the work on a board whose disks cannot be wiped fails.
+    :param ended: is called with each work as soon as the wipe of its own board is over.
     """
     wipes = [Wipe(proxy, work.board, work.change, work.wanted, work.created) for work in works]
-    for own in wipes:
-        own.read()
-    wipe_held(proxy, wipes, Wish.of(proxy), options)
-    for work, own in zip(works, wipes):
+    outer = dict(zip(wipes, works))
+
+    def hand_over(own: Wipe) -> None:
+        work = outer[own]
         work.record = own.record
         work.lines += own.lines
         work.changed = work.changed or own.changed
         if own.failed:
             work.fail(own.blame, str(own.error), **own.evidence)
+        ended(work)
+
+    for own in wipes:
+        own.read()
+    wipe_held(proxy, wipes, Wish.of(proxy), options, hand_over)
 
 
 def _plan(work: Wipe, wish: Wish, drivers: BootDrivers, never_ran: bool) -> None:

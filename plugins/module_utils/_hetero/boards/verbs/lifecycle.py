@@ -155,6 +155,7 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
             _look_whose(work)
         if not work.over and options.keep:
             _must_start_again(work)
+        work.look_if_over()
     Stopping(proxy, [work for work in works if not work.over], options).run()
     for work in works:
         _keep_stopped(work, options)
@@ -207,10 +208,13 @@ def _bring_up(proxy: Proxy, ids: Sequence[int], options: Options, verb: str, way
             if not work.over:
                 with change.step("boot entries"):
                     _make_ready(work, options)
+            if work.over:
+                work.let_go()
+        begun = [work for work in works if not work.over]
         with change.step("disk"):
-            disk_boot.lay(proxy, [work for work in works if not work.over], options)
+            disk_boot.lay(proxy, begun, options)
         ready = []
-        for work in works:
+        for work in begun:
             if work.over:
                 work.let_go()
             else:

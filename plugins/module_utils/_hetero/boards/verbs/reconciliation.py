@@ -142,7 +142,7 @@ def _mend(proxy: Proxy, looked: Sequence[Look], adopt: Names, change: Change) ->
             _judge(proxy, look, crossed)
         except HeteroError as error:
             look.note(str(error))
-    _free(proxy, [look for look in looked if look.nobodys], change)
+    _free(proxy, looked, change)
 
 
 def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, Any]]:
@@ -323,9 +323,20 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
     look.nobodys = bool(look.found)
 
 
-def _free(proxy: Proxy, looks: Sequence[Look], change: Change) -> None:
-    """Switch off, clean and free the boards that nobody has, in one session for all boards of a PDU."""
-    release(proxy, [look.work for look in looks], Options(check=change.check))
+def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:
+    """Switch off, clean and free the boards that nobody has, in one session for all boards of a PDU.
+
+    The locks of all boards are held until then: an outlet that is on and that nobody has may feed any of them, so none
+    may be started before it is off. From then on only a board that is freed has its lock, until it is free.
+    """
+    looks = [look for look in looked if look.nobodys]
+
+    def let_go_of_others() -> None:
+        for look in looked:
+            if not look.nobodys:
+                look.work.let_go()
+
+    release(proxy, [look.work for look in looks], Options(check=change.check), once_off=let_go_of_others)
     for look in looks:
         if look.work.failed:
             for found in look.found:

@@ -24,31 +24,51 @@ if TYPE_CHECKING:
     from .lifecycle import Options
 
 
-def release(proxy: Proxy, works: Sequence[BoardWork], options: Options, later: list[BoardWork] | None = None) -> None:
-    """Free boards; the caller holds their locks. An error fails only its own work, and a next call goes on there.
+def release(
+    proxy: Proxy,
+    works: Sequence[BoardWork],
+    options: Options,
+    later: list[BoardWork] | None = None,
+    once_off: Callable[[], object] | None = None,
+) -> None:
+    """Free boards. An error fails only its own work, and a next call goes on there.
+
+    The lock of each board is released as soon as the board is free or its work failed.
 
     :param works: BoardWork of each board, locked and read; a work that is over is left alone.
     :param later: the works whose boards are off and cleaned, but not wiped, are appended to this list and not freed,
         for a wipe may take hours. With None the disks are wiped now.
+    :param once_off: is called once the outlets of these boards were switched off, before anything is removed or wiped.
     """
     works = [work for work in works if not work.over]
     switch_off(proxy, works, replace(options, ends=True))
-    _each(works, lambda work: remove(proxy, work.board, work.change, work.say))
-    if later is not None:
-        _each(works, lambda work: later.extend([work] if _is_to_be_wiped(proxy, work) else []))
-        works = [work for work in works if work not in later]
-    wipe_beside(proxy, [work for work in works if not work.failed], options)
-    _each(works, lambda work: _give_back(proxy, work))
-
-
-def _each(works: Sequence[BoardWork], step: Callable[[BoardWork], object]) -> None:
+    if once_off:
+        once_off()
+    to_wipe = []
     for work in works:
-        if not work.failed:
-            try:
-                with naming(work.board.name):
-                    step(work)
-            except HeteroError as error:
-                work.fail(None, error, **error.facts)
+        _do(work, lambda work: remove(proxy, work.board, work.change, work.say))
+        if later is not None:
+            _do(work, lambda work: later.extend([work] if _is_to_be_wiped(proxy, work) else []))
+        if work.failed or work in (later or ()):
+            work.let_go()
+        else:
+            to_wipe.append(work)
+
+    def free(work: BoardWork) -> None:
+        _do(work, lambda work: _give_back(proxy, work))
+        work.let_go()
+
+    wipe_beside(proxy, to_wipe, options, free)
+
+
+def _do(work: BoardWork, step: Callable[[BoardWork], object]) -> None:
+    """Do a step of a work that has not failed; the work fails by an error of the step."""
+    if not work.failed:
+        try:
+            with naming(work.board.name):
+                step(work)
+        except HeteroError as error:
+            work.fail(None, error, **error.facts)
 
 
 def _is_to_be_wiped(proxy: Proxy, work: BoardWork) -> bool:

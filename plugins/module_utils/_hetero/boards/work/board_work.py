@@ -299,7 +299,8 @@ def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline) -> ExitSta
     """Return an ExitStack that holds the locks of all boards; a lock may be released earlier (BoardWork.let_go).
 
     Locks are taken from the lowest id on, so that two calls never wait for each other. A board whose lock another
-    process holds until the deadline fails; the others go on. Check mode takes no locks.
+    process holds until the deadline fails, and so does one that another instance has by now, whose lock is released at
+    once; the others go on. Check mode takes no locks.
     """
     stack = ExitStack()
     for work in sorted(works, key=lambda work: work.board.id):
@@ -310,6 +311,7 @@ def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline) -> ExitSta
             work.read()
         except HeteroError as error:
             work.fail(None, error, **error.facts)
+            work.let_go()
     return stack
 
 

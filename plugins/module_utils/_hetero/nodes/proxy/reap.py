@@ -105,6 +105,9 @@ def reap(
         # Some may have been ended or extended while their lock was waited for.
         going = [not work.over and work.claim is not None and _over(proxy, work.claim, now) for work in works]
         ending = [work for work, goes in zip(works, going) if goes]
+        for work in works:
+            if work not in ending:
+                work.let_go()
         release(proxy, ending, Options(), None if later is None else unwiped)
     for claim, work, goes in zip(claims, works, going):
         if work.failed:

@@ -1,0 +1,153 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long boards stay locked that are wiped, freed or reconciled together. The kernel says who holds which lock."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import release as releases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
+
+
+def held(site):
+    """Return the numbers of the boards that are locked."""
+    return [number for number in range(4) if held_by(site.config["run_folder"], f"board{number}")]
+
+
+def taken(site, number):
+    """Return the lock of a board, which is taken as soon as nobody else has it."""
+    return lock(site.config["run_folder"], f"board{number}", "start", "jo", Deadline(30))
+
+
+@pytest.fixture
+def slow(disks):
+    """The wipe of board 1 goes on until `go` is set; `begun` is set once it has begun."""
+    go, begun = threading.Event(), threading.Event()
+
+    def wait(_text):
+        begun.set()
+        assert go.wait(60)
+
+    disks.shells[1].fail = wait
+    disks.begun, disks.go = begun, go
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        disks.beside = thread.submit
+        try:
+            yield disks
+        finally:
+            go.set()
+
+
+def test_a_board_that_is_wiped_is_free_for_verbs_while_another_is(slow):
+    """Lost: a board that is off and clean, for the hours that the largest disk of the call takes."""
+    slow.use(0, 1)
+    call = slow.beside(slow.wipe, 0, 1)
+    assert slow.begun.wait(30)
+    with taken(slow, 0):
+        assert (slow.record(0).note, slow.power(0), slow.power(1)) == ("wiped, proven", "off", "on")
+        assert held(slow) == [0, 1]
+        assert not call.done()
+        slow.go.set()
+        result = call.result(60)
+    assert not result["failed"], result
+    assert [one["proof"]["board"] for one in result["boards"]] == [0, 1]
+    assert held(slow) == []
+
+
+def test_a_board_with_nothing_to_wipe_is_free_for_verbs_while_another_is_wiped(slow):
+    """Lost: the same, for a board that was not even booted."""
+    slow.use(0, 1)
+    assert not slow.wipe(0)["failed"]
+    call = slow.beside(slow.wipe, 0, 1)
+    assert slow.begun.wait(30)
+    assert held(slow) == [1]
+    slow.go.set()
+    assert not call.result(60)["failed"]
+
+
+def test_a_board_that_does_not_boot_for_its_wipe_is_free_for_verbs_while_another_is_wiped(slow):
+    """Lost: the look at a board at fault, for the hours that the disks of the others take."""
+    slow.use(0, 1)
+    slow.play(0, stall="running", stalls=9)
+    call = slow.beside(slow.wipe, 0, 1, timeout=2)
+    assert slow.begun.wait(60)
+    with taken(slow, 0):
+        assert slow.record(0).note.startswith("not wiped yet: ")
+        assert not call.done()
+        slow.go.set()
+        result = call.result(60)
+    assert [one["failed"] for one in result["boards"]] == [True, False]
+
+
+def test_what_its_wipe_proved_is_told_although_the_board_was_given_on_meanwhile(slow, monkeypatch):
+    """Lost: the proof in a wipe's result, where the next start withdrew it while another board was being wiped."""
+    slow.use(0, 1)
+    call = slow.beside(slow.wipe, 0, 1)
+    assert slow.begun.wait(30)
+    with taken(slow, 0), slow.proxy() as proxy:
+        wipes.disk_records.withdraw(proxy, proxy.board(0), "vm9")
+    slow.go.set()
+    assert [one["proof"]["board"] for one in call.result(60)["boards"]] == [0, 1]
+
+
+def test_a_board_is_given_back_while_the_disks_of_another_are_wiped(slow):
+    """Lost: a free board, to the next tenant, for the hours that another one's disks take at the same lease's end."""
+    slow.claim(0, 1)
+    slow.run("start", 0, 1)
+
+    def free():
+        with slow.proxy() as proxy:
+            works = [BoardWork(proxy, proxy.board(number), Change()) for number in (0, 1)]
+            with locked(works, "reap", Deadline(5)):
+                releases.release(proxy, works, lifecycle.Options(timeout=20))
+            return [work.error for work in works]
+
+    call = slow.beside(free)
+    assert slow.begun.wait(30)
+    with taken(slow, 0):
+        assert (slow.record(0).claim, slow.record(0).state) == (None, "power off")
+        assert slow.record(1).claim.instance == "vm1"
+        assert not call.done()
+    slow.go.set()
+    assert call.result(60) == [None, None]
+
+
+def test_reconcile_locks_all_boards_until_no_outlet_is_on_for_nobody(disks, monkeypatch):
+    """Lost: the stop of a board that runs, while what nobody has is cleaned; or a board that was started meanwhile, by
+    the outlet that feeds it and is switched off as nobody's.
+    """
+    monkeypatch.setattr(reconciliation, "PATIENCE", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.1)
+    disks.claim(0)
+    disks.run("start", 0)
+    disks.cut(2, "on")
+    seen = []
+    switch_off, remove = releases.switch_off, releases.remove
+
+    def off(proxy, works, options):
+        seen.append(("before", held(disks)))
+        switch_off(proxy, works, options)
+        seen.append(("off", held(disks), disks.power(2)))
+
+    def clean(proxy, board, change, say):
+        seen.append(("clean", board.id, held(disks)))
+        return remove(proxy, board, change, say)
+
+    monkeypatch.setattr(releases, "switch_off", off)
+    monkeypatch.setattr(releases, "remove", clean)
+    with disks.proxy() as proxy:
+        result = reconciliation.reconcile(proxy, None, Change(), 20)
+    assert [one["state"] for one in result["boards"]] == ["running", "power off", "power off", "power off"], result
+    assert seen == [("before", [0, 1, 2, 3]), ("off", [0, 1, 2, 3], "off"), ("clean", 2, [2])]
+    assert held(disks) == []
