@@ -15,7 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 BOARD = SimpleNamespace(id=3, name="board3")
 DAMAGED = HeteroError("what it says of a claim cannot be read", "board3.json", "look")
 
-OUT = SimpleNamespace(reason="its fan rattles")
+OUT = SimpleNamespace(reason="its fan rattles", state="maintenance")
 
 
 def kept(somebodys=True):
@@ -57,6 +57,7 @@ def node(monkeypatch):
         (dict(record=kept(somebodys=False)), None),
         (dict(record=DAMAGED), f"{DAMAGED} ("),
         (dict(out=OUT), "is in maintenance by its own record: its fan rattles ("),
+        (dict(out=OUT, state="error"), "is in maintenance by its own record: its fan rattles ("),
         # its state, or its claim, says more by itself
         (dict(out=OUT, state="maintenance"), None),
         (dict(out=OUT, claim="jackie's"), None),

@@ -33,13 +33,14 @@ WIPE = f"({play('repair', node='{board}')} wipes it)"
 def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
     """Return why a board without a claim in the database is not free, by what else lies here; None where it is free.
 
-    A record of maintenance, a root, or the record of a claim keeps it from being free, for the database may be older.
+    A record of its being out of use, a root, or the record of a claim keeps it from being free, for the database may be
+    older.
     """
     if record.claim is not None:
         return None
-    out = proxy.store.out_of_use(board.id) if record.state != board_states.MAINTENANCE else None
-    if out:
-        return f"is in maintenance by its own record: {out.reason} {RECONCILE}"
+    out = proxy.store.out_of_use(board.id)
+    if out and out.state != record.state:
+        return f"is in {out.state} by its own record: {out.reason} {RECONCILE}"
     whose = whose_root(proxy, board) or whose_archive(proxy, board)
     if whose:
         return f"has the root of {whose}, of which no claim is known {RECONCILE}"

@@ -19,7 +19,7 @@ from ...site import board_states
 from .board_records import STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
 from .claim_records import ClaimRecords, Kept
 from .maintenance_records import FOLDER as MAINTENANCE_FOLDER
-from .maintenance_records import MaintenanceRecords, OutOfUse
+from .maintenance_records import STATES, MaintenanceRecords, OutOfUse
 
 if TYPE_CHECKING:
     from .board_records import Record
@@ -32,7 +32,7 @@ RECORDS = "records"
 @dataclass
 class Touch:
     """What a transaction does to a board: the claim that ends there, whether one begins, fields of its claim, whether
-    its state changes, which outlet is known to feed it, whether its maintenance ends.
+    its state changes, which outlet is known to feed it, which state out of use (maintenance, error) ends.
     """
 
     ended: Claim | None = None
@@ -40,7 +40,7 @@ class Touch:
     put: dict[str, Any] = field(default_factory=dict)
     moved: bool = False
     fed: Fed | None = None
-    in_use: bool = False
+    left: str | None = None
 
 
 class KeptClaims(Recorded):
@@ -83,7 +83,7 @@ class KeptClaims(Recorded):
         return self._records_of_claims.read(board) if self._records_of_claims else None
 
     def out_of_use(self, board: int) -> OutOfUse | None:
-        """Return what a board's own record of its maintenance says, or None without a record."""
+        """Return what a board's own record says of its being out of use, or None without a record."""
         return self._maintenance.read(board) if self._maintenance else None
 
     def kept_anywhere(self) -> list[tuple[str, Kept]]:
@@ -216,7 +216,7 @@ class KeptClaims(Recorded):
         self.keep_missing()
         for board, touch in touched.items():
             record = self.record(board)
-            self._keep_maintenance(record, touch)
+            self._keep_out_of_use(record, touch)
             try:
                 found = self.kept(board)
             except HeteroError:
@@ -239,16 +239,18 @@ class KeptClaims(Recorded):
             elif found and touch.fed and found.fed != touch.fed:
                 self._files.write(board, replace(found, fed=touch.fed, anew=False))
 
-    def _keep_maintenance(self, record: Record, touch: Touch) -> None:
-        """Write or remove a board's record of maintenance when its state changes.
+    def _keep_out_of_use(self, record: Record, touch: Touch) -> None:
+        """Write or remove a board's record of being out of use when its state or its claim changes.
 
-        The record stays where only an older database does not know of the maintenance.
+        The record stays where only an older database does not know of it. A fault does not replace such a maintenance.
         """
-        if self._maintenance is None or not touch.moved:
+        if self._maintenance is None or not (touch.moved or touch.ended):
             return
-        if record.state == board_states.MAINTENANCE:
-            self._maintenance.write(record.board, OutOfUse(record.note, record.since or 0.0))
-        elif touch.in_use and self.out_of_use(record.board):
+        maintenance, out = board_states.MAINTENANCE, self.out_of_use(record.board)
+        unknown = out is not None and out.state == maintenance and maintenance not in (record.state, touch.left)
+        if record.claim is None and record.state in STATES and not unknown:
+            self._maintenance.write(record.board, OutOfUse(record.note, record.since or 0.0, record.state))
+        elif out and out.state == touch.left:
             self._maintenance.remove(record.board)
 
     def _touched(self, board: int) -> Touch:

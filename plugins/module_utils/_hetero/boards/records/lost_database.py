@@ -34,7 +34,7 @@ NO_BOARDS = (
     "nothing is touched or freed: bring it back; of boards that are gone for good, "
     f"{play('reconcile', forget='INSTANCE')} ends the claims"
 )
-BEGUN = "boards in maintenance stay out of use, those that were in error do not: see to these again"
+BEGUN = "boards that were in maintenance or in error stay out of use, by their own records"
 
 
 class StatefulNode(Protocol):
@@ -98,7 +98,7 @@ def said_if_lost(params: Mapping[str, Any], check: bool = False) -> str | None:
 
     :param params: the module's `config` and `state_db`.
     :param check: whether this run makes nothing.
-    :raises HeteroError: it is lost, and a copy is there, which knows what no record does (boards in error, events).
+    :raises HeteroError: it is lost, and a copy is there, which knows what no record does (events).
     """
     database, folder = params["state_db"], read_config(params["config"]).state_folder
     return lost_database.said_if_lost(database, lambda: must_not_be_lost(database, folder), BEGUN, check)

@@ -1,10 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each maintenance of a board once more, in a file of its own, so that no older database gives the board to anybody.
+"""Each maintenance or fault of a board that nobody has once more, in a file of its own, so that no older or new
+database gives the board to anybody.
 
-One folder for all boards, <state>/maintenance/boardN.json, beside the records of claims (claim_records.py). A file is
-there from before the database says that the board is in maintenance until it is about to say that it is not.
+One folder for all boards, <state>/maintenance/boardN.json, beside the records of claims (claim_records.py), which tell
+of boards that somebody has. A file is there from before the database says that the board is out of use until it is
+about to say that it is not.
 """
 
 from __future__ import annotations
@@ -16,20 +18,40 @@ from dataclasses import asdict, dataclass
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_object
 from ...files.whole_file import remove_left, sync_folder, write_whole
+from ...site.board_states import ERROR, MAINTENANCE
 
 FOLDER = "maintenance"
 
 
+#: The states of boards that are out of use. A file of an earlier release names none: it is of maintenance.
+STATES = (MAINTENANCE, ERROR)
+WORDS = {MAINTENANCE: "an operator took it out of use", ERROR: "it is kept out of use for a fault"}
+
+
 @dataclass(frozen=True)
 class OutOfUse:
-    """An operator's word that a board is out of use: why, and since when (seconds since 1970)."""
+    """A board that nobody has is out of use: why, since when (seconds since 1970), and by what.
+
+    :ivar state: MAINTENANCE by an operator's word, ERROR by a fault that was seen.
+    """
 
     reason: str
     since: float
+    state: str = MAINTENANCE
+
+    @property
+    def told(self) -> str:
+        """Return the finding on a board that somebody has by the database, which is older than this record."""
+        return f"{WORDS[self.state]} by its own record ({self.reason})"
+
+
+def agree(state: str, out: OutOfUse | None) -> bool:
+    """Return whether the state of a board that nobody has, by the database, is what the board's own record says."""
+    return state == out.state if out else state not in STATES
 
 
 class MaintenanceRecords:
-    """The files of all boards in maintenance of a node; root alone may read them."""
+    """The files of all boards of a node that are out of use and that nobody has; root alone may read them."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -44,7 +66,8 @@ class MaintenanceRecords:
             return None
         try:
             found = read_object(path, "")
-            return OutOfUse(str(found["reason"]), float(found["since"]))
+            state = found.get("state", MAINTENANCE)
+            return OutOfUse(str(found["reason"]), float(found["since"]), state if state in STATES else MAINTENANCE)
         except (HeteroError, KeyError, TypeError, ValueError):
             return OutOfUse(f"{path} cannot be read", 0.0)
 

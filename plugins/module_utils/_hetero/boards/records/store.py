@@ -22,6 +22,7 @@ from ...site.owners import must_be_made, refuse_mixed, refuse_taken
 from .board_records import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
 from .claim_copies import KeptClaims
 from .claim_records import Claim
+from .maintenance_records import STATES, agree
 
 if TYPE_CHECKING:
     from .board_records import Record
@@ -104,26 +105,27 @@ class Store(KeptClaims):
             self._upsert(board, state=state, since=since, note=note)
             if state == board_states.ERROR:
                 self._look_again(board)
-            if board_states.MAINTENANCE == old.state != state:
-                self._touched(board).in_use = True
+            if old.claim is None and old.state in STATES and state != old.state:
+                self._touched(board).left = old.state
             text = f"{old.state} → {state}" if state != old.state else f"still {state}"
             self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
 
     def take_out(self, board: int) -> bool:
-        """Bring database and record of the maintenance of a board that nobody has into agreement.
+        """Bring database and record of a board that nobody has into agreement on whether the board is out of use.
 
-        The record has a maintenance that began after the database's backup.
+        The record has a maintenance, or a fault, that began after the database's backup.
 
         :returns: True where either of them was changed.
         """
         with self._db.transaction():
             record, out = self.record(board), self.out_of_use(board)
-            known = record.state == board_states.MAINTENANCE
-            if record.claim or known == bool(out):
+            if record.claim or agree(record.state, out):
                 return False
             if out:
-                self._upsert(board, state=board_states.MAINTENANCE, since=out.since, note=out.reason)
-                text = f"{record.state} → {board_states.MAINTENANCE}: {out.reason} (by its own record)"
+                self._upsert(board, state=out.state, since=out.since, note=out.reason)
+                if out.state == board_states.ERROR:
+                    self._look_again(board)
+                text = f"{record.state} → {out.state}: {out.reason} (by its own record)"
                 self.event(board, STATE_PHASE, text)
             else:
                 self._touched(board).moved = True

@@ -38,7 +38,7 @@ from ..power import presence
 from ..records.disk_records import withdraw
 from ..records.store import AGAIN
 from ..work.board_work import BoardWork, locked, refuse, summary
-from ..work.maintenance import END_CLAIM, TAKEN_OUT
+from ..work.maintenance import END_CLAIM
 
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
@@ -121,10 +121,15 @@ def _end_of(work: BoardWork) -> str:
 
 def _refuse_maintenance(work: BoardWork) -> None:
     """Refuse a board in maintenance, by the database or, where that is older, by the board's own record."""
-    out = work.proxy.store.out_of_use(work.board.id) if work.claim is None else None
-    note = out.reason if out else work.record.note
-    if out or work.state == board_states.MAINTENANCE:
+    state, note = _state(work)
+    if state == board_states.MAINTENANCE:
         refuse(work, f"is in maintenance{': ' if note else ''}{note}", _end_of(work))
+
+
+def _state(work: BoardWork) -> tuple[str, str]:
+    """Return (state, note) of a board; where nobody has it, its own record of being out of use counts more."""
+    out = work.proxy.store.out_of_use(work.board.id) if work.claim is None else None
+    return (out.state, out.reason) if out else (work.state, work.record.note)
 
 
 def stop(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
@@ -144,6 +149,8 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
         _name_driver(drivers, work)
         if not work.over:
             _refuse_maintenance(work)
+        if not (work.over or options.check) and proxy.store.take_out(work.board.id):
+            work.record = proxy.store.record(work.board.id)
         if not work.over:
             note_if_used(work)
         if not work.over and options.never_ran:
@@ -281,10 +288,11 @@ def _take_as_rebuilt(work: BoardWork, image: str | None) -> None:
 
 def _make_ready(work: BoardWork, options: Options) -> None:
     """Write the boot entry before the board gets power; refuse a board that is out of use."""
-    if work.state == board_states.ERROR:
+    state, note = _state(work)
+    if state == board_states.ERROR:
         refuse(
             work,
-            f"is out of use: {work.record.note or 'in error'}",
+            f"is out of use: {note or 'in error'}",
             OUT_OF_USE.format(name=work.instance or "it"),
             blame=BOARD,
         )
@@ -293,7 +301,7 @@ def _make_ready(work: BoardWork, options: Options) -> None:
     out = work.proxy.store.out_of_use(work.board.id) if work.claim and not work.over else None
     if out:
         ended = END_CLAIM.format(name=work.instance)
-        refuse(work, TAKEN_OUT.format(reason=out.reason), ended, blame=INSTANCE)
+        refuse(work, out.told, ended, blame=INSTANCE)
     if work.over:
         return
     try:

@@ -18,6 +18,7 @@ from ...site import board_states
 from ..power.last_outlet import Feeds
 from ..power.outlet_power import outlet_power
 from ..records.disk_records import used
+from ..records.maintenance_records import agree
 from .each_board import each
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
     from .looks import Look
 
 PHASE = "maintenance"
-#: The finding on a board in maintenance that an older copy of the database gives to an instance which has ended, and
-#: the remedy.
-TAKEN_OUT = "an operator took it out of use by its own record ({reason})"
+#: The remedy for a board out of use that an older copy of the database gives to an instance which has ended.
 END_CLAIM = (
     f"{{name}} has it by the database, which is older: once its owner agrees, "
     f"{play('terminate_instance', instance='{name}')} ends it, and {play('reconcile')} keeps the board out of use"
@@ -70,7 +69,7 @@ def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) ->
         record = proxy.store.record(board.id)
         out = proxy.store.out_of_use(board.id) if claim is None else None
         if out:
-            record = replace(record, state=board_states.MAINTENANCE, note=out.reason)
+            record = replace(record, state=out.state, note=out.reason)
         changed = record.state == board_states.MAINTENANCE
         if changed:
             left = _left(proxy, board, deadline)
@@ -94,22 +93,23 @@ def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) ->
 
 
 def catch_up(look: Look) -> None:
-    """Bring the database and the board's own record of maintenance into agreement after the database was put back.
+    """Bring the database and the board's own record of its being out of use into agreement after the database was put
+    back, or was lost.
 
     A board that somebody has by the database is left as it is.
     """
     work, store = look.work, look.work.proxy.store
     record, out = store.record(work.board.id), store.out_of_use(work.board.id)
     if out and record.claim:
-        look.note(f"{TAKEN_OUT.format(reason=out.reason)}: {END_CLAIM.format(name=record.claim.instance)}")
-    elif record.claim is None and bool(out) != (record.state == board_states.MAINTENANCE):
+        look.note(f"{out.told}: {END_CLAIM.format(name=record.claim.instance)}")
+    elif record.claim is None and not agree(record.state, out):
         if work.change.check:
-            work.record = replace(record, state=board_states.MAINTENANCE, note=out.reason if out else record.note)
+            work.record = replace(record, state=out.state, note=out.reason) if out else record
         else:
             store.take_out(work.board.id)
             work.record = store.record(work.board.id)
         where, done = ("its own record", "out of use again") if out else ("the database only", "written beside it")
-        found = f"in maintenance by {where} ({work.record.note})"
+        found = f"in {work.record.state} by {where} ({work.record.note})"
         look.mend(found, f"would be {done}" if work.change.check else done)
 
 
