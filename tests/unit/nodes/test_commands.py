@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,8 @@ import tarfile
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import hetero
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import hetero, tools
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import pdu_mgr
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 
@@ -80,6 +82,26 @@ def test_roles_write_units_that_call_verbs_by_their_own_names():
     for file, words in called:
         verb, _others = hetero.parted(words)
         assert words[: len(verb.split())] == verb.split(), file
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another account needs root: run as root")
+@pytest.mark.parametrize("verb", [*sorted(hetero.VERBS), "pdu_mgr"])
+def test_another_account_is_told_that_root_is_needed(verb, capsys):
+    """Lost: the truth, to an operator who forgot sudo: a database that may not be read was said to be none, of a node
+    on which nothing was ever claimed."""
+    name, words = ("pdu_mgr", ["pdu-a", "3", "1"]) if verb == "pdu_mgr" else ("hetero", verb.split())
+    main = pdu_mgr.main if verb == "pdu_mgr" else hetero.main
+    os.seteuid(65534)
+    try:
+        assert tools.start(name, main, words) == 1
+        with pytest.raises(SystemExit) as ended:
+            sys.exit(tools.start(name, main, [*words, "--help"]))
+    finally:
+        os.seteuid(0)
+    assert ended.value.code == 0
+    said = capsys.readouterr()
+    assert said.err == f"{name}: needs root, as others may not read what a node keeps: run it as root\n"
+    assert "usage: " in said.out
 
 
 def test_every_verb_is_imported_from_the_copy_and_without_ansible(tmp_path):

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Sequence
 
 from ..core.errors import BadInput
+from .tools import ASKS
 
 #: Verb, of one word or two → its file. `main` of that runs it with the words after it and returns the exit code, and
 #: `parser` knows these words. Module node_tools brings all.
@@ -31,8 +32,6 @@ VERBS = {
 }
 #: Former name → verb. Units that an earlier release wrote call it so.
 FORMER = {"gpu-reap": "host reap"}
-#: What a person types who knows none of them.
-ASKS = ("--help", "-h", "help")
 MORE = "hetero VERB --help says what it does"
 
 

@@ -10,10 +10,11 @@ A command starts with its own file and no other, so that a fault in one (a PDU's
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from typing import Callable, Mapping, Sequence
 
-from ..core.errors import HeteroError
+from ..core.errors import HeteroError, Refused
 
 #: Holds a folder for each copy, called by what is in it (name_of): Python package PACKAGE, and the part of Ansible that
 #: a module needs. Files of a copy never change, so what runs from one runs from one release.
@@ -22,6 +23,8 @@ PACKAGE = "hetero"
 #: Of module_utils, the file that runs a module from the copy that it is in.
 CALL = f"{PACKAGE}/module_utils/_hetero/nodes/call.py"
 #: -I: neither the user's environment nor the current folder says what is imported.
+#: Words of a person who asks what a command does; whoever may run it may ask.
+ASKS = ("--help", "-h", "help")
 SCRIPT = """\
 #!/usr/bin/python3 -I
 # Written by hetero.compute.node_tools.
@@ -48,8 +51,13 @@ def name_of(code: Mapping[str, bytes]) -> str:
 
 
 def start(name: str, main: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code; an error is one line."""
+    """Run a command and return its exit code; an error is one line.
+
+    What an account may not read would look to the commands as if it were not there.
+    """
     try:
+        if os.geteuid() != 0 and not any(word in ASKS for word in arguments):
+            raise Refused("needs root, as others may not read what a node keeps", remedy="run it as root")
         return main(arguments)
     except HeteroError as error:
         sys.stderr.write(f"{name}: {error}\n")
