@@ -97,7 +97,7 @@ def test_how_many_there_is_room_for_counts_none_that_was_there(claims):
     claims.claim("full")
     with pytest.raises(NoneFree) as caught:
         claims.claim("lab", count=2)
-    assert str(caught.value).splitlines()[0].endswith(": no node.")
+    assert str(caught.value).splitlines()[0].endswith(": no node besides the 1 that it has.")
 
 
 def test_a_path_is_no_image(claims):

@@ -45,6 +45,15 @@ def test_after_a_race_was_lost_no_number_of_free_nodes_is_told(never, head):
     assert one.text("bob", 2).splitlines()[0].endswith(f": {head}.")
 
 
+@pytest.mark.parametrize(("room", "found"), [(7, "7 of 10 nodes"), (0, "no node")])
+def test_what_is_there_already_is_counted_apart(room, found):
+    """Lost: the sense of a refusal: 11 were asked for, and it said "7 of 10 nodes"."""
+    nodes = [verdict(f"board{number}") for number in range(room)] + [busy(9)]
+    first, why = Schedule(FLAVOR, nodes, count=10).text("lab", 11).splitlines()
+    assert first == f"lab wants 11 any (1 MB): {found} besides the 1 that it has."
+    assert why == "  board9: running i-9"
+
+
 def test_what_the_nodes_do_that_could_serve_it():
     """Lost: whom one waits for: the line tells who refused from who is free, and leaves out who never serves."""
     found = [verdict("board0"), verdict("board1"), busy(2), verdict("board3", never=("has no disk",))]

@@ -20,7 +20,7 @@ from ..core.errors import BadInput, NoneFree
 from ..hypervisors.lxc import id_maps, liblxc
 from ..scheduling.compute_hosts import gpu_arch, gpu_count, rejections
 from ..scheduling.extra_specs import satisfies
-from ..scheduling.fit import AMOUNTS, summary
+from ..scheduling.fit import AMOUNTS, nodes_found, summary
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import as_date
 from ..site.node_clock import begin_lease
@@ -123,7 +123,7 @@ def _claims(host: Host, wish: Wish, kind: Containers | Guests, before: Collectio
         offers = [kind.hypervisor] if kind.hypervisor in host.hypervisors else host.hypervisors
         unfit = rejections(wish.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, wish.image)
         if unfit:
-            raise _no_node(host, wish, unfit, 0, {host.name: unfit})
+            raise _no_node(host, wish, unfit, 0, len(before), {host.name: unfit})
     claims = []
     for instance in wish.instances:
         try:
@@ -133,7 +133,7 @@ def _claims(host: Host, wish: Wish, kind: Containers | Guests, before: Collectio
                 # The failed instance's part is already written in this transaction.
                 host.store.release(instance)
                 break
-            raise _no_node(host, wish, _reasons(kind, none), _new(claims, before)) from none
+            raise _no_node(host, wish, _reasons(kind, none), _new(claims, before), len(before)) from none
     return claims
 
 
@@ -218,16 +218,17 @@ def _reasons(kind: Containers | Guests, none: NoneFree) -> list[str]:
 
 
 def _no_node(
-    host: Host, wish: Wish, reasons: list[str], found: int, unfit: dict[str, list[str]] | None = None
+    host: Host, wish: Wish, reasons: list[str], found: int, there: int, unfit: dict[str, list[str]] | None = None
 ) -> NoneFree:
     """Return the error `bob wants cg1.xlarge (…): no node.`, with the reasons.
 
-    :param found: how many of the instances were claimed.
+    :param found: how many further instances could be claimed.
+    :param there: how many were claimed before.
     :param unfit: {name of the host: why it never fits}.
     """
     rejected = {host.name: reasons}
     lines = summary(rejected)
-    head = f"{wish.wants}: {f'{found} of {len(wish.instances)} nodes' if found else 'no node'}."
+    head = f"{wish.wants}: {nodes_found(found, len(wish.instances), there)}."
     text = "\n".join([head, *(f"  {reason}" for reason in lines)])
     return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit or {})
 

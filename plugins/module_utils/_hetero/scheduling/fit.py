@@ -149,6 +149,17 @@ def describe(name: str, flavor: dict[str, Any]) -> str:
     return f"{name} ({', '.join(parts)})" if parts else name
 
 
+def nodes_found(free: int, asked: int, there: int) -> str:
+    """Return what was found for a request, `7 of 10 nodes besides the 1 that it has`, or `no node`.
+
+    :param free: nodes that could be had.
+    :param asked: instances that are asked for, those that are there included.
+    :param there: instances that have their nodes already.
+    """
+    found = f"{free} of {asked - there} nodes" if free else "no node"
+    return f"{found} besides the {there} that it has" if there else found
+
+
 def summary(rejected: Mapping[Any, Sequence[str]], noun: str = "boards") -> list[str]:
     """Return lines that say why boards were rejected, the same reasons together, the largest group first.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from ..core.errors import BadInput
 from ..site.owners import holders, names_of, number_of
-from .fit import describe, grouped
+from .fit import describe, grouped, nodes_found
 from .nodes import BOARDS, IN_USE, INSTANCES
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Schedule:
         """
         lost = any(not refusal.never for refusal in self.refused.values())
         free = 0 if lost else min(self.room, self.count)
-        head = f"{self.wants(who, asked)}: {f'{free} of {self.count} nodes' if free else 'no node'}."
+        head = f"{self.wants(who, asked)}: {nodes_found(free, asked, asked - self.count)}."
         lines = grouped(self._told(), all_as_number=True) or ["there are no boards and no hosts"]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 

@@ -450,7 +450,7 @@ def test_a_move_without_a_free_board_leaves_the_claim(node):
     node.move(3, board_states.BOOTING)
     node.move(3, board_states.ERROR, note="stalled at tftp")
     result = node.claim(board=3, move=True)
-    assert result["msg"].endswith("no node.\n  board3: error: stalled at tftp")
+    assert result["msg"].endswith("no node besides the 1 that it has.\n  board3: error: stalled at tftp")
     assert node.info()["claims"][0]["board"] == 3
 
 

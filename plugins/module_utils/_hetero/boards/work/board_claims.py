@@ -21,7 +21,7 @@ from ...images.capacity import no_image, without_room
 from ...images.choice import images_of
 from ...images.room import room_of, size_of
 from ...roots.machine_identity import must_be_keys
-from ...scheduling.fit import TOLERANCE, describe, rejections, summary
+from ...scheduling.fit import TOLERANCE, describe, nodes_found, rejections, summary
 from ...scheduling.flavor_check import validate
 from ...site import board_states
 from ...site.image_names import valid_image
@@ -155,7 +155,7 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
             open_to_all = [board.id for board in fit if not (board.name in {**full, **fed} or others[board.id])]
             moved = _claim_and_move(store, wish, open_to_all)
         except NoneFree as none:
-            raise _no_node(wish, len(wish.instances) - len(before), free, rejected, unfit) from none
+            raise _no_node(wish, len(before), free, rejected, unfit) from none
         # Read back, inside the transaction so that check mode sees what would be.
         after = [claim for claim in map(store.claim_of, wish.instances) if claim is not None]
         for claim in after:
@@ -300,12 +300,15 @@ def _headline(
 
 
 def _no_node(
-    wish: Wish, missing: int, free: int, rejected: dict[str, list[str]], unfit: dict[str, list[str]]
+    wish: Wish, there: int, free: int, rejected: dict[str, list[str]], unfit: dict[str, list[str]]
 ) -> NoneFree:
-    """Return the error `bob wants tgx.8x8 (…): no node.` with the reason for each board, as section 3 of the tour."""
+    """Return the error `bob wants tgx.8x8 (…): no node.` with the reason for each board, as section 3 of the tour.
+
+    :param there: how many of the instances have their boards already.
+    """
     wants = f"{wish.request} wants {wish.many}{describe(wish.flavor['name'], wish.flavor)}"
     lines = summary(rejected) or ["the boards file names no boards"]
-    found = "no node" if not free else f"{free} of {missing} nodes"
+    found = nodes_found(free, len(wish.instances), there)
     text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
     unfit = {name: reasons for name, reasons in unfit.items() if reasons}
     return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit)
