@@ -22,9 +22,9 @@ FOLDER = "/usr/lib/hetero"
 PACKAGE = "hetero"
 #: Of module_utils, the file that runs a module from the copy that it is in.
 CALL = f"{PACKAGE}/module_utils/_hetero/nodes/call.py"
-#: -I: neither the user's environment nor the current folder says what is imported.
-#: Words of a person who asks what a command does; whoever may run it may ask.
+#: Words of a person who asks what a command does; everybody may ask.
 ASKS = ("--help", "-h", "help")
+#: -I: neither the user's environment nor the current folder says what is imported.
 SCRIPT = """\
 #!/usr/bin/python3 -I
 # Written by hetero.compute.node_tools.
