@@ -40,7 +40,9 @@ class Work:
         self.board = SimpleNamespace(id=number, name=f"board{number}")
         one = SimpleNamespace(instance=claim, boot_source=None) if claim else None
         self.record = Record(state, one, note)
-        store = SimpleNamespace(has_run=lambda claim: self.ran, out_of_use=lambda board: None)
+        store = SimpleNamespace(
+            has_run=lambda claim: self.ran, out_of_use=lambda board: None, take_out=lambda board: False
+        )
         self.proxy = SimpleNamespace(store=store)
         self.over = self.failed = self.as_rebuilt = self.ran = False
         self.blame = self.error = self.unproven = self.driver = self.at_end = None

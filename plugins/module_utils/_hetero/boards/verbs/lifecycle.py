@@ -149,8 +149,8 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
         _name_driver(drivers, work)
         if not work.over:
             _refuse_maintenance(work)
-        if not (work.over or options.check) and proxy.store.take_out(work.board.id):
-            work.record = proxy.store.record(work.board.id)
+        if not (work.over or options.check) and work.proxy.store.take_out(work.board.id):
+            work.record = work.proxy.store.record(work.board.id)
         if not work.over:
             note_if_used(work)
         if not work.over and options.never_ran:
