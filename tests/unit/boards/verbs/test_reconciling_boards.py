@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.powe
     OWN_KEY,
     SILENT,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation, tenants_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import OUT_OF_USE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
@@ -48,9 +48,9 @@ def parts(monkeypatch):
 
         return do
 
-    monkeypatch.setattr(reconciliation, "put_back", put_back)
-    monkeypatch.setattr(reconciliation, "ensure_entry", entry("written"))
-    monkeypatch.setattr(reconciliation, "remove_entry", entry("removed"))
+    monkeypatch.setattr(tenants_boards, "put_back", put_back)
+    monkeypatch.setattr(tenants_boards, "ensure_entry", entry("written"))
+    monkeypatch.setattr(tenants_boards, "remove_entry", entry("removed"))
     return found
 
 
@@ -315,7 +315,7 @@ def test_one_of_which_nothing_is_left_is_said(proxy, parts, state, check):
     """Lost: the way out of a claim that a database brought back; or its record, which names a start as the way."""
     claimed(proxy)
     move(proxy, *(["booting", "running"] if state == "running" else []))
-    left = (reconciliation.LEFT_OVER.format(name="jackie"), None)
+    left = (tenants_boards.LEFT_OVER.format(name="jackie"), None)
     mended = [("recorded as running, its outlet is off", "recorded as power off")] if state == "running" else []
     look = look_at(proxy, power="off", check=check)
     assert judge(proxy, look) == [*mended, left]
@@ -323,7 +323,7 @@ def test_one_of_which_nothing_is_left_is_said(proxy, parts, state, check):
     if state == "running":
         assert look.work.change.diff[0]["before"] == {"state": "running"}
         assert look.work.change.diff[0]["after"] == {"state": "power off"}
-        assert (record.state, record.note) == (("running", "") if check else ("power off", reconciliation.ROOT_GONE))
+        assert (record.state, record.note) == (("running", "") if check else ("power off", tenants_boards.ROOT_GONE))
     assert parts.put == []
 
 
@@ -360,7 +360,7 @@ def test_what_is_yet_to_be_made_or_is_being_ended_is_not_put_back(node, proxy, p
 def test_what_is_about_to_go_is_said(node, proxy, monkeypatch):
     """Lost: a root whose file is gone, with the next restart."""
     running(node, proxy, "booting", "running")
-    monkeypatch.setattr(reconciliation, "about_to_go", lambda proxy, board, claim: "its file is gone")
+    monkeypatch.setattr(tenants_boards, "about_to_go", lambda proxy, board, claim: "its file is gone")
     assert judge(proxy, look_at(proxy, ssh=OWN_KEY)) == [("its file is gone", None)]
 
 

@@ -16,27 +16,26 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable, Optional, Sequence
 
 from ...core.deadline import Deadline
 from ...core.descriptors import make_room
-from ...core.errors import HeteroError, Refused
+from ...core.errors import HeteroError
 from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
-from ...roots.ownership import about_to_go, is_lost, is_of_claim, whose_archive, whose_root
-from ...roots.provision import leftovers, put_back
+from ...roots.ownership import is_lost, is_of_claim, whose_archive, whose_root
+from ...roots.provision import leftovers
 from ...site import board_states
-from ..boot.boot_entry import ensure_entry, remove_entry
 from ..evidence import adoption, unnamed_boards
 from ..evidence.adoption import PUT_BACK
 from ..evidence.discard import discard, must_be_gone
 from ..power import last_outlet, power_proof, presence
 from ..power.outlet_power import outlet_power
-from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
+from ..power.presence import ALIVE, OWN_KEY, SILENT
 from ..records import disk_records
-from ..records.board_records import MAY_HAVE_RUN, UNWATCHED
 from ..records.lost_database import way_by_copy
 from ..work import maintenance
 from ..work.board_work import BoardWork, locked
 from ..work.looks import PHASE, Look, Seen, not_adopted
 from .lifecycle import OUT_OF_USE, Options
 from .release import release
+from .tenants_boards import correct_entry, correct_power, left_over, put_parts_back
 
 if TYPE_CHECKING:
     from ...core.changes import Change
@@ -54,23 +53,11 @@ MOST_ASKED = 64
 WIPED_BY = (
     f"put a newer backup of the database back; or, once nobody wants it, {play('repair', node='{board}')} wipes it"
 )
-#: The text on, and the note of the board of, an instance without root and power, as an older copy of a database has it.
-LEFT_OVER = (
-    "{name}'s root is gone and its outlet is off: it ended since the backup of the database that was put back, its "
-    "root was removed by hand, or what holds the roots is not mounted: "
-    f"{play('terminate_instance', instance='{name}')} gives the board back; "
-    f"{play('rebuild_instance', instance='{name}', fresh='true')} makes a new root"
-)
 #: {state of a board that nobody has: how it is made free again}.
 WAYS_BACK = {
     board_states.ERROR: f"{play('repair', node='{board}')} makes it free again",
     board_states.MAINTENANCE: f"{play('maintenance', node='{board}', state='off')} makes it free again",
 }
-#: The remedy for a board that has power and is silent; its tenant may have work there if it runs or boots.
-LOOK = f"its network may be cut, or its sshd: see its cable and its console ({play('console', instance='{name}')})"
-BY_POWER = play("reboot_instance", instance="{name}", how="hard")
-LOOK_OR_CUT = f"{LOOK}; once its tenant agrees, {BY_POWER} cuts its power and boots it"
-ROOT_GONE = f"its root is gone ({play('reconcile')} says more)"
 
 
 def reconcile(
@@ -250,12 +237,12 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
         and work.state in (board_states.RUNNING, board_states.POWER_OFF)
         and is_lost(proxy, work.board, work.claim)
     ):
-        _left_over(look)
+        left_over(look)
     else:
-        if _put_back(proxy, look) and look.ssh in (ALIVE, SILENT):
+        if put_parts_back(proxy, look) and look.ssh in (ALIVE, SILENT):
             look.ssh = _answer(look)  # ask again, for the board may have come up since
-        _power_of_somebodys(look)
-        _entry_of_somebodys(look)
+        correct_power(look)
+        correct_entry(look)
 
 
 def _out_of_use(look: Look) -> str:
@@ -345,86 +332,3 @@ def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:
         else:
             look.work.changed = True
             look.work.say(PHASE, "; ".join(f"{found['found']}: {found['done']}" for found in look.found))
-
-
-def _power_of_somebodys(look: Look) -> None:
-    """Correct the record of a tenant's board by its outlet and answer; touch neither outlet nor board."""
-    work, state = look.work, look.work.state
-    if look.power == "off" and state in (board_states.RUNNING, board_states.BOOTING):
-        again = f"{play('start_instance', instance=work.instance)} brings it up"
-        look.mend(f"recorded as {state}, its outlet is off", f"recorded as power off ({again})")
-        if work.note(work.board.name, {"state": state}, {"state": board_states.POWER_OFF}):
-            if state == board_states.BOOTING and not work.ran:
-                work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
-            work.move(board_states.SHUTTING_DOWN)
-            work.move(board_states.POWER_OFF, board_states.FOUND_OFF)
-    elif look.power == "off" and state == board_states.SHUTTING_DOWN:
-        look.note("a stop or terminate was cut off: run it again")
-    elif look.power == "on" and look.ssh == OWN_KEY and state != board_states.RUNNING:
-        look.mend(f"recorded as {state}, it runs and shows its own key", "recorded as running")
-        if work.note(work.board.name, {"state": state}, {"state": board_states.RUNNING}):
-            work.move(board_states.RUNNING)
-    elif look.power == "on" and look.ssh == OTHER_KEY:
-        look.note(f"another host key than that of {work.instance} answers at {work.board.ip}: not touched")
-    elif look.power == "on" and look.ssh in (ALIVE, SILENT):
-        way = (LOOK_OR_CUT if state in (board_states.RUNNING, board_states.BOOTING) else LOOK).format(
-            name=work.instance
-        )
-        answer = "does not answer ssh" if look.ssh == SILENT else look.ssh
-        look.note(f"recorded as {state}, it is on and {answer}: not touched: {way}")
-    elif look.power == "on" and look.ssh is None:
-        look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
-
-
-def _left_over(look: Look) -> None:
-    """Correct the record of an instance without root and power, and report it; a start could not bring it up."""
-    work = look.work
-    if work.state == board_states.RUNNING:
-        look.mend("recorded as running, its outlet is off", "recorded as power off")
-        if work.note(work.board.name, {"state": work.state}, {"state": board_states.POWER_OFF}):
-            work.move(board_states.SHUTTING_DOWN)
-            work.move(board_states.POWER_OFF, ROOT_GONE)
-    look.note(LEFT_OVER.format(name=work.instance))
-
-
-def _is_made(work: BoardWork) -> bool:
-    """Return whether a board has a root to boot from; False while its claim is ending, whatever is left."""
-    return bool(work.claim and work.claim.image_hash) and work.state != board_states.SHUTTING_DOWN
-
-
-def _put_back(proxy: Proxy, look: Look) -> bool:
-    """Restore mount, export and files where they are missing; nothing is written into the tenant's root.
-
-    :returns: True where something was put back.
-    """
-    work, claim = look.work, look.work.claim
-    if claim is None:
-        return False
-    if not claim.image_hash:
-        look.note(f"claimed for {work.instance}, not made ready yet")
-    try:
-        missing = put_back(proxy, work.board, claim, work.change) if _is_made(work) else []
-    except Refused:
-        look.left = True  # the contradiction about whose its root is stays
-        raise
-    going = about_to_go(proxy, work.board, claim)
-    if going:
-        look.note(going)
-    if missing:
-        look.mend(f"missing: {', '.join(missing)}", "would be put back" if work.change.check else "put back")
-    return bool(missing) and not work.change.check
-
-
-def _entry_of_somebodys(look: Look) -> None:
-    """Write the boot entry of a tenant's board that is on; remove that of one that is off."""
-    work, check = look.work, look.work.change.check
-    if not _is_made(work):
-        return
-    boots = look.power == "on" and work.state in (board_states.RUNNING, board_states.BOOTING)
-    before, work.changed = work.changed, False
-    (ensure_entry if boots else remove_entry)(work)
-    changed, work.changed = work.changed, before
-    if changed and boots:
-        look.mend("its boot entry is missing, or another", "would be written" if check else "written")
-    elif changed:
-        look.mend("a boot entry although it is off", "would be removed" if check else "removed")
