@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
     SYSTEM,
     TFTP,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 
 @pytest.fixture
@@ -150,5 +151,5 @@ def test_a_boot_that_another_process_began_goes_on(boot, monkeypatch, phases, fl
 def test_the_console_is_the_one_that_the_wiring_names(wiring):
     """Lost: the last lines of a board that stalls, with which its error says why."""
     one = boot_progress.Boot.__new__(boot_progress.Boot)
-    one.board, one.work = "board0", SimpleNamespace(proxy=SimpleNamespace(wiring={"board0": wiring}.get))
+    one.board, one.work = "board0", SimpleNamespace(proxy=SimpleNamespace(wiring=lambda board: Wire(**wiring)))
     assert one.console == wiring.get("console")
