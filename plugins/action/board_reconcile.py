@@ -1,12 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs a module from its node's copy of the collection: this one, and those that meta/runtime.yml names."""
+"""Runs a module and checks what is answered: this one, and those that meta/runtime.yml names."""
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls
+from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Checks
 
 
-class ActionModule(ShortCalls):
-    """Nothing but the call."""
+class ActionModule(Checks):
+    """The call, and a look at what is answered."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import is_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import no_answer
+from ansible_collections.hetero.compute.plugins.plugin_utils.outcomes import contradiction
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Follows
 
 
@@ -16,11 +18,25 @@ class ActionModule(Follows):
     that names others would have their names lead to its own machine.
     """
 
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result = super().run(tmp, task_vars)
+        if not self._is_instance or self._task.check_mode or "instances" not in result or result.get("failed"):
+            return result
+        created = self._task.args.get("created")
+        many = len(created) if isinstance(created, list) else 0
+        why = contradiction(result["instances"], self._task.args.get("state", "running"), max(1, many))
+        return no_answer("instance", why) if why else result
+
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         result = super()._asked(tmp, task_vars)
-        if self.module.rpartition(".")[2] == "instance" and isinstance(result.get("instances"), list):
+        if self._is_instance and isinstance(result.get("instances"), list):
             result["instances"] = [one for one in result["instances"] if self._is_asked_for(one)]
         return result
+
+    @property
+    def _is_instance(self) -> bool:
+        """Return whether this is module instance, and no other that is followed."""
+        return self.module.rpartition(".")[2] == "instance"
 
     def _is_asked_for(self, one: Any) -> bool:
         """Return whether an instance is one of the call's; what is no instance at all is judged by answers.py."""

@@ -10,14 +10,14 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
-from ansible_collections.hetero.compute.plugins.plugin_utils.progress import ShowsLines
+from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Checks
 
 #: What a node is → the module that says what it has.
 MODULES = {"proxy": "board_info", "host": "host_info"}
 
 
-class ActionModule(ShowsLines):
-    """The call of the node's own module."""
+class ActionModule(Checks):
+    """The call of the node's own module. No lines are shown: the modules have none, so they would be a liar's."""
 
     @property
     def module(self) -> str:
@@ -29,7 +29,3 @@ class ActionModule(ShowsLines):
         if self._node not in MODULES:
             raise AnsibleActionFail(f"node is {brief(self._node)}: give {' or '.join(MODULES)}")
         return super().run(tmp, task_vars)
-
-    def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        """Ask, and show no lines: the modules have none, so they would be a liar's, among the collection's own."""
-        return super(ShowsLines, self).run(tmp, task_vars)

@@ -12,11 +12,11 @@ from __future__ import annotations
 import ipaddress
 import re
 import time
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR, OF_HOSTS
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -32,6 +32,10 @@ WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 KNOWN_HOST = re.compile(r"[A-Za-z0-9_:\[][A-Za-z0-9_.,:\[\]-]* [A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}")
 #: Seconds that a node's clock may be ahead of the controller's.
 DAY = 86400.0
+#: Most characters of one text of an answer; an event with the last lines of a console has a tenth of that.
+LONGEST = 20_000
+#: Most characters of all that a failed answer shows beside its message: Ansible prints it whole.
+MOST_OF_FAILURE = 8 * 10**6
 #: Above all amounts (bytes) and times (seconds). Python's integers have no end, and what expects a float fails there.
 MOST = 1e24
 #: Stands for the value of a key that an answer does not have.
@@ -39,7 +43,7 @@ MISSING = object()
 
 
 def is_text(value: object) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and len(value) <= LONGEST
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -108,8 +112,11 @@ def are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(is_text, value))
 
 
-def is_hypervisor(value: object) -> bool:
-    return is_text(value) and value in BY_HYPERVISOR
+def one_of(words: Collection[str]) -> Test:
+    return lambda value: isinstance(value, str) and value in words
+
+
+is_hypervisor = one_of(BY_HYPERVISOR)
 
 
 def are_hypervisors(value: object) -> bool:
@@ -146,6 +153,8 @@ CLAIM = dict(
     board=maybe(is_number),
     console=maybe(is_text),
 )
+#: A claim of a compute host, whose console people sit down at by this path.
+HOSTED_CLAIM = dict(CLAIM, kind=one_of(OF_HOSTS), console=is_text)
 EVENT = dict(time=is_number, phase=is_text, text=maybe(is_text), seconds=maybe(is_number))
 #: What the states of boards and of hosts' instances have in common.
 STATE = dict(
@@ -193,10 +202,20 @@ DEVICE = dict(
     unsupported=or_none(is_text),
 )
 AMOUNT = dict(total=is_number, free=is_number)
+FINDING = dict(found=is_text, done=or_none(is_text))
+#: What reconcile found of a board, or of a host's instance.
+LOOKED_AT = dict(
+    dict.fromkeys(("recorded", "power", "ssh"), or_none(is_text)),
+    name=is_word,
+    instance=or_none(is_instance),
+    found=list_of(FINDING),
+)
+#: A line for people that a play shows by itself.
+LINE = dict(node=or_none(is_text), text=is_text)
 #: What a module of a claim says where it fails, which the scheduler reads.
 FAILURE = dict(rejected=left_out(are_reasons), unfit=maybe(is_mapping))
 #: Module → its answer. Keys that only some requests return may be missing, so that one shape serves all.
-SHAPES = {
+SHAPES: dict[str, Shape] = {
     "board_info": dict(
         claims=list_of(CLAIM),
         boards=list_of(BOARD),
@@ -206,7 +225,7 @@ SHAPES = {
     ),
     "host_info": dict(
         name=maybe(is_word),
-        claims=list_of(CLAIM),
+        claims=list_of(HOSTED_CLAIM),
         boards=is_missing,
         instances=list_of(HOSTED),
         gpus=list_of(DEVICE),
@@ -218,6 +237,23 @@ SHAPES = {
         capacity=of(dict.fromkeys(("memory_mb", "vcpus", "local_gb"), of(AMOUNT))),
         unclaimed=left_out(list_of(UNCLAIMED)),
     ),
+    "board_reconcile": dict(
+        dict.fromkeys(("others", "ended", "not_adopted", "removed", "gone", "kept", "unseen"), are_texts),
+        boards=list_of(dict(LOOKED_AT, changed=is_truth)),
+        lines=list_of(LINE),
+    ),
+    "host_reconcile": dict(
+        dict.fromkeys(("others", "unseen"), are_texts),
+        instances=list_of(dict(LOOKED_AT, kind=one_of(OF_HOSTS))),
+        domains=list_of(dict(FINDING, domain=is_text, address=is_text)),
+    ),
+    "gpu_reconcile": dict(
+        findings=list_of(
+            dict(FINDING, kind=is_text, **dict.fromkeys(("container", "address", "error"), or_none(is_text)))
+        )
+    ),
+    "image_store": dict(table=are_texts),
+    "board_console_info": dict(name=is_word, command=or_none(is_text)),
     "instance": dict(
         instances=list_of(
             dict(
@@ -243,6 +279,11 @@ def wrong(answer: dict[str, Any], shape: Shape) -> str | None:
     return next((key for key, test in shape.items() if not test(answer.get(key, MISSING))), None)
 
 
+def no_answer(module: str, error: str) -> dict[str, Any]:
+    """Return the failure of a node whose answer to a module cannot be; `error` says what of it."""
+    return dict(failed=True, changed=False, msg=NO_ANSWER.format(module=module, error=error))
+
+
 def checked(result: dict[str, Any], module: str) -> dict[str, Any]:
     """Return a module's result, or instead a failure that says what in it cannot be."""
     shape = SHAPES.get(module, {})
@@ -251,9 +292,11 @@ def checked(result: dict[str, Any], module: str) -> dict[str, Any]:
         left = {key: value for key, value in result.items() if key not in shape or module == "instance"}
         if not of(FAILURE)(left.get("failure")):
             left.pop("failure", None)
-        return dict(left, msg=str(result.get("msg") or "failed without a word"))
+        if len(repr(left)) > MOST_OF_FAILURE:
+            left = {key: left[key] for key in ("failed", "unreachable") if key in left}
+        return dict(left, msg=brief(str(result.get("msg") or "failed without a word"), LONGEST))
     key = wrong(result, shape)
     if key is None:
         return result
     given = brief(repr(result[key]), 80) if key in result else "not there"
-    return dict(failed=True, changed=False, msg=NO_ANSWER.format(module=module, error=f"{key} is {given}"))
+    return no_answer(module, f"{key} is {given}")

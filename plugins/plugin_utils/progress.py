@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Action plugins that show a module's progress by Ansible's own display, in a terminal and under AWX.
 
-They run a module and print its lines afterwards, or follow one that goes on in the background by its events. They do
-not know the modules and the events themselves.
+They run a module and check its result, print its lines afterwards, or follow one that goes on in the background by its
+events. They do not know the modules and the events themselves.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import job_watch
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import (
+    brief,
     one_line,
     printable,
     printable_data,
 )
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import NO_ANSWER, checked
-from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, only_data
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import LONGEST, checked, no_answer
+from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, TooLong, only_data
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import tell
 
 #: Seconds that a job may last longer than it announced before it counts as lost.
@@ -42,8 +43,8 @@ class Silent(BaseException):
     """The node did not answer. It is no Exception, because connections that try again catch those."""
 
 
-class ShowsLines(ShortCalls):
-    """Runs the task's module, checks its result (answers.py), because plays compute with it, and prints its `lines`."""
+class Checks(ShortCalls):
+    """Runs the task's module and checks its result (answers.py), because plays compute with it."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         module = self.module.rpartition(".")[2]
@@ -51,11 +52,20 @@ class ShowsLines(ShortCalls):
             return checked(self._asked(tmp, task_vars), module)
         except AnsibleError:
             raise
+        except TooLong as error:
+            return no_answer(module, str(error))
         except Exception as error:  # noqa: BLE001 - of whatever a node says in place of what it should
-            return checked(dict(failed=True, msg=NO_ANSWER.format(module=module, error=one_line(repr(error)))), module)
+            return checked(no_answer(module, one_line(brief(repr(error)))), module)
 
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        result = super().run(tmp, task_vars)
+        return super().run(tmp, task_vars)
+
+
+class ShowsLines(Checks):
+    """Prints the `lines` of the module's result, too."""
+
+    def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        result = super()._asked(tmp, task_vars)
         show(result.get("lines"))
         return result
 
@@ -183,9 +193,9 @@ def as_text(line: Any) -> str:
     line already. Others' words in it cannot add a line that looks like the collection's.
     """
     if not isinstance(line, dict):
-        return one_line(str(line))
+        return one_line(brief(str(line), LONGEST))
     text = line["text"].partition("\n")[0]
     phase = f"{line['phase']:<9} " if line.get("phase") else ""
     where = f"{line['node']:<7} {phase}" if line.get("node") else ""
-    said = one_line(f"{line['instance'] or '-':<7} {where}{text}")
+    said = one_line(brief(f"{line['instance'] or '-':<7} {where}{text}", LONGEST))
     return said if line.get("seconds") is None else f"{said:<71} {line['seconds']:>5.1f} s"

@@ -49,6 +49,14 @@ COPY = f"{FOLDER}/{name_of(code())}"
 #: Keys of a result that Ansible obeys: hosts and groups, variables of the play's host (in the playbooks the
 #: controller), and what AWX stores of a job. No module that is called here returns them.
 WORDS = ("add_host", "add_group", "ansible_facts", "ansible_stats")
+#: Most characters of an answer. 1,000 boards with the 50 newest events of each take 9.5 million.
+MOST = 64 * 10**6
+#: Most warnings of an answer that Ansible shows.
+WARNINGS = 20
+
+
+class TooLong(Exception):
+    """A node answered with more than is looked at."""
 
 
 def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -71,7 +79,13 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
         values = {field.name: getattr(error.event, field.name) for field in fields(error.event)}
         texts = {name: printable(value) for name, value in values.items() if isinstance(value, str)}
         result["exception"] = replace(error, event=replace(error.event, **texts))
-    return printable_data(result)
+    result = printable_data(result)
+    # Ansible shows both whatever else is made of the answer, and fails at others than texts.
+    result.pop("deprecations", None)
+    warnings = result.pop("warnings", None)
+    if isinstance(warnings, list):
+        result["warnings"] = [brief(one) if isinstance(one, str) else one for one in warnings[:WARNINGS]]
+    return result
 
 
 class ShortCalls(ActionBase):
@@ -105,6 +119,14 @@ class ShortCalls(ActionBase):
                 said = super()._execute_module(name, given, tmp, task_vars, **how)
         key, found = self._discovered_interpreter_key, self._discovered_interpreter
         return only_data(said, {key: found} if key else None)
+
+    def _low_level_execute_command(self, *words: Any, **how: Any) -> dict[str, Any]:
+        """Return what a command said; raise TooLong if that is more than an answer has."""
+        said: dict[str, Any] = super()._low_level_execute_command(*words, **how)
+        size = len(said.get("stdout") or "") + len(said.get("stderr") or "")
+        if size > MOST:
+            raise TooLong(f"it has {size} characters, and at most {MOST} are looked at")
+        return said
 
     def _can_be_short(self) -> bool:
         """Return whether the connection takes standard input, and nothing was asked for that only Ansible's own way

@@ -24,6 +24,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own n
 
 MAIN = "import sys\n\ndef main():\n    {}\n\nif __name__ == '__main__':\n    main()\n"
 SAYS = MAIN.format("sys.stdout.write({!r})")
+RUNS = dict(instance="jackie", name="board0", ip="10.0.1.1", state="running")
+#: Lists that board_reconcile answers.
+SAID_OF_BOARDS = ("others", "ended", "not_adopted", "removed", "gone", "kept", "unseen", "lines")
 #: Answers as the module does, but that a job in the background has ended at once, with this result.
 ENDED = """
 import contextlib, io, json, runpy, sys
@@ -31,7 +34,7 @@ import contextlib, io, json, runpy, sys
 def main():
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
-        runpy.run_module("hetero.modules.honest", run_name="__main__", alter_sys=True)
+        runpy.run_module("hetero.modules.honest_instance", run_name="__main__", alter_sys=True)
     answer = json.loads(said.getvalue())
     if "follow" in answer:
         answer["news"] = dict(events=[], done=True, result={!r})
@@ -81,9 +84,10 @@ def test_it_says_nothing_to_ansible(node, tmp_path, sent):
     host = dict(host_name="localhost", groups=[], host_vars=dict(ansible_python_interpreter=str(stranger)))
     facts = dict(hetero_ssh_public_key="STRANGER", key="STRANGER")
     words = dict(add_host=host, ansible_facts=facts, ansible_stats=dict(data=dict(hetero_instances="STRANGER")))
-    news = dict(events=[], done=True, result=json.dumps(dict(words, changed=False, instances=[])))
+    news = dict(events=[], done=True, result=json.dumps(dict(words, changed=False, instances=[RUNS])))
     roots = dict(promised=0, there=0, taken=0, overcommit=1)
     answer = dict(words, changed=False, boards=[], claims=[], roots=roots, follow=dict(limit=9), news=news)
+    answer.update({key: [] for key in SAID_OF_BOARDS})
     for name in ("board_info", "board_reconcile", "instance"):
         (modules / f"{name}.py").write_text(SAYS.format(json.dumps(answer)))
     if sent:
@@ -129,10 +133,10 @@ def test_it_speaks_for_the_request_alone(node, tmp_path):
     """Lost: the way in to another's instance on another node, be it called as a part of this request: it leads to the
     stranger, who has the key of its own host."""
     modules, plays = node
-    other = dict(instance="alice", name="board0", ip="192.0.2.66", known_hosts="192.0.2.66 ssh-ed25519 AAAA", board=0)
+    other = dict(RUNS, instance="alice", ip="192.0.2.66", known_hosts="192.0.2.66 ssh-ed25519 AAAA", board=0)
     given = [other, dict(other, instance="jackie", ip="10.0.1.1"), dict(other, instance="jackie-2")]
     result = json.dumps(dict(changed=True, instances=given, lines=[]))
-    (modules / "instance.py").rename(modules / "honest.py")
+    (modules / "instance.py").rename(modules / "honest_instance.py")
     (modules / "instance.py").write_text(ENDED.format(result))
     ways = tmp_path / "ways"
     rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, hetero_ssh_folder=str(ways))
@@ -153,8 +157,8 @@ def test_it_speaks_for_the_request_alone(node, tmp_path):
 def test_an_address_of_its_runs_nothing(node, tmp_path, option, ip):
     """Lost: the controller, by an address that ssh hands to a shell, or that a person pastes into one."""
     modules, plays = node
-    given = dict(instance="jackie", name="board0", ip=ip, known_hosts="10.0.1.1 ssh-ed25519 AAAA", board=0)
-    (modules / "instance.py").rename(modules / "honest.py")
+    given = dict(RUNS, ip=ip, known_hosts="10.0.1.1 ssh-ed25519 AAAA", board=0)
+    (modules / "instance.py").rename(modules / "honest_instance.py")
     (modules / "instance.py").write_text(ENDED.format(json.dumps(dict(changed=True, instances=[given], lines=[]))))
     ways = tmp_path / "ways"
     options = json.dumps(dict(hetero_ssh_options=[option]))
@@ -170,7 +174,7 @@ def test_an_address_of_its_runs_nothing(node, tmp_path, option, ip):
 def test_an_instance_without_instances_is_the_nodes_fault(node, tmp_path):
     """Lost: who is at fault, to an error of Ansible's own about an object of type dict."""
     modules, plays = node
-    (modules / "instance.py").rename(modules / "honest.py")
+    (modules / "instance.py").rename(modules / "honest_instance.py")
     (modules / "instance.py").write_text(ENDED.format(json.dumps(dict(changed=True))))
     rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
     said = " ".join(output.split())

@@ -33,7 +33,7 @@ NODE = dict(changed=False, claims=[CLAIM], boards=[dict(BOARD, events=[EVENT])],
 AMOUNTS = {name: dict(total=2, free=1) for name in ("memory_mb", "vcpus", "local_gb")}
 HOST = dict(
     changed=False,
-    claims=[dict(CLAIM, name="gpu1.example.org", ip=None)],
+    claims=[dict(CLAIM, name="gpu1.example.org", ip=None, kind="lxc", console="/x/jackie/console.log")],
     instances=[],
     gpus=[],
     hypervisor="LXC",
@@ -85,7 +85,7 @@ def test_all_that_a_proxy_can_say_is_an_answer(tmp_path):
         ("board_info", dict(NODE, claims=[dict(CLAIM, created=-1.5)]), "claims"),
         ("board_info", dict(NODE, claims=[dict(CLAIM, created=time.time() + 2 * 86400)]), "claims"),
         ("board_info", dict(NODE, claims=[dict(CLAIM, ip="10.0.2")]), "claims"),
-        ("host_info", dict(HOST, claims=[dict(CLAIM, created=9e99)]), "claims"),
+        ("host_info", dict(HOST, claims=[dict(HOST["claims"][0], created=9e99)]), "claims"),
         ("instance", dict(changed=True), "instances"),
         ("instance", dict(changed=True, instances=None), "instances"),
         ("instance", dict(changed=True, instances=[dict(instance="x", created=0)]), "instances"),

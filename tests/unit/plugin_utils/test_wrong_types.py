@@ -85,6 +85,7 @@ def answers(tmp_path):
     proxy = json.loads(json.dumps(lab(tmp_path).result(events=1)))
     host = test_gpu_hosts.answer()
     claim = dict(instance="ml-7", request="ml-7", owner="alice", name="gpu1", created=1.5, ip=None, kind="lxc")
+    claim.update(console="/x/ml-7/console.log")
     devices = [dict(host["gpus"][0], arch="a"), dict(host["gpus"][1], arch="a, b")]
     host.update(claims=[claim], devices=devices, hypervisors=["LXC", "KVM"])
     left = [dict(instance="eve", name="board9", text="a root", harmless=True)]
