@@ -131,6 +131,7 @@ _value:
     room: {description: How many instances all of them take now., type: int}
     enough: {description: Whether that is enough., type: bool}
     possible: {description: Whether these nodes could serve the request if they were all free., type: bool}
+    some: {description: 'Whether O(partial) would get a part of it, where there is no room for all.', type: bool}
     text: {description: 'The answer to somebody who gets none, a line for each reason.', type: str}
     wants: {description: Its first words., type: str}
     waiting: {description: What the nodes are doing that could serve it., type: str}

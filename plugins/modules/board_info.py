@@ -170,6 +170,17 @@ unclaimed:
     harmless:
       description: Whether it is a file that says nothing, of a board that is off and of which nothing else is there.
       type: bool
+ended:
+  description:
+    - Instances of O(instance) that the node ended because their lease was over, where it has none of them any more.
+      Empty without O(instance).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    instance: {description: The instance., type: str}
+    owner: {description: Whose it was., type: str}
+    time: {description: When it was ended (seconds since 1970)., type: float}
 pdu_errors:
   description: Each PDU that was asked and did not answer, and why. Its boards have no C(power).
   returned: always

@@ -157,6 +157,17 @@ unclaimed:
     instance: {description: The instance., type: str}
     name: {description: The host., type: str}
     text: {description: 'What is seen of it, and what to do.', type: str}
+ended:
+  description:
+    - Instances of O(instance) that the node ended because their lease was over, where it has none of them any more.
+      Empty without O(instance).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    instance: {description: The instance., type: str}
+    owner: {description: Whose it was., type: str}
+    time: {description: When it was ended (seconds since 1970)., type: float}
 """
 
 from ansible.module_utils.basic import AnsibleModule

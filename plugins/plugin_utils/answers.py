@@ -159,6 +159,7 @@ EVENT = dict(time=is_number, phase=is_text, text=maybe(is_text), seconds=maybe(i
 #: What the states of boards and of hosts' instances have in common.
 STATE = dict(
     state=is_text,
+    owner=maybe(is_text),
     note=maybe(is_text),
     since_seconds=maybe(is_number),
     lease_seconds=maybe(is_number),
@@ -191,6 +192,7 @@ HOSTED = dict(
 )
 ROOTS = dict(dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number), root_gb=left_out(is_number))
 UNCLAIMED = dict(instance=or_none(is_text), name=is_text, text=is_text)
+ENDED = dict(instance=is_instance, owner=is_text, time=is_made)
 DEVICE = dict(
     address=is_text,
     arch=or_none(is_text),
@@ -221,6 +223,7 @@ SHAPES: dict[str, Shape] = {
         boards=list_of(BOARD),
         roots=of(ROOTS),
         unclaimed=left_out(list_of(UNCLAIMED)),
+        ended=left_out(list_of(ENDED)),
         images=maybe(are_images),
     ),
     "host_info": dict(
@@ -236,6 +239,7 @@ SHAPES: dict[str, Shape] = {
         unsupported=or_none(is_text),
         capacity=of(dict.fromkeys(("memory_mb", "vcpus", "local_gb"), of(AMOUNT))),
         unclaimed=left_out(list_of(UNCLAIMED)),
+        ended=left_out(list_of(ENDED)),
     ),
     "board_reconcile": dict(
         dict.fromkeys(("others", "ended", "not_adopted", "removed", "gone", "kept", "unseen"), are_texts),

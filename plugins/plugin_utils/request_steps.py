@@ -64,11 +64,13 @@ def find(
     _stop("\n".join(owners.twice(answers, name, None if force else owner)))
     if parts:
         return dict(parts=parts, lines=[])
+    over = owners.ended(answers, name, None if force else owner)
+    why = f" ({over})" if over else ""
     if to:
         ask = play("provision_instance", instance=name, flavor="FLAVOR")
         remedy = f"{play('status')} shows who has what; ask for it with {ask}"
-        raise Stop(f"There is no instance {name} to {to}: {remedy}")
-    nowhere = f"{name}: no such instance on {', '.join(answer['item'] for answer in answers)}"
+        raise Stop(f"There is no instance {name} to {to}{why}: {remedy}")
+    nowhere = f"{name}: no such instance on {', '.join(answer['item'] for answer in answers)}{why}"
     return dict(parts=parts, lines=[nowhere, *owners.notes(answers)])
 
 
@@ -183,12 +185,12 @@ class Wait:
         """
         name, text, told = request["instance"], found["text"], found["waiting"]
         if not self.minutes or self.check or not found["possible"]:
-            return dict(waits=False, text=text)
+            return dict(waits=False, text=_with_ways(text, found, wait=not self.minutes))
         now, minutes = time.monotonic(), f"{self.minutes:g} min"
         until = plan.get("until", now + 60 * self.minutes)
         left = until - now
         if left <= 0:
-            return dict(waits=False, text=f"{text}\n  waited {minutes}")
+            return dict(waits=False, text=_with_ways(f"{text}\n  waited {minutes}", found))
         lines = []
         if "until" not in plan:
             lines = [f"{name} waits for {request['flavor']['name']}, {minutes} at most: {told}"]
@@ -197,6 +199,17 @@ class Wait:
         # Whole seconds, and not fewer: the play has looks for the whole time at this interval (tasks/again.yml).
         pause = math.ceil(min(self.interval, left))
         return dict(waits=True, text=text, lines=lines, pause=pause, until=until, told=told)
+
+
+def _with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:
+    """Return why a request has no place, and a line with the options that would help.
+
+    :param found: what `schedule` returned.
+    :param wait: whether to name the option that waits.
+    """
+    ways = ["wait for it: -e wait=MINUTES"] if wait and found["possible"] else []
+    ways += ["take what there is: -e partial=true"] if found["some"] else []
+    return "\n  ".join([text, *filter(None, ["; or ".join(ways)])])
 
 
 def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Iterable[str]) -> Plan:

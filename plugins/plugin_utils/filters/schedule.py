@@ -66,6 +66,7 @@ def schedule(
             room=one.room,
             enough=one.enough and not against,
             possible=one.possible and not against,
+            some=one.some and not against,
             text=against or one.text(who, count),
             wants=one.wants(who, count),
             waiting=one.waiting(),

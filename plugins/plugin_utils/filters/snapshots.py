@@ -13,6 +13,8 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
+
 #: What is kept of each kind of owner, with its value for an owner that did not answer.
 OF_PROXY = {"boards": [], "claims": [], "roots": None}
 OF_HOST = {
@@ -39,6 +41,6 @@ def snapshots(results: Any, hosts: bool = False) -> dict[str, dict[str, Any]]:
         found[result["item"]] = {
             "taken_at": taken_at,
             **{key: result.get(key, nothing) if answered else nothing for key, nothing in kept.items()},
-            "error": None if answered else result.get("msg") or "did not answer",
+            "error": None if answered else words_of(result) if result.get("msg") else "did not answer",
         }
     return found

@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping, Sequence, Tuple
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.capacity import Promises
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.capacity import SETTING, Promises
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.compute_hosts import rejections
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, gibibytes, left
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
@@ -21,9 +21,11 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import de
 #: A node's cells; the last one is the parts of its note.
 Row = Tuple[Any, ...]
 
-HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "SINCE", "NOTE")
+HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "OWNER", "SINCE", "NOTE")
 #: State of a claimed board that its proxy's boards file does not name, and what to do about it.
 UNNAMED = "not in the boards file"
+#: State of a node that could not be asked.
+UNASKED = "not asked"
 WAY_OUT = f"add its row; or, where the board is gone for good, {play('reconcile', forget='{name}')} ends the claim"
 #: Characters of a row with its note. Most notes are short, and are best read beside what they are about.
 WIDEST = 120
@@ -39,6 +41,7 @@ def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None
         ", ".join(types_that_fit(fits, board)) or "-",
         board["state"],
         board.get("instance") or "-",
+        board.get("owner") or "-",
         "-" if since is None else age(since),
         (lease(board), board.get("note")),
     )
@@ -51,7 +54,13 @@ def unnamed_rows(seen: dict[str, Any], proxy: str | None = None) -> Iterator[Row
         if claim.get("board") not in named | {None}:
             name = f"{claim['name']} of {proxy}" if proxy else claim["name"]
             note = WAY_OUT.format(name=claim["instance"])
-            yield (name, "board", "-", "-", UNNAMED, claim["instance"], "-", ("", note))
+            yield (name, "board", "-", "-", UNNAMED, claim["instance"], claim["owner"], "-", ("", note))
+
+
+def unasked_row(name: str | None, kind: str, error: str) -> Row:
+    """Return the row of a node that could not be asked, with what to do about it."""
+    note = f"{error.rstrip('.')}: mend that, or leave it out: -e without={name}"
+    return (name or "-", kind, "-", "-", UNASKED, "-", "-", "-", ("", note))
 
 
 def host_rows(name: str, host: dict[str, Any], fits: Mapping[str, Any]) -> Iterator[Row]:
@@ -65,11 +74,14 @@ def host_rows(name: str, host: dict[str, Any], fits: Mapping[str, Any]) -> Itera
         ", ".join(flavor for flavor, wanted in fits.items() if not rejections(wanted, host)) or "-",
         f"{free} of {len(gpus)} free",
     ]
-    seen = [(one["instance"], age(one["since_seconds"]), (lease(one), said_of(one))) for one in host["instances"]]
-    seen += [("-", "-", ("", f"{gpu['address']}: {why}")) for gpu in gpus for why in [trouble(gpu)] if why]
+    seen = [
+        (one["instance"], one.get("owner") or "-", age(one["since_seconds"]), (lease(one), said_of(one)))
+        for one in host["instances"]
+    ]
+    seen += [("-", "-", "-", ("", f"{gpu['address']}: {why}")) for gpu in gpus for why in [trouble(gpu)] if why]
     if host["unsupported"]:
-        seen.append(("-", "-", ("", host["unsupported"])))
-    for number, cells in enumerate(seen or [("-", "-", ("", ""))]):
+        seen.append(("-", "-", "-", ("", host["unsupported"])))
+    for number, cells in enumerate(seen or [("-", "-", "-", ("", ""))]):
         yield (*(own if number == 0 else [""] * len(own)), *cells)
 
 
@@ -114,10 +126,10 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
     rows = []
     for proxy, seen in by_proxy.items():
         of = proxy if several else None
+        rows += [unasked_row(proxy, "proxy", seen["error"])] if seen.get("error") else []
         rows += [*(row(board, fits or {}, of) for board in seen["boards"]), *unnamed_rows(seen, of)]
     for name, host in (hosts or {}).items():
-        if not host["error"]:
-            rows += host_rows(name, host, fits or {})
+        rows += [unasked_row(name, "host", host["error"])] if host["error"] else host_rows(name, host, fits or {})
     promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
     return _lines(rows) + promises
 
@@ -138,9 +150,12 @@ def _lines(rows: Sequence[Row]) -> list[str]:
 def roots(proxy: str | None, fields: dict[str, Any]) -> str:
     """Return a line that says what the roots of a proxy are promised."""
     promised, there, taken = (gibibytes(fields[key]) for key in ("promised", "there", "taken"))
-    over = f", over-commit {fields['overcommit']:g}" if fields["overcommit"] > 1 else ""
-    full = Promises(fields["promised"], fields["there"], fields["overcommit"]).full
-    end = ": no further root can be given" if full else ""
+    promises = Promises(fields["promised"], fields["there"], fields["overcommit"])
+    over = ""
+    if promises.overcommit > 1:
+        most = f"{gibibytes(promises.limit)} may be promised ({SETTING} is {promises.overcommit:g})"
+        over = f"; {most}, in the hope that not all roots fill up"
+    end = ": no further root can be given" if promises.full else ""
     return f"roots on {proxy}: {promised} promised of {there} there, {taken} taken{over}{end}"
 
 

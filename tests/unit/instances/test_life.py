@@ -20,6 +20,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.info import information
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.work import Work
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree, Refused
@@ -266,6 +267,8 @@ def test_records_follow_what_is_true(site, monkeypatch):
         result = lifecycle.stopped(host, "ml-8", lifecycle.Options(), Change(True))
         assert any("its lease ended 20" in line["text"] for line in result["lines"])
         assert reap.reap(host, said.append)
+        (remembered,) = information(host, "ml-8")["ended"]
+    assert (remembered["instance"], remembered["owner"]) == ("ml-8", "jo")
     assert said == ["ml-8 of jo: its lease is over since 2 min; ended, its devices are free"]
     assert site.nothing_is_left()
 

@@ -49,7 +49,8 @@ def test_three_boards_of_two_proxies(proxies):
     assert (rc, changed(output)) == (0, 0), output
     rc, output = plays.end(big)
     assert (rc, changed(output)) == (2, 0), output
-    assert "big wants 5 tp64.8x8 (tilepro64, 8x8, 16384 MB, 500 GB): 1 of 5 nodes." in output
+    assert "big wants 5 tp64.8x8 (tilepro64, 8x8, 16384 MB, 500 GB): 1 of 5 boards." in output
+    assert "\n  take what there is: -e partial=true" in output
     assert claims(folders) == ALL
     rc, output = plays.play("terminate_instance", instance="lab")
     assert (rc, changed(output) > 0) == (0, True), output

@@ -86,7 +86,7 @@ def test_what_is_said_last_is_believed(proxies, names, nodes):
     _folders, plays = proxies
     rc, output = plays.end(plays.start("provision_instance", order=names, instance="lab", flavor=FLAVOR, count=5))
     assert rc == 2, output
-    assert f"lab wants 5 {FLAVOR} (tilepro64, 8x8, 16384 MB, 500 GB): {nodes} of 5 nodes." in output
+    assert f"lab wants 5 {FLAVOR} (tilepro64, 8x8, 16384 MB, 500 GB): {nodes} of 5 boards." in output
 
 
 @pytest.mark.parametrize("playbook", ["terminate_instance", "provision_instance"])

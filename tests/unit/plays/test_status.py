@@ -88,6 +88,6 @@ def test_a_proxy_that_does_not_answer_hides_no_other(proxies):
     rc, output = plays.play("status", html=plays.folder / "boards.html")
     assert rc != 0
     assert "board1  board  TILEPro64  tp64.8x8  power off  -         -" in output
-    assert "p2: /etc/hetero/proxy.json: is not JSON" in output
+    assert "/etc/hetero/proxy.json: is not JSON" in " ".join(output.split())
     assert "is not JSON" in (plays.folder / "boards.html").read_text()
     assert changed(output) == 0

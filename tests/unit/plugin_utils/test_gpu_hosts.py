@@ -69,10 +69,12 @@ def test_the_table_says_who_has_what_and_what_nobody_gets():
     lines = [line.split("  ") for line in status_table([], fits=types, hosts=seen)]
     cells = [[cell.strip() for cell in line if cell.strip()] for line in lines]
     assert cells[1:] == [
-        ["gpu1", "gpu", "fermi ×4", "cg1.xlarge", "1 of 4 free", "ml-7", "3 d", "0000:05:00.0"],
-        ["ml-8", "3 d", "lease 2 h left, error: ssh did not answer"],
-        ["-", "-", "0000:09:00.0: by-hand has it"],
-        ["-", "-", "0000:0a:00.0: Xid 79: fallen off the bus"],
+        ["gpu1", "gpu", "fermi ×4", "cg1.xlarge", "1 of 4 free", "ml-7", "jo", "3 d", "0000:05:00.0"],
+        ["ml-8", "jo", "3 d", "lease 2 h left, error: ssh did not answer"],
+        ["-", "-", "-", "0000:09:00.0: by-hand has it"],
+        ["-", "-", "-", "0000:0a:00.0: Xid 79: fallen off the bus"],
+        ["gpu2", "host", "-", "-", "not asked", "-", "-", "-"],
+        ["timed out: mend that, or leave it out: -e without=gpu2"],
     ]
 
 

@@ -11,6 +11,9 @@ from ansible_collections.hetero.compute.plugins.filter.status_table import Filte
 
 status_table = FilterModule().filters()["status_table"]
 
+FULL = ": no further root can be given"
+HOPE = "; 200 GiB may be promised (tftp_proxy_roots_overcommit is 2), in the hope that not all roots fill up"
+
 
 @pytest.mark.parametrize(
     ("promised", "overcommit", "said"),
@@ -18,7 +21,8 @@ status_table = FilterModule().filters()["status_table"]
         (99, 1.0, "roots on p1: 99 GiB promised of 100 GiB there, 3.0 GiB taken"),
         (100, 1.0, "roots on p1: 100 GiB promised of 100 GiB there, 3.0 GiB taken: no further root can be given"),
         (150, 1.0, "roots on p1: 150 GiB promised of 100 GiB there, 3.0 GiB taken: no further root can be given"),
-        (150, 2.0, "roots on p1: 150 GiB promised of 100 GiB there, 3.0 GiB taken, over-commit 2"),
+        (150, 2.0, f"roots on p1: 150 GiB promised of 100 GiB there, 3.0 GiB taken{HOPE}"),
+        (200, 2.0, f"roots on p1: 200 GiB promised of 100 GiB there, 3.0 GiB taken{HOPE}{FULL}"),
     ],
 )
 def test_it_is_said_when_no_further_root_can_be_given(promised, overcommit, said):

@@ -108,6 +108,25 @@ def test_find_stops(answers, more, why):
     assert str(stop.value) == why
 
 
+OVER = [dict(instance=name, owner="jo", time=1.0) for name in ("lab", "lab-2", "eve")]
+SAID = " (p2 ended lab, lab-2 at 1970-01-01T00:00:01Z, as the lease was over: what it had is removed)"
+
+
+@pytest.mark.parametrize(
+    ("owner", "force", "said"), [("jo", False, SAID), ("bob", False, ""), ("bob", True, SAID), ("jo", True, SAID)]
+)
+def test_find_tells_its_owner_that_a_lease_is_over(owner, force, said):
+    """Lost: where an instance went, to whoever slept over the end of its lease; or what others had, to anybody. A node
+    speaks of no other instances.
+    """
+    answers = [node("p1"), dict(node("p2"), ended=OVER)]
+    request = dict(wish(), owner=owner)
+    with pytest.raises(Stop) as stop:
+        request_steps.find(request, answers, [], force=force, to="stop")
+    assert str(stop.value).startswith(f"There is no instance lab to stop{said}: ansible-playbook")
+    assert request_steps.find(request, answers, [], force=force)["lines"] == [f"lab: no such instance on p1, p2{said}"]
+
+
 def test_find_has_all_parts_of_a_request():
     """Lost: the part on the second node, which nobody acts on."""
     of_bob = claim("lab-2", 1, owner="bob", request="lab")
@@ -329,8 +348,8 @@ def test_nothing_was_to_be_claimed():
     assert (moved["placed"], moved["text"]) == (False, "p1: the disk is full")
     request, plan = planned([node("p1", 2)])
     none = request_steps.claimed(request, [node("p1", 2)], plan, {}, Wait())
-    assert (none["placed"], none["again"], none["parts"], none["text"].splitlines()[0][-13:]) == (
-        False, False, [], "2 of 3 nodes.",
+    assert (none["placed"], none["again"], none["parts"], none["text"].splitlines()[0][-14:]) == (
+        False, False, [], "2 of 3 boards.",
     )  # fmt: skip
 
 
@@ -372,7 +391,7 @@ def test_a_result_of_wrong_types_is_its_nodes_fault(place, wrong):
 # ---- wait
 
 
-FOUND = dict(text="lab wants tp64: no node.", waiting="board0 in use", possible=True)
+FOUND = dict(text="lab wants tp64: no node.", waiting="board0 in use", possible=True, some=False)
 
 
 @pytest.fixture
@@ -393,7 +412,24 @@ def clock(monkeypatch):
 )
 def test_there_is_nothing_to_wait_for(wait, found):
     """Lost: the minutes of a wait for what no node ever has."""
-    assert wait.goes_on(wish(), {}, found) == dict(waits=False, text=FOUND["text"])
+    assert wait.goes_on(wish(), {}, found)["waits"] is False
+
+
+@pytest.mark.parametrize(
+    ("wait", "found", "ways"),
+    [
+        (Wait(0.0), FOUND, ["wait for it: -e wait=MINUTES"]),
+        (Wait(0.0), dict(FOUND, some=True), ["wait for it: -e wait=MINUTES; or take what there is: -e partial=true"]),
+        (Wait(0.0), dict(FOUND, possible=False), []),
+        (Wait(0.0), dict(FOUND, possible=False, some=True), ["take what there is: -e partial=true"]),
+        (Wait(5.0, check=True), FOUND, []),
+    ],
+)
+def test_who_gets_nothing_is_told_which_options_help(wait, found, ways):
+    """Lost: that a request can wait, or take a part, to somebody who does not know the options; or an option that would
+    not help.
+    """
+    assert wait.goes_on(wish(), {}, found)["text"].splitlines() == [FOUND["text"], *(f"  {way}" for way in ways)]
 
 
 def test_a_wait_says_what_it_waits_for_and_ends(clock):

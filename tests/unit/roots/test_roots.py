@@ -185,7 +185,7 @@ def test_inspect_says_what_is_missing(root):
     [
         ("", "is empty"),
         ("hello", "is no OpenSSH public key"),
-        ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLP\nssh-rsa !", "is no OpenSSH public key"),
+        ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLP\nssh-rsa !", "line 2 of it is no OpenSSH public key"),
         ('command="/bin/sh" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLP', "is no OpenSSH public key"),
         ("-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0c2VjcmV0\n", "is a private key"),
     ],
@@ -194,6 +194,11 @@ def test_a_wrong_key_is_refused_and_never_shown(text, reason):
     with pytest.raises(BadInput, match=reason) as caught:
         parse_key(text)
     assert "c2VjcmV0" not in str(caught.value)
+
+
+def test_blanks_around_keys_do_not_count():
+    """Lost: a key that was pasted with the blanks and line ends around it."""
+    assert parse_key(f"  {KEY} \n\n\t{OTHER_KEY}\r\n\n") == parse_key(f"{KEY}\n{OTHER_KEY}")
 
 
 def test_a_fingerprint_is_the_one_ssh_keygen_prints(tmp_path):

@@ -37,7 +37,7 @@ def test_part_of_a_request_is_waited_for_while_any_of_it_could_be(most, possible
     assert (some.enough, some.possible) == (False, possible)
 
 
-@pytest.mark.parametrize(("never", "head"), [(True, "1 of 2 nodes"), (False, "no node")])
+@pytest.mark.parametrize(("never", "head"), [(True, "1 of 2 boards"), (False, "no node")])
 def test_after_a_race_was_lost_no_number_of_free_nodes_is_told(never, head):
     """Lost: trust in an answer that says that nodes are free, and gives none; what is unfit loses no race."""
     refused = {("p1", "board0"): Refusal(["no"], never)}

@@ -81,6 +81,9 @@ def test_only_what_is_over_is_ended(jackie):
     assert jackie.what_is_there() == jackie.clean()
     (event,) = jackie.events(0, "reap")
     assert (event.actor, event.instance) == ("reap", "jackie")
+    (remembered,) = jackie.module("board_info", instance="jackie")["ended"]
+    assert remembered == dict(instance="jackie", owner="jackie", time=event.time)
+    assert jackie.module("board_info")["ended"] == []
     assert jackie.turn()["said"] == []
 
 

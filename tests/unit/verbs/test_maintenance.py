@@ -16,6 +16,10 @@ def maintenance(site, state, board=0, **given):
     return site.module("board_maintenance", boards=[board], state=state, **given)
 
 
+def said(result):
+    return [line["text"] for line in result["lines"]]
+
+
 def on(site, **given):
     return maintenance(site, "on", reason="its fan rattles", **given)
 
@@ -24,7 +28,8 @@ def test_taken_out_it_is_given_to_nobody_and_comes_back(site):
     assert on(site, check=True)["changed"]
     assert site.record(0).state == "power off"
     assert on(site)["changed"]
-    assert not on(site)["changed"]
+    again = on(site)
+    assert (again["changed"], said(again)) == (False, ["on already: its fan rattles"])
     record = site.record(0)
     assert (record.state, record.note) == ("maintenance", "its fan rattles")
     (claimed, *_others) = site.provision()
@@ -37,12 +42,14 @@ def test_taken_out_it_is_given_to_nobody_and_comes_back(site):
     back = maintenance(site, "off")
     assert (back["changed"], back["boards"][0]["state"]) == (True, "power off")
     assert (site.record(0).state, site.record(0).note, site.record(0).power) == ("power off", "", "off")
-    assert [line["text"] for line in back["lines"]] == ["off: its outlet is off, nothing is left on it"]
-    assert not maintenance(site, "off")["changed"]
+    assert said(back) == ["off: its outlet is off, nothing is left on it"]
+    again = maintenance(site, "off")
+    assert (again["changed"], said(again)) == (False, ["off already: it is in state power off"])
 
 
 def test_a_board_that_somebody_has_is_refused_and_named(jackie):
     assert "is running, and jackie of jackie has it" in on(jackie)["msg"]
+    assert said(maintenance(jackie, "off")) == ["off already: it is in state running, and jackie of jackie has it"]
     assert jackie.what_is_there() == jackie.running("jackie")
 
 
@@ -51,6 +58,8 @@ def test_a_board_in_error_goes(site):
         proxy.store.move(0, "error", "no boot request within 41 s, twice")
     left = maintenance(site, "off")
     assert (left["changed"], left["boards"][0]["state"]) == (False, "error"), "it would be called free"
+    repair = "ansible-playbook hetero.compute.repair -e node=board0 frees it"
+    assert said(left) == [f"off already: it is in state error: {repair}"]
     assert on(site)["changed"]
     assert maintenance(site, "off")["changed"]
 

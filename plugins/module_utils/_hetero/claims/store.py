@@ -16,6 +16,7 @@ from ..core import reserve
 from ..core.database import Database
 from ..core.errors import HeteroError
 from ..site.image_names import default_name, is_source
+from . import ended
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ..core.database import Layout
 
 
+#: Most ends of instances that one name is looked up in.
+FEW = 200
 #: A row of the table of claims as the store returns it.
 AnyClaim = TypeVar("AnyClaim")
 
@@ -86,6 +89,20 @@ class ClaimsStore(Generic[AnyClaim]):
     def claim_of(self, instance: str) -> AnyClaim | None:
         """Return the claim of an instance, or None."""
         return next(iter(self._claims("WHERE instance = ?", (instance,))), None)
+
+    def ended(self, request: str) -> list[dict[str, Any]]:
+        """Return, as ended.read does, which instances of a request were ended with their lease.
+
+        The last FEW ends count.
+
+        :param request: the name of an instance, or of several NAME-N.
+        """
+        rows = self._db.rows(
+            "SELECT instance, phase, text, time FROM events WHERE phase IN (?, ?)"
+            " AND (instance = ? OR instance GLOB ?) ORDER BY id DESC LIMIT ?",
+            (ended.REAP_PHASE, ended.RELEASE_PHASE, request, f"{request}-[0-9]*", FEW),
+        )
+        return ended.read(map(dict, rows))
 
     def _claims(self, where: str = "", values: Sequence[Any] = ()) -> list[AnyClaim]:
         rows = self._db.rows(f"SELECT * FROM {self.table} {where} ORDER BY {self.order}", values)

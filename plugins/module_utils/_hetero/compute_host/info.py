@@ -63,6 +63,7 @@ def information(host: Host, instance: str | None = None, events: int = 0) -> Fie
         instances=instances,
         claims=[claim_fields(host, claim) for claim in claims],
         unclaimed=unclaimed(host, instance),
+        ended=[] if instance is None or claims else host.store.ended(instance),
     )
 
 

@@ -39,15 +39,18 @@ HOST_KEY_PLACES = (("/etc", "/etc/ssh"), (HOST_KEY, f"{HOST_KEY}.pub"))
 
 
 def parse_key(text: str) -> list[tuple[str, str]]:
-    """Return [(type, base64)] of the user's public keys, one a line.
+    """Return [(type, base64)] of the user's public keys, one a line. Blanks around them and empty lines do not count.
 
     :raises BadInput: the text holds anything else, or nothing; the error never shows the text.
     """
     keys = []
-    for line in text.strip().splitlines():
-        match = KEY.fullmatch(line.strip())
+    lines = list(filter(None, map(str.strip, text.splitlines())))
+    for number, line in enumerate(lines, 1):
+        match = KEY.fullmatch(line)
         if not match or _blob(match.group(2)) is None:
             what = "is a private key" if "PRIVATE KEY" in text else "is no OpenSSH public key"
+            if len(lines) > 1 and "PRIVATE KEY" not in text:
+                what = f"line {number} of it {what}; a key is one line"
             raise BadInput(what, "ssh_public_key", "give the content of the .pub file")
         keys.append((match.group(1), match.group(2)))
     if not keys:

@@ -149,14 +149,15 @@ def describe(name: str, flavor: dict[str, Any]) -> str:
     return f"{name} ({', '.join(parts)})" if parts else name
 
 
-def nodes_found(free: int, asked: int, there: int) -> str:
+def nodes_found(free: int, asked: int, there: int, nodes: str = "nodes") -> str:
     """Return what was found for a request, `7 of 10 nodes besides the 1 that it has`, or `no node`.
 
     :param free: nodes that could be had.
     :param asked: instances that are asked for, those that are there included.
     :param there: instances that have their nodes already.
+    :param nodes: what they are called.
     """
-    found = f"{free} of {asked - there} nodes" if free else "no node"
+    found = f"{free} of {asked - there} {nodes}" if free else "no node"
     return f"{found} besides the {there} that it has" if there else found
 
 

@@ -90,6 +90,11 @@ class Schedule:
         most = sum(0 if self._never(one) else one.most for one in self.found)
         return most >= (1 if self.partial else self.count)
 
+    @property
+    def some(self) -> bool:
+        """Return whether `partial` would get a part of the request, all of which there is no room for."""
+        return not self.partial and 0 < self.room < self.count
+
     def shares(self) -> list[tuple[str, int]]:
         """Return [(owner, how many instances to ask it for)]."""
         left, found = self.count, []
@@ -109,7 +114,9 @@ class Schedule:
         """
         lost = any(not refusal.never for refusal in self.refused.values())
         free = 0 if lost else min(self.room, self.count)
-        head = f"{self.wants(who, asked)}: {nodes_found(free, asked, asked - self.count)}."
+        could = {one.kind for one in self.found if not self._never(one)}
+        nodes = BOARDS if could == {BOARDS} else "nodes"
+        head = f"{self.wants(who, asked)}: {nodes_found(free, asked, asked - self.count, nodes)}."
         lines = grouped(self._told(), all_as_number=True) or ["there are no boards and no hosts"]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 

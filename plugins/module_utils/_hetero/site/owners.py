@@ -232,6 +232,24 @@ def unclaimed(results: Collection[Result], names: Container[str] | None = None) 
     return told
 
 
+def ended(results: Iterable[Result], request: str, owner: str | None = None) -> str:
+    """Return in words which instances of a request were ended because their lease was over, and when; "" for none.
+
+    :param results: as of `holders`. Each may have `ended`, dicts with instance, owner and time.
+    :param owner: only what was this owner's; None for all.
+    """
+    told = []
+    for result in results:
+        ours = [one for one in result.get("ended", ()) if is_of(dict(one, request=request), request)]
+        found = [one for one in ours if owner in (None, one["owner"])]
+        if found:
+            names = sorted(one["instance"] for one in found)
+            more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+            last = as_date(max(one["time"] for one in found))
+            told.append(f"{result['item']} ended {', '.join(names[:TOLD])}{more} at {last}")
+    return f"{'; '.join(told)}, as the lease was over: what it had is removed" if told else ""
+
+
 def notes(results: Iterable[Result]) -> list[str]:
     """Return as texts what lies on nodes, belongs to no instance and should be looked at.
 

@@ -182,26 +182,28 @@ def test_status_table():
     board = dict(
         name="board0", arch="TILEPro64", geometry="8x8", vcpus=10, memory_mb=16218, local_gb=917, state="running",
         cpu_info={"arch": "TILEPro64", "features": ["8x8Grid"]}, instance="jackie", since_seconds=130.0, note="",
+        owner="jo",
     )  # fmt: skip
     rows = [
         board,
-        dict(board, name="board1", state="power off", instance=None, since_seconds=None),
+        dict(board, name="board1", state="power off", instance=None, owner=None, since_seconds=None),
         dict(
             board,
             name="board4",
             state="error",
             instance=None,
+            owner=None,
             since_seconds=3700.0,
             note="stalled at tftp after 41 s, twice",
         ),
         dict(board, name="board9", memory_mb=8109, state="booting", instance="ml", since_seconds=3 * 86400 + 5),
     ]
     assert status_table(rows, TYPES) == [
-        "NODE    KIND   ARCH       FITS      STATE      INSTANCE  SINCE  NOTE",
-        "board0  board  TILEPro64  tp64.8x8  running    jackie    2 min",
-        "board1  board  TILEPro64  tp64.8x8  power off  -         -",
-        "board4  board  TILEPro64  tp64.8x8  error      -         1 h    stalled at tftp after 41 s, twice",
-        "board9  board  TILEPro64  -         booting    ml        3 d",
+        "NODE    KIND   ARCH       FITS      STATE      INSTANCE  OWNER  SINCE  NOTE",
+        "board0  board  TILEPro64  tp64.8x8  running    jackie    jo     2 min",
+        "board1  board  TILEPro64  tp64.8x8  power off  -         -      -",
+        "board4  board  TILEPro64  tp64.8x8  error      -         -      1 h    stalled at tftp after 41 s, twice",
+        "board9  board  TILEPro64  -         booting    ml        jo     3 d",
     ]
 
 
@@ -213,8 +215,11 @@ def test_boards_of_several_proxies_are_told_apart():
         "proxy2": {"boards": [dict(board, instance="gx", state="running")]},
         "proxy3": {"boards": [], "error": "did not answer"},
     }
-    assert [line.split("  ")[0] for line in status_table(seen)[1:]] == ["board0 of proxy1", "board0 of proxy2"]
-    assert ["gx" in line.split() for line in status_table(seen)[1:]] == [False, True]
+    one, two, silent, why = status_table(seen)[1:]
+    assert [line.split("  ")[0] for line in (one, two, silent)] == ["board0 of proxy1", "board0 of proxy2", "proxy3"]
+    assert ["gx" in line.split() for line in (one, two)] == [False, True]
+    assert "not asked" in silent
+    assert why == "    did not answer: mend that, or leave it out: -e without=proxy3"
     assert status_table({"proxy1": seen["proxy1"]})[1].split("  ")[0] == "board0"
     for wrong in ("board0", [{"name": "board0"}], {"proxy1": {}}):
         with pytest.raises(AnsibleFilterError, match="needs a list of boards"):

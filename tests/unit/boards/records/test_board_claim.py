@@ -312,7 +312,7 @@ def test_none_free_says_for_each_board_why(node):
     node.claim(instance="lab", count=9)
     result = node.claim(instance="late", flavor=dict(FLAVOR, local_gb=917), count=2)
     lines = result["msg"].splitlines()
-    assert lines[0] == "late wants 2 tp64.8x8 (tilepro64, 8x8, 16384 MB, 917 GB): 1 of 2 nodes."
+    assert lines[0] == "late wants 2 tp64.8x8 (tilepro64, 8x8, 16384 MB, 917 GB): 1 of 2 boards."
     assert [line.split(" since ")[0] for line in lines[1:]] == [
         f"  board{number}: claimed for lab-{number + 1}" for number in range(9)
     ]
@@ -322,7 +322,7 @@ def test_none_free_says_for_each_board_why(node):
 
 def test_several_are_numbered_and_all_or_nothing_unless_partial(node):
     result = node.claim(instance="lab", count=11)
-    assert result["msg"].startswith("lab wants 11 tp64.8x8 (tilepro64, 8x8, 16384 MB, 500 GB): 10 of 11 nodes.")
+    assert result["msg"].startswith("lab wants 11 tp64.8x8 (tilepro64, 8x8, 16384 MB, 500 GB): 10 of 11 boards.")
     assert node.info()["claims"] == []
     result = node.claim(instance="lab", count=11, partial=True)
     assert [(claim["instance"], claim["board"]) for claim in result["boards"]] == [

@@ -15,6 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 BOARD = SimpleNamespace(id=0, name="board0")
+BOOTS = "ansible-playbook hetero.compute.start_instance -e instance=eve-1 boots it"
 EVE = SimpleNamespace(instance="eve-1", request="eve", owner="jo", created=1.0)
 
 
@@ -122,7 +123,7 @@ def test_what_is_said_of_a_log(log):
     node.mark = None
     assert shown(node)["lines"] == [
         dict(said, text=f"{log} (12 bytes, its own from byte 12)"),
-        f"  {console.NONE_YET}; {console.OPERATORS}",
+        f"  {console.NONE_YET} ({BOOTS}); {console.OPERATORS}",
     ]
     node.wired = Wire(console_command="picocom")
     assert [shown(node)[key] for key in ("file", "console", "command", "lines")] == [None, [], "picocom", []]
@@ -143,5 +144,23 @@ def test_whose_console_may_be_read(log):
     assert shown(Node({"console_command": "x"}, claim=None))["command"] == "x"
     with pytest.raises(BadInput, match="has no console"):
         shown(Node({}))
-    with pytest.raises(BadInput, match="is not there or cannot be read"):
-        shown(Node({"console": f"{log}.away"}))
+
+
+@pytest.mark.parametrize(
+    ("claim", "mark", "remedy"),
+    [
+        (EVE, None, f"it has had no power for its instance yet: {BOOTS}"),
+        (EVE, SimpleNamespace(text=""), console.WRITER),
+        (None, None, console.WRITER),
+    ],
+)
+def test_a_board_that_has_said_nothing(log, claim, mark, remedy):
+    """Lost: what to do about an empty screen: boot the board, or look why nothing writes down what it says."""
+    with pytest.raises(BadInput) as caught:
+        shown(Node({"console": f"{log}.away"}, claim, mark), everything=True)
+    assert str(caught.value).startswith(f"board0: has said nothing: its log {log}.away is not there: {remedy}")
+    log.write_text("")
+    if mark or not claim:
+        assert shown(Node({"console": str(log)}, claim, mark), everything=True)["lines"][1:] == [
+            f"  nothing yet. If the board has booted: {console.WRITER}"
+        ]

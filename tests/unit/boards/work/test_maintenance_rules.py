@@ -17,6 +17,19 @@ BOARD = SimpleNamespace(id=0, name="board0")
 EVE = SimpleNamespace(instance="eve", owner="jo")
 
 
+class Report:
+    """What each_board.Report does: `done` gets events, and lines that are only shown."""
+
+    def __init__(self, done):
+        self.done = done
+
+    def __call__(self, phase, text):
+        self.done.append((phase, text))
+
+    def line(self, phase, text):
+        self.done.append(("line", phase, text))
+
+
 class Node:
     """A proxy with one board; `done` is what was written down."""
 
@@ -26,7 +39,7 @@ class Node:
 
         def each(proxy, ids, verb, one, change, deadline):
             assert (proxy, verb, deadline) == (self, "maintenance", "soon")
-            return one(BOARD, ids, lambda phase, text: self.done.append((phase, text)))
+            return one(BOARD, ids, Report(self.done))
 
         def outlet_power(proxy, boards, deadline):
             assert (boards, deadline) == ([{"id": 0}], "soon")
@@ -85,7 +98,8 @@ def test_a_board_that_nobody_has_goes(monkeypatch, state, note, changed, check):
     result, diff = begin(node, check=check)
     assert result == dict(changed=changed, state="maintenance", note="fan")
     moved = [] if check else [("move", 0, "maintenance", "fan")]
-    assert node.done == ([*moved, ("maintenance", "on: fan")] if changed else [])
+    same = [("line", "maintenance", "on already: fan")]
+    assert node.done == ([*moved, ("maintenance", "on: fan")] if changed else same)
     assert [(one["before"], one["after"]) for one in diff] == (
         [({"state": state, "note": note}, {"state": "maintenance", "note": "fan"})] if changed else []
     )
@@ -124,10 +138,12 @@ def test_one_that_is_off_and_clean_comes_back(monkeypatch, check):
 
 @pytest.mark.parametrize("state", ["power off", "error", "running"])
 def test_one_that_is_not_in_maintenance_is_as_it_was(monkeypatch, state):
-    """Lost: a board in error, called free; or that it was nothing to end."""
+    """Lost: a board in error, called free; or that there was nothing to end."""
     node = Node(monkeypatch, state, left=["folder x"])
     assert end(node) == (dict(changed=False, state=state, note=""), [])
-    assert node.done == []
+    ((what, _phase, text),) = node.done
+    assert (what, text.partition(": ")[0]) == ("line", "off already")
+    assert f"it is in state {state}" in text
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Collection, Iterable, Sequence
 
+from ...claims import ended
 from ...claims.store import ClaimsStore
 from ...core.printable import printable
 from ...site import board_states
@@ -20,7 +21,7 @@ STATE_PHASE = "state"
 #: Phase of the event with which a claim gets its board.
 CLAIM_PHASE = "claim"
 #: Phase of the event with which a claim ends.
-RELEASE_PHASE = "release"
+RELEASE_PHASE = ended.RELEASE_PHASE
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"
 #: The end of the text of that event. Where the outlet has this state at the next look, a process that was killed right

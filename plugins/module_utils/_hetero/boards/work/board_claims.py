@@ -308,7 +308,7 @@ def _no_node(
     """
     wants = f"{wish.request} wants {wish.many}{describe(wish.flavor['name'], wish.flavor)}"
     lines = summary(rejected) or ["the boards file names no boards"]
-    found = nodes_found(free, len(wish.instances), there)
+    found = nodes_found(free, len(wish.instances), there, "boards")
     text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
     unfit = {name: reasons for name, reasons in unfit.items() if reasons}
     return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit)

@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadInput, Refused
+from ...core.plays import play
 from ...drivers.boot.blame import console_tail
 from ..records.store import must_be_of
 
@@ -28,6 +29,7 @@ PHASE = "console log"
 BEGINS = "{file} (inode {inode}), from byte {size}"
 BEGUN = re.compile(r"\(inode (\d+)\), from byte (\d+)$")
 NONE_YET = "its part of the log begins when the board gets power for it the next time"
+WRITER = "see that what should write its log (conserver, ipmitool) runs"
 OPERATORS = "an operator reads all of the log: -e all=true"
 
 
@@ -87,8 +89,13 @@ def console(
     if not file and not command:
         remedy = "name its log (console) or a command to attach (console_command) in tftp_proxy_boards"
         raise BadInput("has no console in the proxy's configuration", board.name, remedy)
+    began = proxy.store.first_since_claim(claim, PHASE) is not None if claim else True
+    boots = f"{play('start_instance', instance=claim.instance)} boots it" if claim else ""
+    if file and not os.path.exists(file):
+        remedy = WRITER if began else f"it has had no power for its instance yet: {boots}"
+        raise BadInput(f"has said nothing: its log {file} is not there", board.name, remedy)
     if file and not os.access(file, os.R_OK):
-        raise BadInput(f"its log {file} is not there or cannot be read", board.name, "look at what should write it")
+        raise BadInput(f"its log {file} cannot be read", board.name, WRITER)
     if file and not claim and not everything:
         raise Refused("nobody has it, and what it said is of those who had it", board.name, OPERATORS)
     start = 0 if everything else begins(proxy, board)
@@ -100,6 +107,8 @@ def console(
         text = f"{file} ({size} bytes{f', its own from byte {start}' if start else ''})"
         said.append(dict(instance=name, node=board.name, phase="console", text=text, seconds=None))
         said += [f"  {line}" for line in tail]
-        if claim and not everything and proxy.store.first_since_claim(claim, PHASE) is None:
-            said.append(f"  {NONE_YET}; {OPERATORS}")
+        if not began and not everything:
+            said.append(f"  {NONE_YET} ({boots}); {OPERATORS}")
+        elif not tail:
+            said.append(f"  nothing yet. If the board has booted: {WRITER}")
     return dict(board=board.id, name=board.name, instance=name, file=file, console=tail, command=command, lines=said)

@@ -151,5 +151,6 @@ def information(
         "roots": dict(room_of(proxy).fields, root_gb=proxy.config.root_gb),
         "images": images_of(proxy),
         "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],
+        "ended": [] if instance is None or claims else proxy.store.ended(instance),
         "pdu_errors": {},
     }

@@ -57,6 +57,8 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
             if not change.check:
                 proxy.store.move(board.id, board_states.MAINTENANCE, reason)
             report(PHASE, f"on: {reason}")
+        else:
+            report.line(PHASE, f"on already: {reason}")
         return dict(changed=changed, state=board_states.MAINTENANCE, note=reason)
 
     return each(proxy, ids, PHASE, one, change, deadline)
@@ -87,6 +89,10 @@ def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) ->
                 proxy.store.take_out(board.id)
                 proxy.store.move(board.id, board_states.POWER_OFF)
             report(PHASE, "off: its outlet is off, nothing is left on it")
+        else:
+            whose = f", and {claim.instance} of {claim.owner} has it" if claim else ""
+            way = f": {play('repair', node=board.name)} frees it" if record.state == board_states.ERROR else ""
+            report.line(PHASE, f"off already: it is in state {record.state}{whose}{way}")
         return dict(changed=changed, state=board_states.POWER_OFF if changed else record.state, note="")
 
     return each(proxy, ids, PHASE, one, change, deadline)

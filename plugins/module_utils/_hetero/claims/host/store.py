@@ -23,6 +23,7 @@ from ...site.instance import age, key_body, valid_instance
 from ...site.instance_states import CLAIMED, ways_from
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
+from ..ended import RELEASE_PHASE
 from ..store import ClaimsStore
 from .allocation import Allocation, Wanted, allocate
 from .tables import LAYOUT
@@ -236,7 +237,7 @@ class Store(ClaimsStore[Claim]):
             for allocation in self.allocations(claim.holder):
                 self.free(allocation)
             self._db.write("DELETE FROM instances WHERE instance = ?", (instance,))
-            self.event(instance, "release", f"released by {claim.owner if owner is None else owner}")
+            self.event(instance, RELEASE_PHASE, f"released by {claim.owner if owner is None else owner}")
             return claim
 
     def instance_of(self, holder: str) -> str | None:

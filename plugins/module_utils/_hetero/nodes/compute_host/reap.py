@@ -15,6 +15,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Callable, Collection, Sequence
 
+from ...claims.ended import REAP_PHASE, told
 from ...claims.host.config import CONFIG
 from ...compute_host.host import Host
 from ...compute_host.lifecycle import Options, absent
@@ -23,7 +24,7 @@ from ...core.child import in_child
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError
 from ...site import node_clock
-from ...site.instance import left
+from ...site.instance import age
 from ...site.kinds import OF_HOSTS
 from ..verb_parser import verb_parser
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 VERB = "host reap"
 DOES = "End the containers and guests whose lease is over, and free what they had."
-#: Phase of its events.
-PHASE = "reap"
 #: Seconds for each instance: others' work on it, and its end by force.
 PATIENCE = 60.0
 #: Seconds for the process that ends one; each of its steps has a limit of its own, and is done long before.
@@ -64,7 +63,8 @@ def reap(
         if only not in (None, claim.instance):
             continue
         result = absent(host, claim.instance, Options(timeout=PATIENCE, over=now), Change())
-        lease = f"{claim.instance} of {claim.owner}: its lease is {left(end - now)}"
+        over_for = age(now - end)
+        lease = f"{claim.instance} of {claim.owner}: its lease is over since {over_for}"
         there = host.store.claim_of(claim.instance)
         gone = there is None or there.created != claim.created
         if gone and result.get("failed"):
@@ -73,8 +73,9 @@ def reap(
             say(f"{lease}, and it could not be ended: {result['msg']}; it is tried again")
             ended = False
         elif gone:
-            host.store.event(claim.instance, PHASE, f"{lease}; ended, its devices are free")
-            say(f"{lease}; ended, its devices are free")
+            text = told(claim.instance, claim.owner, over_for, "ended, its devices are free")
+            host.store.event(claim.instance, REAP_PHASE, text)
+            say(text)
     return ended
 
 
@@ -117,7 +118,7 @@ def _apart(config: str, claim: Claim) -> bool:
     except HeteroError as error:
         text = f"its lease is over, and it could not be ended: {error}; it is tried again"
         with Host(config, VERB, create=False, write=True) as host:
-            host.store.event(claim.instance, PHASE, text)
+            host.store.event(claim.instance, REAP_PHASE, text)
         _say(f"{claim.instance} of {claim.owner}: {text}")
         return False
 

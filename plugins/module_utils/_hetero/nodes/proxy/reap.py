@@ -20,6 +20,7 @@ from ...boards.records.proxy import Proxy
 from ...boards.verbs.lifecycle import Options
 from ...boards.verbs.release import release
 from ...boards.work.board_work import BoardWork, locked
+from ...claims.ended import told
 from ...core.changes import Change
 from ...core.child import Child
 from ...core.deadline import Deadline
@@ -29,7 +30,7 @@ from ...core.readiness import readable
 from ...roots.ownership import is_lost
 from ...site import node_clock
 from ...site.board_states import ERROR
-from ...site.instance import left
+from ...site.instance import age
 from ...site.proxy_config import CONFIG, files_of
 from ..verb_parser import verb_parser
 
@@ -118,7 +119,7 @@ def reap(
             out = work.state == ERROR
             done = f"its claim is ended, and the board is kept out of use: {work.record.note}" if out else FREE
             ends = now if claim.expires is None else claim.expires
-            text = f"{claim.instance} of {claim.owner}: its lease is {left(ends - now)}; {done}"
+            text = told(claim.instance, claim.owner, age(now - ends), done)
             proxy.store.event(claim.board, VERB, text, instance=claim.instance)
             say(f"board{claim.board}: {text}")
     return not (held or late or lost or doubtful) and not any(work.failed for work in works)
