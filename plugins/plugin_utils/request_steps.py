@@ -179,7 +179,7 @@ class Wait:
 
     def goes_on(self, request: Request, plan: Plan, found: Mapping[str, Any]) -> Plan:
         """Return whether to look again, from what the last look found: waits, text, and if it waits lines, pause
-        (seconds), until, told.
+        (seconds), looks (how many the time that is left is for), until, told.
 
         Times are of this machine's monotonic clock.
         """
@@ -198,7 +198,8 @@ class Wait:
             lines = [f"{name} waits, {math.ceil(left / 60)} min more at most: {told}"]
         # Whole seconds, and not fewer: the play has looks for the whole time at this interval (tasks/again.yml).
         pause = math.ceil(min(self.interval, left))
-        return dict(waits=True, text=text, lines=lines, pause=pause, until=until, told=told)
+        looks = math.ceil(left / pause)
+        return dict(waits=True, text=text, lines=lines, pause=pause, looks=looks, until=until, told=told)
 
 
 def _with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:

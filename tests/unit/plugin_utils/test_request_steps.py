@@ -437,7 +437,7 @@ def test_a_wait_says_what_it_waits_for_and_ends(clock):
     wait, plan = Wait(1.5, 10.0), {}
     plan.update(wait.goes_on(wish(), plan, FOUND))
     assert plan == dict(
-        waits=True, text=FOUND["text"], pause=10, until=1090.0, told="board0 in use",
+        waits=True, text=FOUND["text"], pause=10, looks=9, until=1090.0, told="board0 in use",
         lines=["lab waits for tp64, 1.5 min at most: board0 in use"],
     )  # fmt: skip
     clock[0] = 1010.0
@@ -447,7 +447,8 @@ def test_a_wait_says_what_it_waits_for_and_ends(clock):
     plan.update(wait.goes_on(wish(), plan, dict(FOUND, waiting="board0 shutting down")))
     assert plan["lines"] == ["lab waits, 2 min more at most: board0 shutting down"]
     clock[0] = 1086.5
-    assert wait.goes_on(wish(), plan, FOUND)["pause"] == 4
+    last = wait.goes_on(wish(), plan, FOUND)
+    assert (last["pause"], last["looks"]) == (4, 1)
     clock[0] = 1090.0
     assert wait.goes_on(wish(), plan, FOUND) == dict(waits=False, text=f"{FOUND['text']}\n  waited 1.5 min")
 
