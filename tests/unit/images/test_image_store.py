@@ -36,7 +36,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as store_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.sources import Local
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore, Progress
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.image_names import default_name
 from ansible_collections.hetero.compute.tests.unit.images.packing import MEMBERS, image_tar, member, tar
 
@@ -102,20 +102,22 @@ def test_an_import_for_which_there_is_no_room_leaves_nothing(small, tmp_path, mo
     os.mkdir(store.folder)
     room = store._room() >> 20
     source = image_tar(tmp_path / "debian.tar", **{"root/big": "x" * (((room + 4) if moment == "before" else 8) << 20)})
-    put, free = Local.put, os.statvfs(small).f_bfree
+    put, pack, free = Local.put, store_file.pack, os.statvfs(small).f_bfree
 
     def others_are_quick(found, *rest):
         fill(small)
         put(found, *rest)
 
-    def say(text):
-        if moment == "packing" and text.startswith("packing"):
-            fill(small)
+    def others_are_quick_later(*given):
+        fill(small)
+        pack(*given)
 
     if moment == "unpacking":
         monkeypatch.setattr(Local, "put", others_are_quick)
+    if moment == "packing":
+        monkeypatch.setattr(store_file, "pack", others_are_quick_later)
     with pytest.raises(HeteroError) as error:
-        store.import_image(source, "debian", progress=Progress(Deadline(60), say))
+        store.import_image(source, "debian", deadline=Deadline(60))
     said = str(error.value)
     assert said.startswith(f"{source}: ")
     assert store.folder in said
@@ -124,6 +126,7 @@ def test_an_import_for_which_there_is_no_room_leaves_nothing(small, tmp_path, mo
     assert (sorted(os.listdir(store.folder)), os.listdir(f"{store.folder}/names")) == ([".lock", "names"], [])
     assert os.statvfs(small).f_bfree > free - 16
     monkeypatch.setattr(Local, "put", put)
+    monkeypatch.setattr(store_file, "pack", pack)
     if moment != "before":
         assert store.import_image(source, "debian").name == "debian"
 
@@ -347,14 +350,13 @@ def test_a_wrong_or_missing_download_leaves_nothing(store, archive, web, tmp_pat
 # ---- two at once, and killed ones
 
 
-def test_an_import_waits_for_another_and_says_so(store, archive, tmp_path):
+def test_an_import_waits_for_another_until_its_time_is_over(store, archive, tmp_path):
+    """Lost: a play that hangs behind an import that hangs."""
     (tmp_path / "images").mkdir()
     with open(tmp_path / "images" / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        said = []
         with pytest.raises(TimedOut, match=r"another import still runs after 0\.3 s"):
-            store.import_image(archive, "debian", progress=Progress(Deadline(0.3), said.append))
-        assert said == ["waiting for another import"]
+            store.import_image(archive, "debian", deadline=Deadline(0.3))
 
 
 def test_imports_at_once_unpack_once(store, archive, tmp_path):
@@ -375,11 +377,10 @@ def test_what_a_killed_import_left_is_removed(store, tmp_path):
     source = image_tar(tmp_path / "big.tar", **{"root/etc/hostname": "x" * (48 << 20)})
     script = (
         "import sys;"
-        "from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import archive, store;"
-        "archive.STRIDE = 1 << 12;"
-        "s = store.ImageStore(sys.argv[1]);"
-        "told = store.Progress(store.Deadline(60), lambda text: (print(text, flush=True), sys.stdin.read()));"
-        "s.import_image(sys.argv[2], 'big', progress=told)"
+        "from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import sources, store;"
+        "unpack = sources.unpack;"
+        "sources.unpack = lambda *given: (unpack(*given), print('unpacked', flush=True), sys.stdin.read());"
+        "store.ImageStore(sys.argv[1]).import_image(sys.argv[2], 'big')"
     )
     arguments = [sys.executable, "-c", script, str(tmp_path / "images"), source]
     process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

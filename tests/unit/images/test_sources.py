@@ -23,7 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.removal import remove_tree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import sources
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore, Progress
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.image_names import valid_image
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
 
@@ -232,13 +232,13 @@ def test_another_import_meanwhile_does_not_take_the_name(store, tmp_path, monkey
     there = ImageStore(store.folder)
     locked = store._locked
 
-    def late(deadline, say):
+    def late(deadline):
         there.import_image(other, "debian")
-        return locked(deadline, say)
+        return locked(deadline)
 
     monkeypatch.setattr(store, "_locked", late)
     with pytest.raises(Refused, match="debian: stands for image"):
-        store.import_image(ours, "debian", change=Change(), progress=Progress(Deadline(30)))
+        store.import_image(ours, "debian", change=Change(), deadline=Deadline(30))
     assert store.get("debian").hash == there.get("debian").hash
 
 

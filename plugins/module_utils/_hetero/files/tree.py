@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
 from ..core.errors import BadInput, HeteroError
 
@@ -352,15 +352,13 @@ def folder_hash(folder: str | int) -> str:
     return digest.hexdigest()
 
 
-def copy_folder(source: str | int, folder: str, limit: int, progress: Callable[[int], None] | None = None) -> None:
+def copy_folder(source: str | int, folder: str, limit: int) -> None:
     """Copy a folder into an empty one with owners, modes, times and hard links, by the rules for archives.
 
     :param source: path or descriptor.
     :param limit: bytes that may be written.
-    :param progress: is called with the bytes written so far.
     """
     first: dict[tuple[int, int], list[str]] = {}
-    told = 0
     with _reading(source, f"cannot be copied to {folder}"), Tree(folder, limit) as tree:
         for parts, status, where in walk(source):
             owner: dict[str, Any] = dict(uid=status.st_uid, gid=status.st_gid, mtime=status.st_mtime)
@@ -376,9 +374,6 @@ def copy_folder(source: str | int, folder: str, limit: int, progress: Callable[[
                 tree.place_file(parts, _content(parts, where, status), status.st_size, mode, **owner)
             if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
                 first.setdefault(inode, parts)
-            if progress and tree.written - told >= 64 << 20:
-                told = tree.written
-                progress(told)
         tree.finish()
 
 

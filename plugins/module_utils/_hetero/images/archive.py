@@ -18,7 +18,7 @@ import struct
 import tarfile
 import zlib
 from contextlib import contextmanager, nullcontext
-from typing import IO, Any, Callable, Iterator, Protocol, cast
+from typing import IO, Any, Iterator, Protocol, cast
 
 from ..core.errors import BadInput, HeteroError
 from ..files.tree import CHUNK, REFUSED_KINDS, REPACK, Tree, parts_of
@@ -42,22 +42,21 @@ DAMAGE = (
     KeyError,
 )
 KINDS = {tarfile.FIFOTYPE: stat.S_IFIFO, tarfile.CHRTYPE: stat.S_IFCHR, tarfile.BLKTYPE: stat.S_IFBLK}
-#: Bytes between two calls of `progress`.
-STRIDE = 64 << 20
+#: Bytes of headers and padding that an archive may have besides its content.
+HEADERS = 64 << 20
 
 
-def unpack(path: str | int, folder: str, limit: int, progress: Callable[[int], None] | None = None) -> None:
+def unpack(path: str | int, folder: str, limit: int) -> None:
     """Unpack an archive (plain, gz, xz, bz2) into an empty folder. After an error the caller removes what is there.
 
     :param path: path or descriptor.
     :param limit: bytes that the content may have.
-    :param progress: is called with the number of bytes written so far.
     :raises BadInput: the archive is damaged or not allowed; the error names it and the member at fault.
     """
     try:
         # Headers and padding take less than the content, of which a file counts as at least 4 KiB.
-        with _opened(path, 2 * limit + STRIDE) as blocks, Tree(folder, limit) as tree:
-            _unpack(blocks, tree, progress)
+        with _opened(path, 2 * limit + HEADERS) as blocks, Tree(folder, limit) as tree:
+            _unpack(blocks, tree)
             tree.finish()
     except BadInput as error:
         what = f"member {_shown(error.thing)} {error.what}" if error.thing else error.what
@@ -67,8 +66,8 @@ def unpack(path: str | int, folder: str, limit: int, progress: Callable[[int], N
         raise HeteroError(what, str(path), "check space and permissions there (owners need root)") from error
 
 
-def _unpack(blocks: _Blocks, tree: Tree, progress: Callable[[int], None] | None) -> None:
-    previous, offset, told = None, -1, 0
+def _unpack(blocks: _Blocks, tree: Tree) -> None:
+    previous, offset = None, -1
     with _reading(previous):
         tar = tarfile.TarFile(fileobj=cast(IO[bytes], blocks), errors="surrogateescape")
     while True:
@@ -82,9 +81,6 @@ def _unpack(blocks: _Blocks, tree: Tree, progress: Callable[[int], None] | None)
         previous, offset = member.name, member.offset
         tar.members = []  # type: ignore[attr-defined]  # else all headers stay in memory
         _place(tar, member, tree)
-        if progress and tree.written - told >= STRIDE:
-            told = tree.written
-            progress(told)
     # tarfile takes a damaged header for the end. A real end has zeros, and then the compression's checksum.
     if len(blocks.last) != BLOCK or blocks.last.count(0) != BLOCK:
         raise _damaged(previous, "no end mark follows")

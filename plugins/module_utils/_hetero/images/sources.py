@@ -13,7 +13,7 @@ import hashlib
 import os
 import stat
 import urllib.parse
-from typing import Callable, Iterable, Iterator
+from typing import Iterable, Iterator
 
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut
@@ -105,17 +105,16 @@ class Local:
     def __exit__(self, *exc: object) -> None:
         os.close(self.file)
 
-    def put(self, folder: str, room: int, say: Callable[[str], None], deadline: Deadline) -> None:
+    def put(self, folder: str, room: int, deadline: Deadline) -> None:
         """Unpack or copy the source's content into an empty folder.
 
         :param room: bytes that it may have.
-        :param say: is called with the progress in words.
         """
         if self.is_folder:
-            copy_folder(self.file, folder, room, lambda done: say(f"{done >> 20} MiB copied"))
+            copy_folder(self.file, folder, room)
             now = folder_hash(folder)
         else:
-            _unpack(self.file, self.path, folder, room, say)
+            _unpack(self.file, self.path, folder, room)
             now = self._hash()
         if now != self.content:
             raise BadInput("changed while it was imported", self.path, "import it again when nothing writes to it")
@@ -136,13 +135,13 @@ class Remote:
     def __exit__(self, *exc: object) -> None:
         pass
 
-    def put(self, folder: str, room: int, say: Callable[[str], None], deadline: Deadline) -> None:
+    def put(self, folder: str, room: int, deadline: Deadline) -> None:
         """Fetch the tar to a file beside the folder, and unpack it into the folder."""
         download = f"{folder}.archive"
         try:
-            _download(self.url, download, self.content, say, deadline)
+            _download(self.url, download, self.content, deadline)
             with open(download, "rb") as file:
-                _unpack(file.fileno(), self.url, folder, room, say)
+                _unpack(file.fileno(), self.url, folder, room)
         finally:
             if os.path.lexists(download):
                 os.unlink(download)
@@ -162,14 +161,14 @@ def _must_be_ours(path: str, place: Place, closed: Iterable[str]) -> None:
                 raise Refused(f"holds {folder}, {KEPT}", path, COPY)
 
 
-def _unpack(archive: int, name: str, folder: str, room: int, say: Callable[[str], None]) -> None:
+def _unpack(archive: int, name: str, folder: str, room: int) -> None:
     try:
-        unpack(archive, folder, room, lambda done: say(f"{done >> 20} MiB unpacked"))
+        unpack(archive, folder, room)
     except HeteroError as error:
         raise type(error)(error.what, name, error.remedy, **error.facts) from error
 
 
-def _download(url: str, path: str, expected: str, say: Callable[[str], None], deadline: Deadline) -> None:
+def _download(url: str, path: str, expected: str, deadline: Deadline) -> None:
     # Imported here, because all modules that know images would otherwise load them: a seventh of their start time. They
     # belong to Python itself, so they are still there for a worker whose module's files are gone (core/background.py).
     import http.client
@@ -187,8 +186,6 @@ def _download(url: str, path: str, expected: str, say: Callable[[str], None], de
                     raise TimedOut(what, url, "raise timeout")
                 digest.update(chunk)
                 file.write(chunk)
-                if (size + len(chunk)) >> 26 > size >> 26:
-                    say(f"{(size + len(chunk)) >> 20} MiB fetched")
                 size += len(chunk)
                 chunk = answer.read(CHUNK)
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -16,7 +16,7 @@ import os
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from ..core.command import command
 from ..core.deadline import Deadline
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ..core.changes import Change
 
 #: Is called with what is being done, in words.
-Say = Callable[[str], None]
 
 #: Bytes of the store's file system that an import leaves free, because the database may lie on it too.
 KEEP_FREE = 256 << 20
@@ -49,17 +48,6 @@ OWN = ("names", ".lock", "lost+found")
 MEND = f"have an operator import it again, or remove it ({play('image')} lists them)"
 #: Stands in the scratch name of an image that is being removed, where that of an import has its process id.
 OUT = 0
-
-
-class Progress(NamedTuple):
-    """How an import goes on.
-
-    :param deadline: for all of it.
-    :param say: is called with a text now and then.
-    """
-
-    deadline: Deadline
-    say: Say = lambda text: None
 
 
 @dataclass(frozen=True)
@@ -124,7 +112,7 @@ class ImageStore:
         checksum: str | None = None,
         arch: str | None = None,
         change: Change | None = None,
-        progress: Progress | None = None,
+        deadline: Deadline | None = None,
         replace: bool = False,
     ) -> Image | None:
         """Import an image under a name. One whose hash is in the store, and whole, only gets the name.
@@ -133,10 +121,10 @@ class ImageStore:
         :param replace: let a name that stands for another image stand for this one.
         :param arch: overrides the archive's image.json, which makes another image of the same archive.
         :param change: in its check mode nothing is fetched or written.
-        :param progress: how long it may take (default: IMPORT_TIME), and who is told.
+        :param deadline: for all of it (default: IMPORT_TIME).
         :returns: the Image, or None if check mode cannot show what does not exist yet.
         """
-        deadline, say = progress or Progress(Deadline(IMPORT_TIME))
+        deadline = deadline or Deadline(IMPORT_TIME)
         valid_image(name)
         expected = checksum_of(checksum)
         with opened(source, expected, self.closed) as found:
@@ -153,12 +141,12 @@ class ImageStore:
             if change is not None and change.check:
                 return None if self.damage(hash) else self._image(hash, name)
             if changed:
-                with _writing(self.folder), self._locked(deadline, say):
+                with _writing(self.folder), self._locked(deadline):
                     # another import may have used this name meanwhile
                     self._may_stand_for(name, hash, replace)
                     if self.damage(hash):
                         self._may_be_taken_in(hash, name)
-                        self._take_in(found, hash, source, arch, say, deadline)
+                        self._take_in(found, hash, source, arch, deadline)
                     self._write_name(name, hash)
         return self.get(name)
 
@@ -196,16 +184,15 @@ class ImageStore:
     # ---- taking in
 
     def _take_in(
-        self, found: Local | Remote, hash: str, source: str, arch: str | None, say: Say, deadline: Deadline
+        self, found: Local | Remote, hash: str, source: str, arch: str | None, deadline: Deadline
     ) -> None:
         folder = self._path(f"{hash}.tmp.{os.getpid()}")
         room = self._room()
         try:
             os.mkdir(folder, 0o700)
-            found.put(folder, room, say, deadline)
+            found.put(folder, room, deadline)
             check_content(folder, source, arch, self.kernels)
             if self.kernels and os.path.isdir(os.path.join(folder, FOLDER)):
-                say("packing its files")
                 pack(os.path.join(folder, FOLDER), os.path.join(folder, FILE))
                 remove_tree(os.path.join(folder, FOLDER), deadline)
             note_sizes(folder)
@@ -259,13 +246,13 @@ class ImageStore:
         return room // 2 if self.kernels else room
 
     @contextmanager
-    def _locked(self, deadline: Deadline, say: Say) -> Iterator[None]:
+    def _locked(self, deadline: Deadline) -> Iterator[None]:
         """Let one import run at a time. Unfinished files that lie there were left by a killed one and are removed."""
         os.makedirs(os.path.join(self.folder, "names"), mode=0o700, exist_ok=True)
         os.chmod(self.folder, 0o700)
         lock = os.open(self._path(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _take(lock, self.folder, deadline, say)
+            _take(lock, self.folder, deadline)
             for entry in os.listdir(self.folder):
                 if LEFT.fullmatch(entry):
                     self._unmount(self._path(entry))
@@ -282,7 +269,7 @@ class ImageStore:
         if check or not os.path.isdir(self.folder):
             yield
             return
-        with _writing(self.folder), self._locked(deadline, lambda text: None):
+        with _writing(self.folder), self._locked(deadline):
             yield
 
     def forget(self, name: str, hash: str | None, deadline: Deadline) -> None:
@@ -392,8 +379,7 @@ def _image_hash(content: str, arch: str | None) -> str:
     return content if arch is None else hashlib.sha256(f"{content}\narch={arch}".encode()).hexdigest()
 
 
-def _take(lock: int, folder: str, deadline: Deadline, say: Say) -> None:
-    told = False
+def _take(lock: int, folder: str, deadline: Deadline) -> None:
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -402,7 +388,4 @@ def _take(lock: int, folder: str, deadline: Deadline, say: Say) -> None:
             if deadline.passed:
                 what = f"another import still runs after {deadline.seconds:g} s"
                 raise TimedOut(what, folder, "wait for it, or raise timeout") from error
-        if not told:
-            say("waiting for another import")
-            told = True
         deadline.nap()

@@ -20,7 +20,7 @@ from ..core.changes import Change
 from ..core.deadline import Deadline
 from ..core.errors import BadInput
 from ..images.image_removal import foreign, listed, remove
-from ..images.store import ImageStore, Progress
+from ..images.store import ImageStore
 from ..roots.ownership import forgotten
 from ..site import proxy_config as proxy
 from ..site.image_names import valid_image
@@ -89,7 +89,7 @@ class Node:
         more = dict(checksum=asked["checksum"], arch=asked["arch"], replace=asked["replace"])
         before = self.images.names().get(name, "")
         with change.step("import"):
-            image = self.images.import_image(asked["source"], name, change=change, progress=Progress(deadline), **more)
+            image = self.images.import_image(asked["source"], name, change=change, deadline=deadline, **more)
         if not change.changed:
             return []
         [after] = [entry["after"]["hash"] for entry in change.diff]
