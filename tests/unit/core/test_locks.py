@@ -102,6 +102,7 @@ def test_a_deadline_that_passes_names_the_holder(run_folder, hold):
     assert 0.45 <= time.monotonic() - start < 60
     assert len(told) == 1
     assert told[0].startswith(f"held by reboot (carol, pid {holder.pid}, since ")
+    assert told[0].endswith("); waited for until 0.5 s are over")
     assert f"board3: still held by reboot (carol, pid {holder.pid}" in str(error.value)
 
 

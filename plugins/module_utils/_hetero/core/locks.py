@@ -41,7 +41,8 @@ def lock(
 ) -> Iterator[None]:
     """Hold the lock of a board for the block.
 
-    :param waiting: called with "held by …" where somebody else holds it, and again for each further holder.
+    :param waiting: called with "held by …; waited for until … s are over" where somebody else holds it, and again for
+        each further holder.
     :param quiet: seconds for which that is not done.
     :raises TimedOut: the deadline passed; the holder is named.
     :raises Refused: whoever asked for this process's work is gone, and nothing of it has begun.
@@ -114,7 +115,8 @@ def _take(file: int, board_name: str, deadline: Deadline, waiting: Callable[[str
             if name == UNNAMED and told is not None:
                 name = told  # it is about to let go
             if name != said and waiting is not None and deadline.spent - begun >= quiet:
-                waiting(f"held by {name}")
+                until = "" if deadline.passed else f"; waited for until {deadline.seconds:g} s are over"
+                waiting(f"held by {name}{until}")
                 said = name
             told = name
             if deadline.passed:

@@ -17,7 +17,11 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     Fed,
     Kept,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, board_releases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import (
+    board_claims,
+    board_releases,
+    each_board,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -331,12 +335,16 @@ def test_a_claim_that_was_changed_meanwhile_stays(two, monkeypatch):
     assert absent(two, "lab")[0]["errors"]["lab-2"] == "lab-2: was changed by somebody else just now: run this again"
 
 
-def test_a_board_that_somebody_works_on_is_waited_for(two, node):
-    """Lost: a claim, ended under a verb that is at work."""
+def test_a_board_that_somebody_works_on_is_waited_for(two, node, monkeypatch):
+    """Lost: a claim, ended under a verb that is at work; or whose work its end waits for."""
+    monkeypatch.setattr(each_board, "QUIET", 0.01)
     with lock(str(node.run_folder), "board0", "start", "jo", Deadline(5)):
         change = Change()
-        result = board_releases.absent(two, Instances("lab"), change, Deadline(0.05), 0)
+        result = board_releases.absent(two, Instances("lab"), change, Deadline(0.2), 0)
     assert "still held by start (jo" in result["msg"]
+    (wait,) = [said["text"] for said in result["lines"] if said["phase"] == "wait"]
+    assert wait.startswith("held by start (jo")
+    assert wait.endswith("; waited for until 0.2 s are over")
 
 
 def test_a_board_that_nobody_gets_yet_is_not_called_free(two, node):

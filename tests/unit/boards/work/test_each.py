@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import each_board
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -50,6 +52,22 @@ def test_each_board_has_its_own_outcome(node):
     ]
     assert events == [(line["instance"], line["text"], line["seconds"]) for line in lines]
     assert held_by(str(node.run_folder), "board0") is None
+
+
+def test_who_waits_for_a_board_is_told_for_whom_and_how_long(node, monkeypatch):
+    """Lost: why an extension, or a board's image, takes minutes: whose verb it waits for, and until when."""
+    monkeypatch.setattr(each_board, "QUIET", 0.1)
+    with node.proxy() as proxy, lock(str(node.run_folder), "board0", "wipe", "jo", Deadline(5)):
+        claimed(proxy, "lab", range(2))
+        result = each_board.each(proxy, [0, 1], "lease", lambda *given: {}, Change(), Deadline(0.4))
+        events = [(one.board, one.instance, one.text) for one in proxy.store.events() if one.phase == "wait"]
+    (line,) = result["lines"]
+    assert (line["node"], line["instance"], line["phase"]) == ("board0", "lab-1", "wait")
+    assert line["text"].startswith(f"held by wipe (jo, pid {os.getpid()}, since ")
+    assert line["text"].endswith("; waited for until 0.4 s are over")
+    assert events == [(0, "lab-1", line["text"])]
+    assert [one["failed"] for one in result["boards"]] == [True, False]
+    assert result["msg"].endswith(" after 0.4 s: wait for it, or end that process")
 
 
 def test_a_dry_run_takes_no_lock_and_writes_nothing_down(node):

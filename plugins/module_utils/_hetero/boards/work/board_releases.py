@@ -12,7 +12,6 @@ import time
 from typing import TYPE_CHECKING, Any, Collection
 
 from ...core.errors import HeteroError, Refused
-from ...core.locks import lock
 from ...core.plays import play
 from ...site import board_states
 from ...site.instance import valid_instance
@@ -20,7 +19,7 @@ from ...site.owners import is_of, must_be_made
 from ..evidence.free_boards import give_back, in_the_way, left_by
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from .board_claims import line, shown
-from .each_board import board_of, must_own
+from .each_board import board_lock, board_of, must_own
 from .info import claim_fields
 
 if TYPE_CHECKING:
@@ -37,6 +36,8 @@ SOMEBODYS = (
     f"fault is mended, {play('terminate_instance', instance='{name}')} ends it; then {play('repair', node='{board}')} "
     "takes the board"
 )
+#: The name of the verb for locks.
+RELEASE = "release"
 GIVEN_BACK = "off and clean, given back"
 
 
@@ -82,7 +83,7 @@ def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) ->
     :raises Refused: somebody has the board or may have it, or it is not off and clean.
     """
     result = _nothing_yet()
-    with lock(proxy.config.run_folder, board.name, "release", proxy.store.actor, deadline):
+    with board_lock(proxy, board, RELEASE, change, deadline, result["lines"]):
         record = proxy.store.record(board.id)
         if record.claim:
             remedy = SOMEBODYS.format(name=record.claim.instance, board=board.name)
@@ -110,7 +111,7 @@ def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, res
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
         result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
     else:
-        with lock(proxy.config.run_folder, name, "release", proxy.store.actor, deadline):
+        with board_lock(proxy, board, RELEASE, change, deadline, result["lines"]):
             if proxy.store.record(board.id).claim != claim:
                 raise Refused("was changed by somebody else just now", claim.instance, "run this again")
             terminate = play("terminate_instance", instance=claim.instance)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable
 
 from ...core.errors import HeteroError, Refused
 from ...core.locks import lock
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
+from ...drivers.power.wait_notes import QUIET
 from ...site.instance import valid_instance
 from ...site.owners import is_of
 from ..evidence.unclaimed_instances import refuse_unclaimed
@@ -110,7 +112,7 @@ def each(
     for board in [proxy.board(board_id) for board_id in ids]:
         result: dict[str, Any] = dict(board=board.id, name=board.name, instance=None, changed=False, failed=False)
         try:
-            with _lock(proxy, board, verb, change, deadline):
+            with board_lock(proxy, board, verb, change, deadline, lines):
                 claim = proxy.store.record(board.id).claim
                 must_be_of(claim, tenant.instance, board.name, tenant.created)
                 result["instance"] = claim.instance if claim else None
@@ -162,8 +164,15 @@ def board_of(proxy: Proxy, claim: Claim) -> Board:
     return board
 
 
-def _lock(proxy: Proxy, board: Board, verb: str, change: Change, deadline: Deadline) -> ContextManager[Any]:
-    """Return the board's lock; an empty context in check mode, which changes nothing."""
+def board_lock(
+    proxy: Proxy, board: Board, verb: str, change: Change, deadline: Deadline, lines: list[dict[str, Any]]
+) -> ContextManager[Any]:
+    """Return the board's lock; an empty context in check mode, which changes nothing.
+
+    :param lines: get what is waited for, and so do the events of the board, if that takes longer than a moment.
+    """
     if change.check:
         return ExitStack()
-    return lock(proxy.config.run_folder, board.name, verb, proxy.actor, deadline)
+    claim = proxy.store.record(board.id).claim
+    report = Report(proxy, board, claim.instance if claim else None, change.check, lines)
+    return lock(proxy.config.run_folder, board.name, verb, proxy.actor, deadline, partial(report, "wait"), QUIET)
