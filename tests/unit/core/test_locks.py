@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, holder_of, lock
 
 HOLD = """
 import sys
@@ -225,3 +225,17 @@ def test_a_holder_without_a_name_is_named_by_one_process(tmp_path, actor, shown)
     assert told[0].startswith(f"held by {shown}")
     assert told[0].count("pid ") == 1
     assert f"pid {os.getpid()}, since" in told[0]
+
+
+def test_who_holds_a_file_that_names_nobody_is_told_by_the_kernel(tmp_path):
+    """Lost: whom an import, or a set-up, waits for: their files name no holder."""
+    path = tmp_path / "lock"
+    take = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX)"
+    with path.open("w", encoding="utf-8") as file:
+        assert holder_of(file.fileno()) == "another process"
+        argv = [sys.executable, "-c", f"{take}; print('held', flush=True); input()", str(path)]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout.readline() == "held\n"
+            assert holder_of(file.fileno()) == f"pid {other.pid}"
+            other.stdin.write("\n")
+        assert holder_of(file.fileno()) == "another process"

@@ -355,7 +355,7 @@ def test_an_import_waits_for_another_until_its_time_is_over(store, archive, tmp_
     (tmp_path / "images").mkdir()
     with open(tmp_path / "images" / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(TimedOut, match=r"another import still runs after 0\.3 s"):
+        with pytest.raises(TimedOut, match=rf"another import \(pid {os.getpid()}\) still runs after 0\.3 s"):
             store.import_image(archive, "debian", deadline=Deadline(0.3))
 
 

@@ -80,6 +80,20 @@ def held_by(run_folder: str, board_name: str, instance: str | None = None) -> st
     return None
 
 
+def holder_of(file: int) -> str:
+    """Return who has the flock of an open file that names nobody, as its process id, by the kernel's list of locks.
+
+    :returns: UNNAMED where that does not tell: nobody has it any more, or a process outside this one's view.
+    """
+    there = os.fstat(file)
+    place = f"{os.major(there.st_dev):02x}:{os.minor(there.st_dev):02x}:{there.st_ino}"
+    with open("/proc/locks", encoding="ascii") as held:
+        for words in map(str.split, held):
+            if words[1] == "FLOCK" and words[5] == place and int(words[4]) > 0:
+                return f"pid {words[4]}"
+    return UNNAMED
+
+
 def _open(run_folder: str, board_name: str) -> int:
     folder = os.path.join(run_folder, "locks")
     try:

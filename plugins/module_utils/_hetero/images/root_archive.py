@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING
 
 from ..core.command import Limits, command, ended
 from ..core.errors import FULL, HeteroError, TimedOut
+from ..core.locks import holder_of
 from ..files.tree import file_hash
 from ..files.whole_file import write_whole
 from .image_root import root_of
@@ -131,6 +132,6 @@ def _take(lock: IO[bytes], image: Image, deadline: Deadline) -> None:
             return
         except BlockingIOError as error:
             if deadline.passed:
-                what = f"is still being packed by somebody else after {deadline.seconds:g} s"
+                what = f"is still being packed by {holder_of(lock.fileno())} after {deadline.seconds:g} s"
                 raise TimedOut(what, f"image {image.name}", "wait for it, or raise timeout") from error
         deadline.nap()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator
 from ..core.command import command
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut
+from ..core.locks import holder_of
 from ..core.plays import play
 from ..files.file_system import pack
 from ..files.mounts import mounts_below, unmount
@@ -386,6 +387,6 @@ def _take(lock: int, folder: str, deadline: Deadline) -> None:
             return
         except BlockingIOError as error:
             if deadline.passed:
-                what = f"another import still runs after {deadline.seconds:g} s"
+                what = f"another import ({holder_of(lock)}) still runs after {deadline.seconds:g} s"
                 raise TimedOut(what, folder, "wait for it, or raise timeout") from error
         deadline.nap()

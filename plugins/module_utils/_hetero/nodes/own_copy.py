@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Iterator, Mapping
 
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, TimedOut, naming
+from ..core.locks import holder_of
 from .tools import PACKAGE, name_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def in_turn(folder: str) -> Iterator[None]:
         deadline = Deadline(PATIENCE)
         while not _taken(file):
             if deadline.passed:
-                what = f"another set-up works in it since {deadline.seconds:g} s"
+                what = f"another set-up ({holder_of(file)}) works in it since {deadline.seconds:g} s"
                 raise TimedOut(what, folder, "wait for that, or end it, then run this again")
             deadline.nap()
         yield
