@@ -114,6 +114,7 @@ def node(monkeypatch):
         return [Event(9, 1.0, "me", board, None, "boot", "text", 0.5)][:count]
 
     store = SimpleNamespace(claims=lambda: list(CLAIMS), records=records, newest_events=newest)
+    store.ended = lambda name: [f"end of {name}"]
     found = SimpleNamespace(
         store=store, boards=BOARDS, board=BOARDS.get, wiring=lambda board: board.id, config=ProxyConfig(), read=read
     )
@@ -146,6 +147,7 @@ def test_which_boards_are_meant(node, given, boards, claims):
     assert all(board is BOARDS[int(record.split()[1])] for board, record, _claim in found["claims"])
     assert node.read == [{*boards, *(claim.board for claim in CLAIMS if claim.instance in claims)}]
     assert found["unclaimed"] == ([{"instance": given["instance"]}] if "instance" in given else [])
+    assert found["ended"] == ([f"end of {given['instance']}"] if "instance" in given and not claims else [])
 
 
 def test_the_rest_of_what_is_known(node):
@@ -158,6 +160,7 @@ def test_the_rest_of_what_is_known(node):
         roots={"promised": 1, "root_gb": 8},
         images=["image"],
         unclaimed=[],
+        ended=[],
         pdu_errors={},
     )
     assert info.information(node, ids=[1])["boards"][0]["events"] == []
