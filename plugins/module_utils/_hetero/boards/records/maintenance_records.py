@@ -25,7 +25,10 @@ FOLDER = "maintenance"
 
 #: The states of boards that are out of use. A file of an earlier release names none: it is of maintenance.
 STATES = (MAINTENANCE, ERROR)
-WORDS = {MAINTENANCE: "an operator took it out of use", ERROR: "it is kept out of use for a fault"}
+WORDS = {
+    MAINTENANCE: "an operator took it out of use by its own record ({reason})",
+    ERROR: "it is kept out of use for a fault by its own record ({reason})",
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class OutOfUse:
     @property
     def told(self) -> str:
         """Return the finding on a board that somebody has by the database, which is older than this record."""
-        return f"{WORDS[self.state]} by its own record ({self.reason})"
+        return WORDS[self.state].format(reason=self.reason)
 
 
 def agree(state: str, out: OutOfUse | None) -> bool:
