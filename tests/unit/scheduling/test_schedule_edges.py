@@ -45,7 +45,7 @@ def test_after_a_race_was_lost_no_number_of_free_nodes_is_told(never, head):
     assert one.text("bob", 2).splitlines()[0].endswith(f": {head}.")
 
 
-@pytest.mark.parametrize(("room", "found"), [(7, "7 of 10 nodes"), (0, "no node")])
+@pytest.mark.parametrize(("room", "found"), [(7, "7 of 10 boards"), (0, "no node")])
 def test_what_is_there_already_is_counted_apart(room, found):
     """Lost: the sense of a refusal: 11 were asked for, and it said "7 of 10 nodes"."""
     nodes = [verdict(f"board{number}") for number in range(room)] + [busy(9)]

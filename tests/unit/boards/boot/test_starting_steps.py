@@ -41,6 +41,9 @@ class Work:
         self.doubt, self.state, self.began = None, "power off", "power off"
         vars(self).update(more)
 
+    def look_if_over(self):
+        """A work that is over has a lock to give back, which these have not."""
+
     def say(self, phase, text, seconds=None):
         self.did.append((phase, text))
 

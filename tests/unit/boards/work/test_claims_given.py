@@ -159,7 +159,7 @@ def test_some_of_those_that_were_asked_for(proxy):
     with pytest.raises(NoneFree) as error:
         present(proxy, "lab", count=3)
     assert "lab wants 3 tp64.8x8" in str(error.value)
-    assert "no node." in str(error.value)
+    assert "no node besides the 2 that it has." in str(error.value)
     assert error.value.facts["unfit"] == {}
 
 
