@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle, reconciliation
@@ -76,8 +77,15 @@ def test_a_board_with_nothing_to_wipe_is_free_for_verbs_while_another_is_wiped(s
     assert not call.result(60)["failed"]
 
 
-def test_a_board_that_does_not_boot_for_its_wipe_is_free_for_verbs_while_another_is_wiped(slow):
-    """Lost: the look at a board at fault, for the hours that the disks of the others take."""
+def test_a_board_that_does_not_boot_for_its_wipe_is_free_for_verbs_while_another_is_wiped(slow, monkeypatch):
+    """Lost: the look at a board at fault, for the hours that the disks of the others take. Nothing is run on it."""
+    act, acted = ram_boot._act, []
+
+    def seen(given, ram):
+        acted.append(ram.board.id)
+        act(given, ram)
+
+    monkeypatch.setattr(ram_boot, "_act", seen)
     slow.use(0, 1)
     slow.play(0, stall="running", stalls=9)
     call = slow.beside(slow.wipe, 0, 1, timeout=2)
@@ -88,6 +96,7 @@ def test_a_board_that_does_not_boot_for_its_wipe_is_free_for_verbs_while_another
         slow.go.set()
         result = call.result(60)
     assert [one["failed"] for one in result["boards"]] == [True, False]
+    assert acted == [1]
 
 
 def test_what_its_wipe_proved_is_told_although_the_board_was_given_on_meanwhile(slow, monkeypatch):

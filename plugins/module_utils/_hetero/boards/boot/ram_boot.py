@@ -165,7 +165,7 @@ def in_ram(
     try:
         Starting(proxy, list(rams), options, reboot=True).run()
         with ThreadPoolExecutor(max_workers=max(1, len(rams))) as threads:
-            acting = {threads.submit(_act, act, ram): ram for ram in rams}
+            acting = {threads.submit(_act, act, ram): ram for ram in rams if not ram.failed}
             while acting:
                 done = {one: acting.pop(one) for one in wait(acting, return_when=FIRST_COMPLETED).done}
                 for one, ram in done.items():
