@@ -151,7 +151,7 @@ def test_whose_console_may_be_read(log):
     [
         (EVE, None, f"it has had no power for its instance yet: {BOOTS}"),
         (EVE, SimpleNamespace(text=""), console.WRITER),
-        (None, None, console.WRITER),
+        (None, None, f"it may have had no power yet; if it had, {console.WRITER}"),
     ],
 )
 def test_a_board_that_has_said_nothing(log, claim, mark, remedy):

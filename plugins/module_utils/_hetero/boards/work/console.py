@@ -93,6 +93,7 @@ def console(
     boots = f"{play('start_instance', instance=claim.instance)} boots it" if claim else ""
     if file and not os.path.exists(file):
         remedy = WRITER if began else f"it has had no power for its instance yet: {boots}"
+        remedy = remedy if claim else f"it may have had no power yet; if it had, {remedy}"
         raise BadInput(f"has said nothing: its log {file} is not there", board.name, remedy)
     if file and not os.access(file, os.R_OK):
         raise BadInput(f"its log {file} cannot be read", board.name, WRITER)
