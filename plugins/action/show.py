@@ -11,7 +11,8 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import one_line
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import tell
 
 SPEC = dict(lines=dict(type="list", elements="str", required=True), stats=dict(type="dict", default={}))
 
@@ -25,7 +26,8 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _spec, arguments = self.validate_argument_spec(SPEC)
-        show(arguments["lines"])
+        for line in arguments["lines"]:  # whole: a status as JSON is one line
+            tell(one_line(line))
         result.update(changed=False)
         if arguments["stats"]:  # as ansible.builtin.set_stats gives them
             result["ansible_stats"] = dict(data=arguments["stats"], per_host=False, aggregate=True)

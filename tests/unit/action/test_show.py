@@ -18,7 +18,7 @@ def show(monkeypatch):
 
     def run(**args):
         lines = []
-        monkeypatch.setattr(action, "show", lines.extend)
+        monkeypatch.setattr(action, "tell", lines.append)
         task = SimpleNamespace(args=args, async_val=0, check_mode=False, action="hetero.compute.show")
         shell = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nowhere"))
         return lines, action.ActionModule(task, shell, None, None, None, None).run(None, {})
@@ -30,6 +30,11 @@ def test_lines_alone_give_no_statistics(show):
     lines, result = show(lines=["jackie is running on board0"])
     assert lines == ["jackie is running on board0"]
     assert (result["changed"], "ansible_stats" in result) == (False, False)
+
+
+def test_a_line_is_shown_whole(show):
+    """A status as JSON is one line: cut off, nothing reads it. Control characters in it are shown and not obeyed."""
+    assert show(lines=["x" * 100_000, "a\nb\x1b[2J"])[0] == ["x" * 100_000, "a\\x0ab\\x1b[2J"]
 
 
 def test_statistics_are_given_as_set_stats_gives_them(show):
