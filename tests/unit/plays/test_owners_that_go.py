@@ -135,8 +135,8 @@ def test_one_that_speaks_for_others(lab):
     folders, plays, ways = lab
     before = (ways / "lab-1").read_text()
     stranger = dict(name="board0", ip="192.0.2.66", known_hosts="192.0.2.66 ssh-ed25519 AAAA")
-    given = [dict(stranger, instance=name) for name in ("lab-1", "alice")]
-    own = dict(stranger, instance="lab-3", ip="10.0.2.1")
+    given = [dict(stranger, instance=name, state="running") for name in ("lab-1", "alice")]
+    own = dict(stranger, instance="lab-3", ip="10.0.2.1", state="running")
     (folders["p2"].folder / "says-instance").write_text(json.dumps(dict(changed=False, instances=[*given, own])))
     claims = [dict(CLAIM, instance=name, request="lab", image_hash="ab") for name in ("lab-3", "alice")]
     answer = dict(changed=False, claims=claims, boards=[], roots=ROOTS)
@@ -169,7 +169,7 @@ def test_one_that_is_down_hides_nothing_of_the_others(proxies, fatal):
     rc, output = plays.play("reconcile")
     assert rc == 2, output
     assert "2 boards: 2 as recorded" in output
-    assert "p2: Task failed: Failed to connect to p2: No route to host" in said(output)
+    assert "p2: Failed to connect to p2: No route to host" in said(output), output
     assert "Traceback" not in output
     rc, output = plays.play("status")
     assert rc == 2, output
