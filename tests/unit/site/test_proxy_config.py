@@ -175,6 +175,35 @@ def test_what_is_no_json_is_said(files, text):
         read_config(str(files[0]))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"state_folder": "/var/lib/hetero", "state_folder": "/nowhere"}', "the key state_folder is there twice"),
+        ('{"boards": {"0": {}, "0": {}}}', "the key 0 is there twice"),
+    ],
+)
+def test_a_key_that_is_there_twice(files, text, said):
+    """Lost: all tenants' boards from sight, to a line that was pasted below another: readers take the last."""
+    files[0].write_text(text)
+    with pytest.raises(BadInput, match=said):
+        read_config(str(files[0]))
+
+
+def test_a_number_that_no_float_holds(files):
+    """Lost: the line that is wrong, in a traceback of Python's own limits."""
+    files[0].write_text('{"roots_overcommit": 1' + "0" * 400 + "}")
+    with pytest.raises(BadInput, match="roots_overcommit: is 1000"):
+        read_config(str(files[0]))
+
+
+def test_lists_in_lists_of_each_depth(files):
+    """Lost: the same; Python reads JSON that is deeper than what it writes."""
+    for deep in range(400, 1000, 2):
+        files[0].write_text('{"exports": ' + "[" * deep + "]" * deep + "}")
+        with pytest.raises(BadInput, match=r"exports: is \[|exports: is nested too deep|is not JSON \(it is nested"):
+            read_config(str(files[0]))
+
+
 def test_numbers_that_json_has_not_hide_no_other_mistake(files):
     """Lost: one set-up for the NaN, and another for what it hid. Python's reader takes numbers that no other does."""
     files[0].write_text(

@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that hold one JSON object, by the standard: no NaN, no infinite numbers, no nesting too deep for Python.
+"""Files that hold one JSON object, by the standard: no NaN, no infinite numbers, no nesting too deep for Python, and no
+key twice in an object, of which readers take different ones.
 
 typed_keys.py checks what an object may hold.
 """
@@ -33,13 +34,22 @@ def _finite(text: str) -> float:
     return number
 
 
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _value in pairs]
+        twice = next(key for key in made if keys.count(key) > 1)
+        raise ValueError(f"the key {brief(twice, 60)} is there twice in one object")
+    return made
+
+
 def loads(text: str) -> Any:
     """Return the value of a JSON text.
 
     :raises ValueError: the text is no JSON (json.JSONDecodeError where the place of the mistake is known).
     """
     try:
-        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_each_once)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 
@@ -47,7 +57,7 @@ def loads(text: str) -> Any:
 def any_number(text: str) -> Any:
     """Return the value of a JSON text with NaN and infinite numbers as floats, for a caller that names their places."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_each_once)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 

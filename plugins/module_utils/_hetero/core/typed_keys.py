@@ -59,7 +59,10 @@ def is_text(value: Any) -> bool:
 
 def shown(value: Any) -> str:
     """Return a value for people, as JSON, cut off where it is long."""
-    return brief(json.dumps(value, ensure_ascii=False, default=str), SHOWN)
+    try:
+        return brief(json.dumps(value, ensure_ascii=False, default=str), SHOWN)
+    except RecursionError:  # Python writes less deep than it reads
+        return "nested too deep to be shown"
 
 
 def _named(place: str, key: str) -> str:
@@ -251,11 +254,11 @@ def whole(least: int = 0, most: int = LARGEST) -> Kind:
 
 
 def number(least: float, most: float) -> Kind:
-    """A finite number."""
+    """A number between two finite ones."""
 
     def take(value: Any) -> float | None:
         is_one = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return value if is_one and math.isfinite(value) and least <= value <= most else None
+        return value if is_one and least <= value <= most else None
 
     return Kind(f"a number from {least:g} to {most:g}", take)
 

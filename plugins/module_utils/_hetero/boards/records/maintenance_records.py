@@ -12,6 +12,7 @@ about to say that it is not.
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import asdict, dataclass
 
@@ -70,8 +71,11 @@ class MaintenanceRecords:
         try:
             found = read_object(path, "")
             state = found.get("state", MAINTENANCE)
-            return OutOfUse(str(found["reason"]), float(found["since"]), state if state in STATES else MAINTENANCE)
-        except (HeteroError, KeyError, TypeError, ValueError):
+            since = float(found["since"])
+            if not math.isfinite(since):
+                raise ValueError(since)
+            return OutOfUse(str(found["reason"]), since, state if state in STATES else MAINTENANCE)
+        except (HeteroError, KeyError, TypeError, ValueError, OverflowError):
             return OutOfUse(f"{path} cannot be read", 0.0)
 
     def write(self, board: int, out: OutOfUse) -> None:
