@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,12 +14,17 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import release as releases
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board
+from ansible_collections.hetero.compute.tests.unit.drivers.boot.conftest import KEY
+
+SPEC = importlib.import_module("ansible_collections.hetero.compute.plugins.modules.instance").SPEC
 
 
 def held(site):
@@ -130,6 +136,36 @@ def test_a_board_is_given_back_while_the_disks_of_another_are_wiped(slow):
         assert not call.done()
     slow.go.set()
     assert call.result(60) == [None, None]
+
+
+def test_a_board_of_a_request_is_given_back_while_the_disks_of_another_are_wiped(slow):
+    """Lost: the same, where the tenant ends an instance of several boards."""
+    with slow.proxy() as proxy:
+        wanted = Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY)
+        proxy.store.claim("lab", ["lab-1", "lab-2", "lab-3"], wanted, [0, 1, 2])
+    slow.run("start", 0, 1, 2)
+
+    def end():
+        with slow.proxy() as proxy:
+            params = {name: option.get("default") for name, option in SPEC.options.items()}
+            asked = dict(kind="board", instance="lab", timeout=20, created=[], numbers=[], state="absent")
+            request = board.Request(proxy, dict(params, **asked), False)
+            board.absent(request)
+            return request.steps.result
+
+    call = slow.beside(end)
+    assert slow.begun.wait(30)
+    with taken(slow, 0):
+        assert (slow.record(0).claim, slow.record(0).state) == (None, "power off")
+        assert (slow.record(2).claim, slow.record(2).state) == (None, "power off")
+        assert slow.record(1).claim.instance == "lab-2"
+        assert not call.done()
+    slow.go.set()
+    result = call.result(60)
+    assert not result.get("failed"), result
+    assert [one["instance"] for one in result["instances"]] == ["lab-1", "lab-2", "lab-3"]
+    told = [line["instance"] for line in result["lines"] if "given back" in line["text"]]
+    assert sorted(told) == ["lab-1", "lab-2", "lab-3"]
 
 
 def test_reconcile_locks_all_boards_until_no_outlet_is_on_for_nobody(disks, monkeypatch):

@@ -108,17 +108,29 @@ class Wipe(BoardWork):
         return dict(super().result(), disks=self.disks, proof=self.proof, hardware=self.hardware)
 
 
-def wipe(proxy: Proxy, ids: Sequence[int], wish: Wish, options: WipeOptions) -> dict[str, Any]:
+def wipe(
+    proxy: Proxy,
+    ids: Sequence[int],
+    wish: Wish,
+    options: WipeOptions,
+    ended: Callable[[Wipe], None] = lambda _work: None,
+) -> dict[str, Any]:
     """Wipe all disks of those boards whose wipe is not proven yet; return the module's result.
 
     :param options: lifecycle.Options for the boots into RAM.
+    :param ended: is called with each work as soon as it is over and its lock is released, while others go on.
     """
+
+    def end(work: Wipe) -> None:
+        work.end()
+        ended(work)
+
     if len(set(ids)) != len(ids):
         raise BadInput("names a board twice", "boards", "name each once")
     change = Change(options.check)
     works = [Wipe(proxy, proxy.board(board_id), change, options.instance, options.created) for board_id in ids]
     with locked(works, PHASE, Deadline(options.limit + wish.limit)), change.step("wipe"):
-        wipe_held(proxy, works, wish, options, Wipe.end)
+        wipe_held(proxy, works, wish, options, end)
     return summary(works, change)
 
 

@@ -206,31 +206,46 @@ class Request:
         result = board_images.absent(self.proxy, ids, change, deadline, self.asked.tenant, never_ran)
         return self.steps.took(result, "remove")
 
-    def wipe(self, ids: Sequence[int], never_ran: bool = False) -> bool:
+    def wipe(self, ids: Sequence[int], never_ran: bool = False, **given: Any) -> bool:
         wish = wipes.Wish.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
         options = replace(self.options, never_ran=never_ran)
-        return self.steps.took(wipes.wipe(self.proxy, ids, wish, options), "wipe")
+        return self.steps.took(wipes.wipe(self.proxy, ids, wish, options, **given), "wipe")
 
-    def give_back(self, left: Collection[int]) -> bool:
-        """End the claims on all boards but those that are `left`."""
+    def given_back(self, **which: Any) -> dict[str, Any]:
+        """End its claims, as board_releases.absent takes `which`; return the step's result."""
         change = Change(self.check)
         with change.step("claim"):
-            words = (self.asked, change, Deadline(CLAIM_TIME))
-            result = board_releases.absent(self.proxy, *words, left=left, on=True)
-        return self.steps.took(dict(result, **change.result), "release")
+            result = board_releases.absent(self.proxy, self.asked, change, Deadline(CLAIM_TIME), on=True, **which)
+        return dict(result, **change.result)
 
     def end(self, ids: Sequence[int], never_ran: bool = False, left: Collection[int] = ()) -> None:
         """Take the boards from whoever has them; what fails stays claimed, and the next try goes on there.
 
+        A board that ran is given back as soon as its own disks are wiped, for others' may take hours more.
+
         :param left: boards of the request that stay claimed as they are.
         """
+        early: list[dict[str, Any]] = []
         failed: list[dict[str, Any]] = []
-        for step, words in ((self.stop, {"ends": True}), (self.remove, {}), (self.wipe, {})):
+
+        def give_back(work: wipes.Wipe) -> None:
+            if not (work.failed or never_ran or self.check):
+                with suppress(HeteroError):  # it is tried once more with the rest, and then told
+                    result = self.given_back(board=work.board.id)
+                    # what is said of the whole request is said with the rest
+                    early.append(dict(result, lines=[one for one in result["lines"] if one["phase"] == "release"]))
+
+        for step, words in ((self.stop, {"ends": True}), (self.remove, {}), (self.wipe, {"ended": give_back})):
             step(ids, never_ran=never_ran, **words)
             ids = [board["board"] for board in self.steps.boards if not board["failed"]]
             failed += [board for board in self.steps.boards if board["failed"]]
-        self.give_back([*left, *(board["board"] for board in failed)])
-        self.steps.boards = sorted([*failed, *self.steps.boards], key=lambda board: board["board"])
+        ended = list(failed)
+        done = [one for one in early if not one.get("failed")]
+        done.append(self.given_back(left=[*left, *(board["board"] for board in failed)]))
+        for result in done:
+            self.steps.took(result, "release")
+            ended += self.steps.boards
+        self.steps.boards = sorted(ended, key=lambda board: board["board"])
 
     def take_back(self, ids: Sequence[int]) -> None:
         """Give boards back because what was to run on them is not sound; the verb fails all the same.
