@@ -14,7 +14,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR, OF_HOSTS
 
@@ -34,6 +34,10 @@ KNOWN_HOST = re.compile(r"[A-Za-z0-9_:\[][A-Za-z0-9_.,:\[\]-]* [A-Za-z0-9@.-]+ [
 DAY = 86400.0
 #: Most characters of one text of an answer; an event with the last lines of a console has a tenth of that.
 LONGEST = 20_000
+#: What ssh itself says last on a terminal.
+SSH_SAYS = "Shared connection to "
+#: Most characters of the last line of a module that broke off: Python's error.
+LAST_WORDS = 500
 #: Most characters of all that a failed answer shows beside its message: Ansible prints it whole.
 MOST_OF_FAILURE = 8 * 10**6
 #: Above all amounts (bytes) and times (seconds). Python's integers have no end, and what expects a float fails there.
@@ -298,7 +302,13 @@ def checked(result: dict[str, Any], module: str) -> dict[str, Any]:
             left.pop("failure", None)
         if len(repr(left)) > MOST_OF_FAILURE:
             left = {key: left[key] for key in ("failed", "unreachable") if key in left}
-        return dict(left, msg=brief(str(result.get("msg") or "failed without a word"), LONGEST))
+        said = [str(result.get(key) or "") for key in ("module_stdout", "module_stderr")]
+        broke = [line for line in "\n".join(said).splitlines() if line.strip() and not line.startswith(SSH_SAYS)]
+        if broke:  # what Ansible says of it names no reason
+            msg = NO_ANSWER.format(module=module, error=f"it broke off: {one_line(brief(broke[-1], LAST_WORDS))}")
+        else:
+            msg = brief(str(result.get("msg") or "failed without a word"), LONGEST)
+        return dict(left, msg=msg)
     key = wrong(result, shape)
     if key is None:
         return result

@@ -134,3 +134,14 @@ def test_a_reason_that_cannot_be_is_left_out(failure):
     assert checked(given, "instance") == dict(failed=True, msg="wants 2 boards")
     sound = dict(rejected=dict(board0=["in use"], name="is taken"), unfit=dict(board0=True), what="x")
     assert checked(dict(given, failure=sound), "instance")["failure"] == sound
+
+
+def test_a_module_that_broke_off_is_named_with_its_last_words():
+    """Lost: the reason. Ansible says of it that no JSON was found."""
+    said = "Traceback (most recent call last):\n  File ...\nOSError: [Errno 5] Input/output error\x1b[2J\n"
+    given = dict(failed=True, msg="Module result deserialization failed: No start of json char found", rc=1)
+    told = checked(dict(given, module_stdout="", module_stderr=said), "board_info")["msg"]
+    assert "board_info cannot be (it broke off: OSError: [Errno 5] Input/output error\\x1b[2J): see whether" in told
+    closed = "Shared connection to 192.0.2.1 closed.\r\n"
+    assert checked(dict(given, module_stdout=said, module_stderr=closed), "board_info")["msg"] == told
+    assert checked(dict(given, module_stderr="\n"), "board_info")["msg"] == given["msg"]

@@ -109,7 +109,7 @@ def test_what_is_given_back_is_of_who_asked(node, proxy, monkeypatch, check):
 
     monkeypatch.setattr(board_module.board_releases, "absent", absent)
     asked = request(proxy, node, check=check, owner="ann", numbers=[2], created=[5.0])
-    assert asked.give_back([0])
+    asked.steps.took(asked.given_back(left=[0]), "release")
     instances, change, deadline, left = given[0]
     assert instances == Instances("lab", "ann", [2], (5.0,))
     assert (deadline.seconds, change.check, left) == (30.0, check, [0])
