@@ -27,6 +27,11 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
         '{"reason": "fan", "since": "1e999"}',
         '{"reason": "fan", "since": "nan"}',
         '{"reason": "fan", "since": 1.0, "since": 2.0}',
+        '{"reason": "fan", "since": -1e300}',
+        '{"reason": "fan", "since": 1e300}',
+        '{"reason": "\\ud800", "since": 1.0}',
+        '{"reason": "a\\u0000b", "since": 1.0}',
+        '{"reason": ["fan"], "since": 1.0}',
         "[" * 100000,
     ],
 )

@@ -12,16 +12,21 @@ about to say that it is not.
 from __future__ import annotations
 
 import json
-import math
 import os
 from dataclasses import asdict, dataclass
 
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_object
+from ...core.printable import brief
+from ...core.typed_keys import is_text
 from ...files.whole_file import remove_left, sync_folder, write_whole
 from ...site.board_states import ERROR, MAINTENANCE
 
 FOLDER = "maintenance"
+#: Above all times (seconds since 1970): no clock of a node shows the year 5138.
+LATEST = 1e11
+#: Most characters of a reason: what a board last said may be in it.
+LONGEST = 4000
 
 
 #: The states of boards that are out of use. A file of an earlier release names none: it is of maintenance.
@@ -71,10 +76,10 @@ class MaintenanceRecords:
         try:
             found = read_object(path, "")
             state = found.get("state", MAINTENANCE)
-            since = float(found["since"])
-            if not math.isfinite(since):
-                raise ValueError(since)
-            return OutOfUse(str(found["reason"]), since, state if state in STATES else MAINTENANCE)
+            reason, since = found["reason"], float(found["since"])
+            if not is_text(reason) or not 0 <= since < LATEST:
+                raise ValueError
+            return OutOfUse(brief(reason, LONGEST), since, state if state in STATES else MAINTENANCE)
         except (HeteroError, KeyError, TypeError, ValueError, OverflowError):
             return OutOfUse(f"{path} cannot be read", 0.0)
 
