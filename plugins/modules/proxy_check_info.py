@@ -109,6 +109,10 @@ options:
     description: IPv6 prefix that is announced to boards; empty for none.
     type: str
     default: ""
+  boards_interface_ra:
+    description: Whether the node hears routers on O(interface).
+    type: bool
+    default: false
   timeout:
     description: Seconds that services may take to answer.
     type: float
@@ -239,6 +243,7 @@ SPEC = PLANNED + ArgumentSpec(
         wipe=dict(type="dict", default={}),
         dhcp_router=dict(type="str", default=""),
         dhcp_ra_prefix=dict(type="str", default=""),
+        boards_interface_ra=dict(type="bool", default=False),
         timeout=dict(type="float", default=15),
     )
 )

@@ -20,6 +20,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ownership import token_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import MADE, Root
+from ansible_collections.hetero.compute.tests.unit.drivers.boot.proxy_network import board0, network, ruled
+
+__all__ = ["board0", "network", "ruled"]
 
 IMAGE = "ab" * 32
 PACKAGES = "/var/cache/apt/archives/openssh-server_*.deb"

@@ -7,120 +7,24 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
 import textwrap
-from contextlib import contextmanager
-from pathlib import Path
 
-import jinja2
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import (
-    dhcp,
-    foreign_servers,
-    neighbours,
+from ansible_collections.hetero.compute.tests.unit.drivers.boot.proxy_network import (
+    BOARDS,
+    EVIL,
+    NEEDS,
+    inside,
+    python,
+    rendered,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
-    OTHER_ADDRESS,
-    OTHER_DHCP,
-)
 
-ROLE = Path(__file__).resolve().parents[4] / "roles" / "tftp_proxy"
-EVIL = "02:66:66:66:66:66"
-BOARDS = [
-    dict(id=number, name=f"board{number}", ip=f"10.0.2.{number + 1}", mac=f"00:1a:ca:00:57:9{number}", near=True)
-    for number in range(3)
-]
-
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces and packet sockets need root"),
-    pytest.mark.skipif(not (shutil.which("nft") and shutil.which("dnsmasq")), reason="needs nftables and dnsmasq"),
-]
-
-
-def rendered(name, boards=BOARDS, **changes):
-    """A template of the role, with what its variables are in the lab."""
-    loader = jinja2.FileSystemLoader(ROLE / "templates")
-    jinja = jinja2.Environment(loader=loader, trim_blocks=True, undefined=jinja2.StrictUndefined)
-    jinja.filters["bool"] = bool
-    machine = dict(interface="eth0", network="10.0.2.0", netmask="255.255.255.0", boards=boards)
-    machine.update(nfs_server=changes.pop("nfs_server", "ganesha"))
-    names = dict(
-        _tftp_proxy_machine=machine,
-        _tftp_proxy_uboot=[1],
-        _tftp_proxy_monitor_open=[2],
-        _tftp_proxy_nfs_ports="2049, 20048",
-        _tftp_proxy_nfs_connections=16,
-        _tftp_proxy_nfs_connections_all=1024,
-        _tftp_proxy_ssh_ports="22",
-        _tftp_proxy_ssh_connections=2,
-        _tftp_proxy_ssh_connections_all=8,
-        _tftp_proxy_connect_rate="10/second burst 64 packets",
-        _tftp_proxy_tftp_rate="10/second burst 64 packets",
-        _tftp_proxy_tftp_transfers=128,
-        _tftp_proxy_rpc_rate="10/second burst 64 packets",
-        _tftp_proxy_tftp_ports="28672:32767",
-        _tftp_proxy_dhcp_rate="20/second burst 40 packets",
-        tftp_proxy_pinned=True,
-        tftp_proxy_boards_interface_ssh=True,
-        tftp_proxy_dhcp=True,
-        tftp_proxy_dhcp_router="",
-        tftp_proxy_dhcp_ra_prefix="",
-        tftp_proxy_server="10.0.2.254",
-        tftp_proxy_run_folder="/run/hetero",
-    )
-    return jinja.get_template(name).render(**dict(names, **changes))
-
-
-def inside(namespace, *argv, **more):
-    return subprocess.run(["nsenter", f"--net=/run/netns/{namespace}", *argv], check=True, timeout=30, **more)
-
-
-def python(namespace, script):
-    """Run a script in a namespace; what it prints, as JSON."""
-    argv = [sys.executable, "-c", textwrap.dedent(script)]
-    return json.loads(inside(namespace, *argv, stdout=subprocess.PIPE, text=True).stdout)
-
-
-@pytest.fixture(scope="module")
-def network(tmp_path_factory):
-    """(proxy, other): the proxy's end with the role's dnsmasq and filter, and the other end, which is at 10.0.2.66."""
-    folder = tmp_path_factory.mktemp("dhcp")
-    names = [f"e-neighbours-{name}-{os.getpid()}" for name in ("proxy", "other")]
-    proxy, other = names
-    (folder / "hosts").write_text(rendered("dhcp-hosts.j2"))
-    config = rendered("dnsmasq.conf.j2").replace("/etc/hetero/dhcp-hosts", str(folder / "hosts"))
-    (folder / "dnsmasq.conf").write_text(config + "user=root\n")
-    (folder / "filter.nft").write_text(rendered("filter.nft.j2"))
-    server = None
-    try:
-        for name in names:
-            subprocess.run(["ip", "netns", "add", name], check=True)
-        ends = ["ip", "link", "add", "eth0", "netns", proxy, "type", "veth", "peer", "eth0", "netns", other]
-        subprocess.run(ends, check=True)
-        inside(other, "ip", "link", "set", "eth0", "address", EVIL)
-        for name, address in ((proxy, "10.0.2.254/24"), (other, "10.0.2.66/24")):
-            inside(name, "ip", "address", "add", address, "dev", "eth0")
-            inside(name, "ip", "link", "set", "eth0", "up")
-            inside(name, "ip", "link", "set", "lo", "up")
-        inside(proxy, "nft", "--file", folder / "filter.nft")
-        argv = ["dnsmasq", "--keep-in-foreground", f"--conf-file={folder}/dnsmasq.conf", "--pid-file"]
-        server = subprocess.Popen(
-            ["nsenter", f"--net=/run/netns/{proxy}", *argv], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
-        )
-        yield proxy, other
-    finally:
-        if server:
-            server.kill()
-            server.wait()
-        for name in names:
-            subprocess.run(["ip", "netns", "delete", name], check=False)
-
+pytestmark = NEEDS
 
 OWN = """
     import json
@@ -330,19 +234,6 @@ NOBODY, NETWORK_ALL = 65534, "10.0.2.255"
 TCP, UDP = int(socket.SOCK_STREAM), int(socket.SOCK_DGRAM)
 
 
-@pytest.fixture
-def board0(network):
-    """The other end, as board0: with its address and its MAC."""
-    proxy, other = network
-    inside(other, "ip", "link", "set", "eth0", "address", BOARDS[0]["mac"])
-    inside(other, "ip", "address", "replace", "10.0.2.1/24", "dev", "eth0")
-    inside(proxy, "ip", "neigh", "flush", "dev", "eth0")
-    yield proxy, other
-    inside(other, "ip", "address", "del", "10.0.2.1/24", "dev", "eth0")
-    inside(other, "ip", "link", "set", "eth0", "address", EVIL)
-    inside(proxy, "ip", "neigh", "flush", "dev", "eth0")
-
-
 @pytest.mark.parametrize(
     ("account", "port", "source", "protocol", "got"),
     [
@@ -423,6 +314,45 @@ def test_an_account_of_the_proxy_passes_for_no_service_of_it(board0):
     assert sorted(heard) == sorted([rest.decode(), "connected", data.decode("latin-1"), "offer", "connected", "end"])
 
 
+#: An account of the proxy's asks a board by IPv6: the names of what it got of each port.
+ASKS_BY_IPV6 = """
+    import json, os, socket
+    os.setgid({account})
+    os.setuid({account})
+    got = []
+    for port in (963, 5000):
+        try:
+            socket.create_connection(("fd00:1ab::66", port), 1).close()
+            got.append("connected")
+        except TimeoutError:
+            got.append("TimeoutError")
+    print(json.dumps(got))
+"""
+
+
+@pytest.mark.parametrize(("account", "got"), [(0, "connected"), (NOBODY, "TimeoutError")])
+def test_an_account_of_the_proxy_asks_no_tile_monitor_by_ipv6(board0, account, got):
+    """Lost: a Tilera board, whose root one is by tile-monitor, to an account that asks by an address nobody told of."""
+    ends = [(name, f"fd00:1ab::{last}/64") for name, last in zip(board0, ("1", "66"))]
+    for name, address in ends:
+        inside(name, "ip", "address", "add", address, "dev", "eth0", "nodad")
+    listens = """
+        import socket
+        doors = [socket.create_server(("::", port), family=socket.AF_INET6) for port in (963, 5000)]
+        print("ready", flush=True)
+        input()
+    """
+    argv = ["nsenter", f"--net=/run/netns/{board0[1]}", sys.executable, "-c", textwrap.dedent(listens)]
+    try:
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as board:
+            assert board.stdout.readline() == "ready\n"
+            assert python(board0[0], ASKS_BY_IPV6.format(account=account)) == [got, "connected"]
+            board.kill()
+    finally:
+        for name, address in ends:
+            inside(name, "ip", "address", "del", address, "dev", "eth0")
+
+
 def test_a_boards_address_on_another_interface(network):
     """Lost: what a board's root holds, to a machine of the management network that says it is the board."""
     proxy, other = network
@@ -453,200 +383,3 @@ def test_a_boards_address_on_another_interface(network):
         assert [heard.count("10.0.2.1"), heard.count("10.9.0.66")] == [1, 3], heard
     finally:
         inside(proxy, "ip", "link", "del", "leg1")
-
-
-#: Services of the proxy that take what comes, and keep it.
-KEEPS = """
-    import selectors, socket
-    doors, kept = selectors.DefaultSelector(), []
-    for port in (22, 111, 2049, 20048):
-        family = dict(family=socket.AF_INET6, dualstack_ipv6=True)
-        doors.register(socket.create_server(("::", port), backlog=200, **family), selectors.EVENT_READ)
-    print("ready", flush=True)
-    while True:
-        for key, _mask in doors.select():
-            kept.append(key.fileobj.accept()[0])
-"""
-#: Somebody who opens connections from each of its addresses in turn, [(address, port, how many)], and keeps them too.
-OPENS = """
-    import json, selectors, socket, time
-    held, counts = [], []
-    for address, port, number in {asked!r}:
-        doors, opened = selectors.DefaultSelector(), 0
-        for _number in range(number):
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            sock = socket.socket(family)
-            sock.setblocking(False)
-            sock.bind((address, 0))
-            sock.connect_ex(("fd00:1ab::1" if ":" in address else "10.0.2.254", port))
-            doors.register(sock, selectors.EVENT_WRITE)
-            held.append(sock)
-        # what is refused is not answered at all; the kernel asks again after a second
-        end = time.monotonic() + 0.8
-        while doors.get_map() and time.monotonic() < end:
-            for key, _mask in doors.select(0.1):
-                opened += not key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                doors.unregister(key.fileobj)
-        counts.append(opened)
-    print(json.dumps(counts))
-"""
-
-
-@contextmanager
-def services(proxy):
-    argv = ["nsenter", f"--net=/run/netns/{proxy}", sys.executable, "-c", textwrap.dedent(KEEPS)]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout.readline() == "ready\n"
-            yield
-        finally:
-            server.kill()
-
-
-STRANGE, OWN_ADDRESS, ANOTHERS, IPV6 = "10.0.2.66", "10.0.2.1", "10.0.2.2", "fd00:1ab::66"
-
-
-@pytest.mark.parametrize(
-    ("asked", "opened"),
-    [
-        # one board, by one port or all; then another one
-        ([(OWN_ADDRESS, 2049, 30), (ANOTHERS, 2049, 2)], [16, 2]),
-        (
-            [(OWN_ADDRESS, 20048, 10), (OWN_ADDRESS, 111, 4), (OWN_ADDRESS, 2049, 9), (ANOTHERS, 20048, 2)],
-            [10, 4, 2, 2],
-        ),
-        # all who are no boards, by which address ever; then a board
-        ([(STRANGE, 2049, 20), (IPV6, 2049, 9), (OWN_ADDRESS, 2049, 2)], [16, 0, 2]),
-        # the controller's door: a board by its address, and by any other address with its MAC
-        ([(OWN_ADDRESS, 22, 9), (ANOTHERS, 22, 1)], [2, 1]),
-        ([(STRANGE, 22, 9), (IPV6, 22, 9)], [2, 6]),
-    ],
-)
-def test_connections_are_bounded(board0, tmp_path, asked, opened):
-    """Lost: every board's NFS, and the controller's login, to a board with a thousand silent connections."""
-    proxy, other = board0
-    boards = [dict(board, near=True) for board in BOARDS]
-    # another board is played by another address of this one's
-    (tmp_path / "rules").write_text(rendered("filter.nft.j2", boards, tftp_proxy_pinned=False))
-    inside(other, "ip", "address", "add", f"{ANOTHERS}/24", "dev", "eth0")
-    for name, address in ((proxy, "fd00:1ab::1"), (other, IPV6)):
-        inside(name, "ip", "address", "replace", f"{address}/64", "dev", "eth0", "nodad")
-    try:
-        inside(proxy, "nft", "--file", tmp_path / "rules")
-        with services(proxy):
-            assert python(other, OPENS.format(asked=asked)) == opened
-    finally:
-        inside(other, "ip", "address", "del", f"{ANOTHERS}/24", "dev", "eth0")
-        (tmp_path / "rules").write_text(rendered("filter.nft.j2"))
-        inside(proxy, "nft", "--file", tmp_path / "rules")
-
-
-@pytest.fixture
-def ruled(network, tmp_path):
-    """A function that has the proxy filter by these settings, until the test is over."""
-    proxy, _other = network
-
-    def rule(**changes):
-        (tmp_path / "rules").write_text(rendered("filter.nft.j2", **changes))
-        inside(proxy, "nft", "--file", tmp_path / "rules")
-
-    yield rule
-    rule()
-
-
-def test_ssh_by_the_boards_interface_can_be_closed(network, ruled):
-    """Lost: the controller's login by another interface, to a board that takes a MAC and an address of nobody."""
-    proxy, other = network
-    ruled(tftp_proxy_boards_interface_ssh=False)
-    with services(proxy):
-        assert python(other, OPENS.format(asked=[(STRANGE, 22, 9), (STRANGE, 2049, 2)])) == [0, 2]
-
-
-#: Sends one question from each of 200 ports to a port of the proxy's.
-QUESTIONS = """
-    import socket
-    for number in range(200):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.sendto(b"who", ("10.0.2.254", {port}))
-    print("0")
-"""
-#: How many of them a socket of the proxy's got, of what comes within half a second of the one before.
-GETS = """
-    import socket
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(("10.0.2.254", {port}))
-        print("ready", flush=True)
-        sock.settimeout(5)
-        got = 0
-        try:
-            while sock.recv(99):
-                got += 1
-                sock.settimeout(0.5)
-        except TimeoutError:
-            print(got)
-"""
-
-
-@pytest.mark.parametrize("port", [111, 2049])
-def test_questions_by_udp_are_bounded(network, ruled, port):
-    """Lost: connections of others, once the kernel's table of them is full of one board's questions to rpcbind."""
-    proxy, other = network
-    ruled()
-    argv = ["nsenter", f"--net=/run/netns/{proxy}", sys.executable, "-c", textwrap.dedent(GETS.format(port=port))]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout.readline() == "ready\n"
-        python(other, QUESTIONS.format(port=port))
-        got = int(server.communicate(timeout=60)[0])
-    # the burst, and ten a second as long as they were sent
-    assert 64 <= got < 150
-
-
-def test_the_controllers_logins_are_not_counted(network):
-    """Lost: the way in, where a bound that is meant for boards takes the controller for one."""
-    proxy, other = network
-    with services(proxy):
-        assert python(other, OPENS.format(asked=[(STRANGE, 22, 80)])) == [80]
-
-
-@pytest.mark.parametrize(
-    ("boards", "changes"),
-    [
-        ([], {}),
-        ([dict(board, near=False) for board in BOARDS], {}),
-        (BOARDS, dict(tftp_proxy_pinned=False)),
-        (BOARDS, dict(tftp_proxy_dhcp=False)),
-        (BOARDS, dict(nfs_server="nfsd")),
-        (BOARDS, dict(tftp_proxy_boards_interface_ssh=False)),
-    ],
-)
-def test_the_filter_is_taken_whatever_the_site_has(network, tmp_path, boards, changes):
-    """A proxy without boards, or without DHCP, could not be set up at all."""
-    (tmp_path / "rules").write_text(rendered("filter.nft.j2", boards, **changes))
-    inside(network[1], "nft", "--check", "--file", tmp_path / "rules")
-
-
-def test_strangers_are_named_once_with_what_is_known_of_them(monkeypatch):
-    """A name without a MAC sends people through the cupboard of switches; the same name twice, twice."""
-    monkeypatch.setattr(neighbours, "dhcp_servers", lambda interface, mac: {"10.0.2.66": EVIL})
-    monkeypatch.setattr(neighbours, "holders", lambda interface, address: set())
-    seen = [(OTHER_DHCP, "10.0.2.66"), (OTHER_DHCP, "10.0.2.67"), (OTHER_ADDRESS, EVIL)]
-    assert foreign_servers.named("10.0.2.254", "eth0", BOARD, seen) == [
-        f"another DHCP server answers boards: 10.0.2.66 ({EVIL})",
-        "another DHCP server answers boards: 10.0.2.67 (its MAC is not known)",
-        f"another machine says that it has the proxy's address 10.0.2.254: {EVIL}",
-    ]
-    assert foreign_servers.named("10.0.2.254", "eth0", None, []) == [], (
-        "where DHCP is the site's, it has its own servers"
-    )
-
-
-def test_no_message_breaks_the_reader():
-    """One odd packet of a neighbour would end the watcher, and with it every boot."""
-    noise = random.Random(1)
-    whole = dhcp.discover(BOARD, b"abcd")
-    assert dhcp.read(whole) == dhcp.Message(1, b"abcd", BOARD, "0.0.0.0", dhcp.DISCOVER, "")
-    for _try in range(2000):
-        data = bytearray(whole + bytes(noise.randrange(20)))
-        for _byte in range(noise.randrange(6)):
-            data[noise.randrange(236, len(data))] = noise.randrange(256)
-        dhcp.read(bytes(data[: noise.randrange(len(data))]))

@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadli
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.selftest import check_versions
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.conftest import loopback
-from ansible_collections.hetero.compute.tests.unit.drivers.boot.test_neighbours import rendered
+from ansible_collections.hetero.compute.tests.unit.drivers.boot.proxy_network import rendered
 
 __all__ = ["loopback"]
 

@@ -27,7 +27,7 @@ from ...roots.ram import ON_CONSOLE, RAM_KEYS
 from ...site.boards_file import COLUMNS, BoardsFileError, parse
 from ...site.proxy_config import DEFAULTS, read_config
 from .. import plan_check
-from . import left_out_boards, settings_check, words_check
+from . import left_out_boards, routers_check, settings_check, words_check
 from .entries_check import Entry, right_types
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 from .roots_check import roots
@@ -93,6 +93,8 @@ def look(plan: Plan) -> Findings:
         settings_check.ram_images(plan, found)
     if system(found):
         address(plan, boards, found)
+        if found.facts["network"]:
+            routers_check.learned(found.facts["interface"], plan.boards_interface_ra, found)
         kernel(found)
         server = nfs_server(plan, found)
         ports(plan, found, server)

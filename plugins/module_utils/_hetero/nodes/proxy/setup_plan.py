@@ -43,5 +43,6 @@ class Plan:
     settings: dict[str, Any] = field(default_factory=dict)
     dhcp_router: str = ""
     dhcp_ra_prefix: str = ""
+    boards_interface_ra: bool = False
     timeout: float = 15
     mistakes: list[dict[str, Any]] = field(default_factory=list)
