@@ -145,7 +145,9 @@ class Lab:
         """One module, run from its node's copy of the collection, as plays do it; its result."""
         request = dict(module=name, arguments=json.dumps(dict(ANSIBLE_MODULE_ARGS=arguments)), profile="legacy")
         command = f"/usr/bin/python3 -I {FOLDER}/*/{CALL}"
-        said = self.on_node(node, command, timeout=120, input=json.dumps(request)).stdout
+        done = self.on_node(node, command, check=False, timeout=120, input=json.dumps(request))
+        said = done.stdout
+        assert done.returncode == 0, said
         return json.loads(said.partition(f"{BEGUN}\n")[2])
 
     def boot_ids(self, instances):
