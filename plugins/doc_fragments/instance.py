@@ -33,7 +33,8 @@ options:
     default: false
   lease_hours:
     description:
-      - Hours until the claim expires. Without it the claim stays until it is ended. A claim that exists keeps its time.
+      - Hours until the claim expires. Without it, or with V(0), the claim stays until it is ended. A claim that exists
+        keeps its time; where that is another one, a line says so.
       - With O(state=extended), hours from now, and V(0) for no end.
     type: float
   how:

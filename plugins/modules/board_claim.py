@@ -82,8 +82,8 @@ options:
     type: bool
     default: false
   lease_hours:
-    description: Hours until the claim expires. Without it the claim stays until it is ended. A claim that exists keeps
-      its time.
+    description: Hours until the claim expires. Without it, or with V(0), the claim stays until it is ended. A claim
+      that exists keeps its time; where that is another one, a line says so.
     type: float
   move:
     description: If the instance's board is in state C(error), give it the next free board. The board in error keeps its

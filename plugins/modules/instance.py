@@ -214,7 +214,7 @@ instances:
     known_hosts: {description: The same as a line for known_hosts., type: str}
     image_hash: {description: Hash of its image., type: str}
     state: {description: Its state., type: str}
-    until: {description: 'The end of its lease in words, with O(state=extended).', type: str}
+    until: {description: 'The end of its lease in words; of one without an end only with O(state=extended).', type: str}
     board: {description: Id of its board., type: int}
     phases: {description: Seconds of each phase of a board's boot., type: dict}
     power_proof: {description: What the outlet and the board said of its power., type: dict}

@@ -275,6 +275,7 @@ SHAPES: dict[str, Shape] = {
                 known_hosts=maybe(are_known_hosts),
                 created=maybe(is_made),
                 image_hash=maybe(is_text),
+                until=maybe(is_text),
             )
         ),
         failure=maybe(of(FAILURE)),

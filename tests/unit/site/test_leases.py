@@ -35,3 +35,27 @@ def test_what_is_no_lease_is_refused(hours, endless):
         leases.must_be_hours(hours, "hours", endless)
     leases.must_be_hours(87600, "hours")
     leases.must_be_hours(0, "hours", endless=True)
+
+
+EXTEND = "ansible-playbook hetero.compute.extend_instance -e instance=jackie -e hours="
+
+
+@pytest.mark.parametrize(
+    ("hours", "old", "words"),
+    [
+        (5, NOW + 60, f"1 min left; {EXTEND}5 makes it longer"),
+        (0.5, NOW + 3600, f"1 h left; {EXTEND}0.5 makes it shorter"),
+        (0, NOW + 3600, f"1 h left; {EXTEND}none makes it longer"),
+        (24, None, f"keeps its lease: no end; {EXTEND}24 makes it shorter"),
+    ],
+)
+def test_a_lease_that_is_kept_is_said_with_what_changes_it(hours, old, words):
+    """Lost: the root of who asks for more hours of an instance that is there."""
+    told = leases.kept("jackie", hours, old, NOW)
+    assert told.startswith("keeps its lease: ")
+    assert told.endswith(words)
+
+
+@pytest.mark.parametrize(("hours", "old"), [(None, NOW + 60), (1, NOW + 3600), (0, None), (1, NOW - 1)])
+def test_a_lease_that_is_as_asked_for_or_over_is_no_news(hours, old):
+    assert leases.kept("jackie", hours, old, NOW) is None

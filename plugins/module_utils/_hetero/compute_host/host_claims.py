@@ -11,6 +11,7 @@ claimed.
 from __future__ import annotations
 
 import ipaddress
+import time
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ..claims.host.allocation import Wanted
@@ -22,7 +23,7 @@ from ..scheduling.compute_hosts import gpu_arch, gpu_count, rejections
 from ..scheduling.extra_specs import satisfies
 from ..scheduling.fit import AMOUNTS, nodes_found, summary
 from ..site.kinds import CONTAINER, GUEST
-from ..site.leases import as_date
+from ..site.leases import as_date, kept
 from ..site.node_clock import begin_lease
 from .addresses import addresses_there
 from .guest_claims import Guests
@@ -62,11 +63,11 @@ def free_gpus(host: Host) -> list[Gpu]:
 def present(host: Host, wish: Wish, change: Change) -> dict[str, Any]:
     """Claim what `wish` asks for, or find it claimed, in one transaction, which check mode takes back.
 
-    :returns: instances (the claims), new (the names of new ones), lines.
+    :returns: instances (the claims), new (the names of new ones), lines; the first says what is found or chosen.
     :raises NoneFree: the text says why, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
     wish.check()
-    if wish.lease_hours is not None:
+    if wish.lease_hours:
         begin_lease(host.store, REAPER, change.check)
     with host.store.transaction(dry=change.check):
         before = {claim.instance: claim for claim in map(host.store.claim_of, wish.instances) if claim}
@@ -77,7 +78,10 @@ def present(host: Host, wish: Wish, change: Change) -> dict[str, Any]:
             change.note(claim.instance, shown(host, old) if old else {}, shown(host, claim))
         new = [claim.instance for claim in after if claim.instance not in before]
         text = f"wants {wish.flavor['name']}: {_found(host, wish, kind, len(new))}"
-        lines = [line(wish.request, "", text)]
+        lines, now = [line(wish.request, "", text)], time.time()
+        for claim in before.values():
+            told = kept(claim.instance, wish.lease_hours, claim.expires, now)
+            lines += [line(claim.instance, host.name, told)] if told else []
         return dict(instances=[claim_fields(host, claim) for claim in after], new=new, lines=lines)
 
 

@@ -74,4 +74,4 @@ class Wish:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST}")
         must_be_numbers(self.numbers, self.count)
         if self.lease_hours is not None:
-            must_be_hours(self.lease_hours, "lease_hours")
+            must_be_hours(self.lease_hours, "lease_hours", endless=True)

@@ -17,6 +17,7 @@ from ..core.plays import play
 from ..core.this_node import THIS_NODE
 from ..drivers.boot import ssh
 from ..site import instance_states
+from ..site.leases import until
 from .host_claims import wrong_arch
 from .info import claim_fields
 
@@ -207,4 +208,5 @@ class Work(ABC):
     def result(self) -> dict[str, Any]:
         claim = self.claim
         known = ssh.known_hosts_line(claim.address, claim.host_key) if claim.address and claim.host_key else None
-        return dict(claim_fields(self.host, claim), known_hosts=known, **self.more)
+        ends = until(claim.expires, time.time()) if claim.expires else None
+        return {**claim_fields(self.host, claim), "known_hosts": known, "until": ends, **self.more}

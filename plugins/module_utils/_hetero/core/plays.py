@@ -24,3 +24,9 @@ def rebuild(instance: str, other: Container[str], asked: Mapping[str, Any]) -> s
     """
     words = {"image": asked["image"]} if "image" in other else {}
     return play("rebuild_instance", instance=instance, **words, **({"key_file": "FILE"} if "ssh key" in other else {}))
+
+
+def stays(instance: str, what: str) -> str:
+    """Return the remedy for a part of an instance that no verb changes, with what the remedy costs."""
+    way = play("terminate_instance", instance=instance)
+    return f"terminate it first, a {what} stays: {way} removes all that is in it"

@@ -51,6 +51,19 @@ def until(expires: float | None, now: float) -> str:
     return f"until {time.strftime('%Y-%m-%d %H:%M %Z', time.localtime(expires))}, {left(expires - now)}"
 
 
+def kept(instance: str, hours: float | None, expires: float | None, now: float) -> str | None:
+    """Return that an instance keeps its lease although a request for it gives other hours, and what changes it.
+
+    :param hours: hours from now, 0 for no end; None where the request gives none.
+    :returns: None where the lease ends as the request says, or has ended, which `over` tells.
+    """
+    if hours is None or (expires is not None and expires <= now) or end(hours, expires, now) == expires:
+        return None
+    longer = expires is not None and (not hours or now + 3600 * hours > expires)
+    way = play("extend_instance", instance=instance, hours=f"{hours:g}" if hours else "none")
+    return f"keeps its lease: {until(expires, now)}; {way} makes it {'longer' if longer else 'shorter'}"
+
+
 def over(instance: str, expires: float | None, now: float) -> str | None:
     """Return that a lease ended, when, and what the way on is, or None while it lasts."""
     if expires is None or expires > now:

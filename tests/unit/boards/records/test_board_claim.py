@@ -235,7 +235,9 @@ def test_the_same_again_changes_nothing(node):
     assert again["changed"] is False
     assert again["diff"] == []
     assert again["boards"] == first["boards"]
-    assert texts(again) == ["wants tp64.8x8: has board0"]
+    way = "ansible-playbook hetero.compute.extend_instance -e instance=jackie -e hours=7"
+    kept = f"keeps its lease: no end; {way} makes it shorter"
+    assert texts(again) == ["wants tp64.8x8: has board0", kept]
     assert node.info(events=9)["boards"][0]["events"] == before
 
 
@@ -388,8 +390,8 @@ def test_another_owner_or_another_wish_is_refused(node):
         ({"count": 0}, "count: is 0"),
         ({"count": 100000}, "count: is 100000"),
         ({"count": 2, "board": 1}, "count: is 2, and board names one board"),
-        ({"board": 77}, "board 77: no such board (known: 0, 1,"),
-        ({"lease_hours": 0}, "lease_hours: is 0"),
+        ({"board": 77}, "board 77: no such board (known: 0 to 9): is 7 meant?"),
+        ({"lease_hours": -1}, "lease_hours: is -1"),
         ({"lease_hours": "nan"}, "lease_hours: is nan"),
         ({"memory_tolerance": 1}, "memory_tolerance: is 1"),
     ],

@@ -65,6 +65,7 @@ def test_a_board_of_which_nothing_was_read_is_nobodys(work):
         blame=None,
         error=None,
         evidence={},
+        until=None,
     )
     assert (one.claim, one.ran, one.stays_on, one.image_name) == (None, False, False, "no image")
     assert (one.is_read, one.pdu, one.outlet) == (False, "", "")

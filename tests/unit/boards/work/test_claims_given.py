@@ -100,7 +100,7 @@ def test_what_may_just_be_asked_for(given):
         (dict(image=" "), "image"),
         (dict(numbers=(1,)), "numbers"),
         (dict(flavor={}), "flavor"),
-        (dict(lease_hours=0), "lease_hours"),
+        (dict(lease_hours=-1), "lease_hours"),
         (dict(owner="x" * board_claims.LONGEST), "owner"),
         (dict(flavor=dict(FLAVOR, extra_specs={"memory": "x" * board_claims.LONGEST})), "flavor"),
     ],

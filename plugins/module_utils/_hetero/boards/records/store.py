@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Collection, Container, Iterable, Sequence
 
 from ...core.errors import NoneFree, Refused
-from ...core.plays import play, rebuild
+from ...core.plays import play, rebuild, stays
 from ...core.this_node import THIS_NODE
 from ...site import board_states
 from ...site.instance import key_body, valid_instance
@@ -193,7 +193,7 @@ class Store(KeptClaims):
             if len(free) < len(missing) and not (partial and (free or held)):
                 raise _none_free(request, len(missing), len(free), rejected)
             now = time.time()
-            expires = now + 3600 * lease_hours if lease_hours is not None else None
+            expires = now + 3600 * lease_hours if lease_hours else None
             for instance, board in zip(missing, free):
                 held[instance] = Claim(board, instance, request, created=now, expires=expires, **vars(wanted))
                 self._insert(held[instance])
@@ -330,9 +330,12 @@ def _refuse_other(claim: Claim, wanted: Wanted) -> None:
     ]
     if other:
         remedy = f"rebuild it to change that ({rebuild(claim.instance, other, vars(wanted))}), or terminate it first"
-        if "flavor" in other:
-            remedy = "terminate it first, a flavor stays"
-        raise Refused(f"has board{claim.board} with another {' and '.join(other)}", claim.instance, remedy)
+        for part in ("boot source", "flavor"):
+            remedy = stays(claim.instance, part) if part in other else remedy
+        has = {"flavor": claim.flavor.get("name"), "image": claim.image, "boot source": claim.boot_source or NFS}
+        as_it_is = {part.replace(" ", "_"): has[part] for part in other if part in has}
+        what = f"has board{claim.board} with another {' and '.join(other)}"
+        raise Refused(what, claim.instance, remedy, as_it_is=as_it_is)
 
 
 def _none_free(request: str, wanted: int, free: int, rejected: dict[str, str]) -> NoneFree:

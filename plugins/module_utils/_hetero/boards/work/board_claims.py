@@ -26,7 +26,7 @@ from ...scheduling.flavor_check import validate
 from ...site import board_states
 from ...site.image_names import valid_image
 from ...site.instance import must_be_free_word, valid_instance
-from ...site.leases import must_be_hours
+from ...site.leases import kept, must_be_hours, over
 from ...site.node_clock import begin_lease
 from ...site.owners import must_be_numbers, names_of
 from ..evidence.adoption import catch_up
@@ -106,7 +106,7 @@ class Wish:
         if self.count > 1 and self.board is not None:
             raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
         if self.lease_hours is not None:
-            must_be_hours(self.lease_hours, "lease_hours")
+            must_be_hours(self.lease_hours, "lease_hours", endless=True)
         if not 0 <= self.tolerance < 1:
             raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
 
@@ -123,7 +123,7 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
     :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
     wish.check()
-    if wish.lease_hours is not None:
+    if wish.lease_hours:
         begin_lease(proxy.store, REAPER, change.check)
     make_room(len(wish.instances))
     pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
@@ -171,6 +171,12 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
         for instance, why in moved.items():
             text = f"{why}; {instance} moves to board{boards_of[instance]}"
             lines.append(line(instance, f"board{before[instance].board}", "claim", text))
+        # a further board after a failed boot is part of the request that has just given the lease
+        for claim in () if wish.move else known:
+            told = over(claim.instance, claim.expires, now) or kept(
+                claim.instance, wish.lease_hours, claim.expires, now
+            )
+            lines += [line(claim.instance, f"board{claim.board}", "lease", told)] if told else []
         return {
             "boards": [
                 claim_fields(proxy.boards.get(claim.board), store.record(claim.board), claim, store.has_run(claim))
@@ -260,7 +266,8 @@ def _claim_and_move(store: Store, wish: Wish, fit: Sequence[int]) -> dict[str, s
             moved[claim.instance] = why_not_free(record, time.time())
         elif wish.board not in (None, claim.board):
             what = f"has board{claim.board}, not board{wish.board}"
-            raise Refused(what, claim.instance, "leave out option board, or terminate it first")
+            as_it_is = dict(board=claim.board)
+            raise Refused(what, claim.instance, "leave out option board, or terminate it first", as_it_is=as_it_is)
     return moved
 
 

@@ -8,6 +8,7 @@ boot/starts.py and boot/stops.py start and stop boards; they have a BoardWork fo
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable, Mapping, Sequence
 
@@ -17,6 +18,7 @@ from ...drivers.boot.blame import BOARD, IMAGE, INSTANCE, NETWORK, PROXY
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT, System
 from ...roots.ownership import forgotten_of, refuse_anothers
 from ...site import board_states
+from ...site.leases import until
 from ..records.store import must_be_of
 
 if TYPE_CHECKING:
@@ -285,6 +287,7 @@ class BoardWork:
             ip=self._driver.address(self.board) if self._driver else self.board.ip,
             state=self._record.state if self._record else None,
             known_hosts=known_hosts,
+            until=until(self.claim.expires, time.time()) if self.claim and self.claim.expires else None,
             phases={phase: round(seconds, 2) for phase, seconds in self.phases.items()},
             power_proof=self.power_proof,
             changed=self.changed,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
 from ...core.errors import BadInput, NoneFree, Refused
-from ...core.plays import rebuild
+from ...core.plays import rebuild, stays
 from ...core.printable import printable
 from ...core.this_node import THIS_NODE
 from ...scheduling.fit import AMOUNTS
@@ -85,7 +85,7 @@ class Asked:
 
     :param kind: section of the configuration: "lxc" or "kvm".
     :param wanted: its GPUs; None for none.
-    :param lease_hours: hours from now until its lease ends; None for no end.
+    :param lease_hours: hours from now until its lease ends; None or 0 for no end.
     :param request: the common name, if it is one of several instances.
     """
 
@@ -190,7 +190,7 @@ class Store(ClaimsStore[Claim]):
         row: dict[str, Any] = dict(takes, instance=asked.instance, request=request, owner=asked.owner, kind=asked.kind)
         row.update(flavor=json.dumps(asked.flavor, sort_keys=True), image=asked.image)
         row.update(ssh_public_key=asked.ssh_public_key, state=CLAIMED, since=now, created=now)
-        row["expires"] = now + 3600 * asked.lease_hours if asked.lease_hours is not None else None
+        row["expires"] = now + 3600 * asked.lease_hours if asked.lease_hours else None
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
         self.event(asked.instance, "claim", f"claimed by {asked.owner}")
@@ -327,6 +327,6 @@ def _refuse_other(claim: Claim, asked: Asked) -> None:
     if other:
         remedy = f"rebuild it to change that ({rebuild(claim.instance, other, vars(asked))}), or terminate it first"
         if "flavor" in other or "kind" in other:
-            remedy = "terminate it first, a flavor stays"
+            remedy = stays(claim.instance, "flavor")
         what = f"is here since {age(time.time() - claim.created)} with another {' and '.join(other)}"
         raise Refused(what, claim.instance, remedy)

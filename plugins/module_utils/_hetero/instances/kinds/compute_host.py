@@ -69,7 +69,9 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         if params["flavor"] and params["state"] == "running":
             options = replace(options, names=tuple(_wish(params, host.config.section(kind), kind).instances))
         done = VERBS[params["state"]](host, params["instance"], options, change)
-        return dict(done, lines=(claimed["lines"] if claimed.get("new") else []) + done["lines"])
+        # that it has its node is no news
+        told = claimed["lines"] if claimed.get("new") else claimed["lines"][1:]
+        return dict(done, lines=told + done["lines"])
 
 
 def in_background(module: Module) -> NoReturn:
