@@ -190,7 +190,10 @@ failure:
   description: The error in its parts.
   returned: failure
   type: dict
-  sample: {what: 'no such board (known: 0, 1)', thing: board 7, remedy: add it to the boards file}
+  sample:
+    what: 'no such board (known: 0, 1)'
+    thing: board 7
+    remedy: 'give one of these, or have an operator add it to the boards file'
 seconds:
   description: Seconds of each step.
   returned: always

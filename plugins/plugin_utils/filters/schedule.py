@@ -14,7 +14,11 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.fit import TOLERANCE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import validate
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import Verdict, verdicts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import (
+    Verdict,
+    no_board,
+    verdicts,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import (
     SPREAD,
     Schedule,
@@ -59,7 +63,7 @@ def schedule(
         # Made anew on another node, it would exist twice, and would be empty for its tenant.
         lost = unclaimed(asked, {who, *names_of(who, count)}) if missing else []
         against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, count, owner, missing)
-        one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused))
+        one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused), no_board(board, nodes))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
             rejected=[_rejected(node, *one.reasons(node)) for node in one.rejected],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import instead
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import in_spans, instead
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.unknown_variables import unknown_variables
 
 KNOWN = ["my_role_boards", "my_role_boards_file", "my_role_pdus"]
@@ -26,6 +26,15 @@ KNOWN = ["my_role_boards", "my_role_boards_file", "my_role_pdus"]
 )
 def test_the_nearest_or_all(word, said):
     assert instead(word, ["apc", "snmp"]) == said
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [((), "none"), ((3,), "3"), ((4, 3), "3, 4"), ((2, 1, 0), "0 to 2"), ((0, 1, 2, 4, 7, 8, 9), "0 to 2, 4, 7 to 9")],
+)
+def test_many_numbers_are_told_in_few_words(numbers, said):
+    """Lost: the end of a message, behind ten thousand ids of boards."""
+    assert in_spans(numbers) == said
 
 
 def test_a_shared_beginning_brings_nothing_nearer():

@@ -195,6 +195,16 @@ def test_one_board_and_boards_with_disks_only():
     assert "\n  board7 of p3: error" in schedule(nodes, TP64, board=7)["text"]
 
 
+def test_a_board_that_is_nowhere_is_answered_with_those_that_there_are():
+    """Lost: what to type instead, to who mistyped it."""
+    nodes = [proxy("p1", board(0), board(1), board(2)), proxy("p2", board(0), board(5)), host("gpu1")]
+    text = schedule(nodes, TP64, board="12")["text"]
+    assert text.endswith("\n  there is no board 12: p1 has 0 to 2; p2 has 0, 5")
+    assert schedule([host("gpu1")], TP64, board=1)["text"].endswith("\n  there is no board 1: no node has any")
+    assert "there is no board" not in schedule(nodes, TP64, board=5)["text"]
+    assert "there are no boards" not in schedule([proxy("p1", board(0))], TP64, board=1)["text"]
+
+
 def owners(*rooms):
     return [proxy(f"p{n}", *map(board, range(room))) for n, room in enumerate(rooms, 1)]
 

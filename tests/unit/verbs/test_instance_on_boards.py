@@ -112,6 +112,27 @@ def test_a_dry_run_of_both_steps_tells_of_the_claim_once(site):
     assert first["diff"][0]["after"]["expires"]
 
 
+@pytest.mark.parametrize(
+    ("given", "way"),
+    [
+        (dict(image="centos"), "ask for jackie as it is: -e image=debian"),
+        (dict(boot_source="disk"), "ask for jackie as it is: -e boot_source=nfs"),
+        (dict(flavor=dict(FLAVOR, name="x"), image="x"), "ask for jackie as it is: -e flavor=tp64.8x8 -e image=debian"),
+        (dict(board=1), "ask for jackie as it is: -e board=0"),
+        (dict(board=77), "ask for jackie again with that corrected"),
+        (dict(lease_hours=-1), "ask for jackie again with that corrected"),
+        (dict(ssh_public_key=f"{KEY[:-12]}AAAAAAAAAAAA"), "ask for jackie again with that corrected"),
+    ],
+)
+def test_whose_request_is_wrong_is_told_what_to_change_in_it(site, given, way):
+    """Lost: the time of who looks for something to mend."""
+    up(site)
+    result = verb(site, **dict(WISH, **given))
+    assert (result["failed"], result["changed"]) == (True, False)
+    assert result["msg"].endswith(f"; jackie on board0 stays claimed: {way}"), result["msg"]
+    assert "mended" not in result["msg"]
+
+
 def test_a_dry_run_makes_nothing(site):
     there = site.what_is_there()
     result = verb(site, check=True, **WISH)

@@ -45,6 +45,18 @@ def instead(word: object, known: Collection[str], prefix: str = "") -> str:
     return f"write {meant}" if meant else f"use {', '.join(known)}"
 
 
+def in_spans(numbers: Iterable[int]) -> str:
+    """Return whole numbers in few words: `0 to 9, 12`; `none` for none."""
+    spans: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    told = [f"{span[0]} to {span[-1]}" if span[2:] else ", ".join(map(str, span)) for span in spans]
+    return ", ".join(told) or "none"
+
+
 def is_slip(name: str, word: str) -> bool:
     start = next((at for at, (one, other) in enumerate(zip(name, word)) if one != other), min(len(name), len(word)))
     rest, wanted = name[start:], word[start:]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Iterable, Iterator
+from typing import Any, Iterable, Iterator, Mapping
 
 from ..core.errors import BadInput
+from ..core.spelling import in_spans
 from ..images.capacity import Promises, no_image, root_size, without_room
 from ..openstack.specs import PROPERTY
 from ..site import board_states
@@ -97,6 +98,18 @@ def _with_room(found: list[Verdict], sizes: dict[str, int], roots: dict[str, Any
         elif name in full:
             one = replace(one, busy=(full[name],), brief=NO_ROOM, room=0)
         yield replace(one, most=0) if name in most else one
+
+
+def no_board(board: int | None, results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a line that says which boards there are, where the only wanted one is on no node; else none.
+
+    :param results: as of `verdicts`.
+    """
+    ids = {str(one.get("item", "a node")): [its["id"] for its in one["boards"]] for one in results if one.get("boards")}
+    if board is None or any(board in own for own in ids.values()):
+        return []
+    there = [f"{node} has {in_spans(own)}" for node, own in ids.items()]
+    return [f"there is no board {board}: {'; '.join(there) or 'no node has any'}"]
 
 
 def _busy(board: dict[str, Any]) -> tuple[list[str], str]:

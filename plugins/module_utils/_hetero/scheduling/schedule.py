@@ -54,6 +54,7 @@ class Schedule:
     :param count: how many instances still need a node.
     :param partial: whether fewer instances will do.
     :param refused: {(owner, node): Refusal} of owners that were asked and gave nothing.
+    :param besides: further lines for people on why there is none.
     """
 
     def __init__(
@@ -64,9 +65,10 @@ class Schedule:
         strategy: str = SPREAD,
         partial: bool = False,
         refused: dict[tuple[str, str], Refusal] | None = None,
+        besides: Sequence[str] = (),
     ) -> None:
         self.flavor, self.found, self.count, self.partial = flavor, found, count, partial
-        self.refused = refused or {}
+        self.refused, self.besides = refused or {}, besides
         rooms = {}
         for one in self.found:
             rooms[one.owner] = rooms.get(one.owner, 0) + (0 if self._never(one) else one.room)
@@ -117,7 +119,7 @@ class Schedule:
         could = {one.kind for one in self.found if not self._never(one)}
         nodes = BOARDS if could == {BOARDS} else "nodes"
         head = f"{self.wants(who, asked)}: {nodes_found(free, asked, asked - self.count, nodes)}."
-        lines = grouped(self._told(), all_as_number=True) or ["there are no boards and no hosts"]
+        lines = [*grouped(self._told(), all_as_number=True), *self.besides] or ["there are no boards and no hosts"]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 
     def wants(self, who: str, asked: int) -> str:

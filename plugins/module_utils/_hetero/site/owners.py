@@ -120,7 +120,7 @@ def refuse_mixed(claims: Collection[Claim], request: str, instances: list[str]) 
     found = mixed(claims, request, instances)
     if found:
         name, what, remedy = found
-        raise Refused(what, name, remedy)
+        raise Refused(what, name, remedy, as_it_is={})
 
 
 def shared_name(claim: Claim, names: Container[str]) -> str | None:

@@ -395,10 +395,10 @@ def test_only_boards_with_a_disk_serve(disks):
         board_claims.present(proxy, wish, Change())
 
 
-def test_another_boot_source_is_a_rebuild(disks):
+def test_another_boot_source_is_another_instance(disks):
     """The same name with another boot source would find another root."""
     disks.ask(0)
-    with disks.proxy() as proxy, pytest.raises(Refused, match="another boot source: rebuild it"):
+    with disks.proxy() as proxy, pytest.raises(Refused, match="another boot source: terminate it first"):
         proxy.store.claim("vm0", ["vm0"], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY, "nfs"), [0])
     assert "has boot source disk, not nfs" in disks.run("start", 0, boot_source="nfs")["msg"]
     with disks.proxy() as proxy:

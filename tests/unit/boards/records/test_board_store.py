@@ -183,12 +183,20 @@ def test_fewer_boards_than_were_asked_for(store, there, free, partial, got):
     assert [one.instance for one in store.claims()] == (got or names[:there])
 
 
+#: Lost, by `rebuild_instance`: the root, and it boots from where it did.
+BOOT_SOURCE = (
+    "terminate it first, a boot source stays: ansible-playbook hetero.compute.terminate_instance -e instance=jackie "
+    "removes all that is in it"
+)
+
+
 @pytest.mark.parametrize(
     ("asked", "what", "way"),
     [
-        (dict(boot_source="disk"), "boot source", "rebuild it to change that"),
-        (dict(image="x", boot_source="disk"), "image and boot source", "rebuild it to change that"),
+        (dict(boot_source="disk"), "boot source", BOOT_SOURCE),
+        (dict(image="x", boot_source="disk"), "image and boot source", BOOT_SOURCE),
         (dict(flavor={"name": "y"}, image="x"), "flavor and image", "terminate it first, a flavor stays"),
+        (dict(flavor={"name": "y"}, boot_source="disk"), "flavor and boot source", "terminate it first, a flavor"),
     ],
 )
 def test_what_is_there_otherwise_than_asked_for_is_named(store, asked, what, way):

@@ -59,15 +59,19 @@ def test_a_board_is_found_by_its_id(asked):
     assert of().board(asked) is BOARD
 
 
-@pytest.mark.parametrize("asked", [4, "x"])
-def test_a_board_that_there_is_not_is_told_with_those_that_there_are(asked):
-    """Lost: what to type instead."""
+@pytest.mark.parametrize(
+    ("asked", "way"), [(4, "give one of these, or "), ("x", "give one of these, or "), (100, "is 10 meant? Else ")]
+)
+def test_a_board_that_there_is_not_is_told_with_those_that_there_are(asked, way):
+    """Lost: what to type instead, to a tenant who mistyped it and edits no boards file."""
     with pytest.raises(BadInput) as caught:
         of().board(asked)
-    assert str(caught.value) == f"board {asked}: no such board (known: 2, 3, 10): add it to the boards file"
+    assert str(caught.value) == (
+        f"board {asked}: no such board (known: 2, 3, 10): {way}have an operator add it to the boards file"
+    )
     none = of()
     none.boards = {}
-    with pytest.raises(BadInput, match=r"known: none\)"):
+    with pytest.raises(BadInput, match=r"known: none\): have an operator add it"):
         none.board(0)
 
 

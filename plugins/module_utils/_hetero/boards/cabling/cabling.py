@@ -135,6 +135,8 @@ class Cabling:
         self.seen = Seen(proxy)
         self._drivers = BootDrivers(proxy)
         self._down: dict[str, HeteroError] = {}  # PDU that does not answer: its error
+        #: Whether an outlet was switched, or in check mode would be.
+        self.switched = False
 
     def run(self) -> None:
         with ExitStack() as stack:
@@ -183,6 +185,7 @@ class Cabling:
             if lost:
                 self._say(finding, SKIPPED, f"not tested: {lost}")
             elif self.options.check:
+                self.switched = True
                 self._say(finding, UNTESTED, f"{name} would be switched on until a board asks to boot, then off")
             else:
                 if before == "on":
@@ -321,6 +324,7 @@ class Cabling:
 
     def _switch(self, work: BoardWork, state: str) -> None:
         """Switch the outlet and read it back, in a short session: others may need the PDU while a board boots."""
+        self.switched = True
         with self._session(work) as pdu:
             set_outlets(pdu, {work.outlet: state}, Deadline(PDU))
         work.power_seen(state)
@@ -362,6 +366,7 @@ def check(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
     wiring = corrected(proxy, findings)
     lines = [line for finding in findings for line in finding.work.lines]
     result = dict(change.result, boards=[_shown(finding) for finding in findings], wiring=wiring, failed=bool(wrong))
+    result["changed"] = cabling.switched
     result["lines"] = [*lines, *headline(findings, wrong, wiring)]
     if wrong:
         result["msg"] = "; ".join(f"{finding.work.board.name}: {finding.text}" for finding in wrong)

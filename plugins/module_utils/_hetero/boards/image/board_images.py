@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from ...core.errors import BadInput, Refused
-from ...core.plays import play
+from ...core.plays import play, stays
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
 from ...images.choice import REBUILD, image_of, image_store
@@ -143,7 +143,7 @@ def present(
         source, found = claim.boot_source or NFS_ROOT, image or image_of(proxy, claim)
         if wish.boot_source not in (None, source):
             what = f"{claim.instance} was claimed with boot source {source}, not {wish.boot_source}"
-            raise Refused(what, board.name, "rebuild the instance to change it, or terminate it first")
+            raise Refused(what, board.name, stays(claim.instance, "boot source"))
         if source == DISK_ROOT:
             done = prepare_disk(proxy, board, fields, found, change, deadline, report)
         else:

@@ -17,7 +17,7 @@ from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.descriptors import make_room
 from ...core.errors import BadInput, HeteroError, Refused
-from ...core.plays import play
+from ...core.plays import play, stays
 from ...drivers.boot.blame import BOARD, IMAGE, INSTANCE
 from ...drivers.boot.driver import NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
@@ -308,7 +308,7 @@ def _make_ready(work: BoardWork, options: Options) -> None:
         source = (work.claim.boot_source if work.claim else options.boot_source) or NFS_ROOT
         if options.boot_source not in (None, source):
             what = f"{work.instance} has boot source {source}, not {options.boot_source}"
-            raise Refused(what, work.board.name, "rebuild the instance to change it, or terminate it first")
+            raise Refused(what, work.board.name, stays(str(work.instance), "boot source"))
         ensure_entry(work, options.image)
         if not options.check:
             withdraw(work.proxy, work.board, cast("str", work.instance))

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: Fields of a failed step's result that the verb's result has, too, beside the message.
 TOLD = ("failure", "errors", "rejected", "rejected_lines")
+#: Key of a failure where the request itself is what is wrong: {option: what the instance has, where it gives another}.
+AS_IT_IS = "as_it_is"
 
 
 class Steps:
@@ -70,6 +72,20 @@ class Steps:
     def mend(self) -> None:
         """Forget the failure, for the verb tries another way."""
         self.failure = {}
+
+    @property
+    def as_it_is(self) -> dict[str, Any] | None:
+        """Return {option: what the instance has} where the request is what is wrong; None where something else is."""
+        found: dict[str, Any] | None = self.failure.get("failure", {}).get(AS_IT_IS)
+        return found
+
+    @property
+    def way_on(self) -> str:
+        """Return how to ask again after the failure."""
+        if self.as_it_is is None:
+            return "again once that is mended"
+        words = " ".join(f"-e {option}={value}" for option, value in self.as_it_is.items())
+        return f"as it is: {words}" if words else "again with that corrected"
 
     @property
     def result(self) -> dict[str, Any]:

@@ -23,12 +23,12 @@ from ...boards.verbs import lifecycle
 from ...boards.work import board_claims, board_leases, board_releases
 from ...boards.work.each_board import Instances, board_of, claims_of, must_own
 from ...boards.work.info import claim_fields
-from ...boards.work.steps import Steps
+from ...boards.work.steps import AS_IT_IS, Steps
 from ...claims.lost_database import listed
 from ...core import job
 from ...core.changes import Change
 from ...core.deadline import Deadline
-from ...core.errors import HeteroError, Refused
+from ...core.errors import BadInput, HeteroError, Refused
 from ...core.plays import play
 from ...drivers.boot.blame import BOARD, IMAGE
 from ...images.choice import image_store
@@ -176,8 +176,12 @@ class Request:
         given = {name: self.params[name] for name in board_claims.Wish.__dataclass_fields__ if name in self.params}
         given.update(numbers=tuple(self.params["numbers"]), image=self.params["image"] or "", move=move)
         change = Change(self.check)
-        with change.step("claim"):
-            result = board_claims.present(self.proxy, board_claims.Wish(self.name, **given), change)
+        try:
+            with change.step("claim"):
+                result = board_claims.present(self.proxy, board_claims.Wish(self.name, **given), change)
+        except BadInput as error:
+            error.facts.setdefault(AS_IT_IS, {})
+            raise
         # of a dry run that looks for what another one would have claimed it was said before, with its lease
         again = dict(lines=[], seconds=change.seconds) if self.check and self.created else change.result
         self.steps.took(dict(result, **again), "claim")
@@ -274,13 +278,14 @@ class Request:
             held = [claim for claim in self.claims if claim.instance in self.names]
             held = [claim for claim in held if claim.owner == self.params["owner"]]
             end = play("terminate_instance", instance=self.name)
-            if held and end not in self.steps.failure["msg"]:
+            is_named = end in self.steps.failure["msg"]
+            if held and (self.steps.as_it_is or not is_named):
                 boards = listed([f"{claim.instance} on board{claim.board}" for claim in held])
                 stay = "stay" if held[1:] else "stays"
-                again = f"{boards} {stay} claimed: ask for {self.name} again once that is mended"
+                again = f"{boards} {stay} claimed: ask for {self.name} {self.steps.way_on}"
                 store = self.proxy.store
                 ran = any(store.has_run(claim) for claim in store.claims() if is_of(vars(claim), self.name))
-                self.steps.add(again if ran or self.params["numbers"] else f"{again}, or {end} ends it")
+                self.steps.add(again if is_named or ran or self.params["numbers"] else f"{again}, or {end} ends it")
 
 
 def present(request: Request) -> None:
