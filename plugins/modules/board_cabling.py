@@ -33,7 +33,8 @@ attributes:
     support: none
     details: All outlets end as they were.
   idempotent:
-    support: full
+    support: none
+    details: Each run switches the outlets of free boards on and off again, and returns that as changed.
 options:
   boards:
     description: Ids of the boards; all of the boards file if it names none.

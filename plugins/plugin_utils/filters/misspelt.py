@@ -34,13 +34,15 @@ def misspelt(options: Any, rest: str | None = None, vain: Mapping[str, str] | No
     """
     if isinstance(options, (str, dict)):
         raise AnsibleFilterError("hetero.compute.misspelt needs a list of options before the bar")
-    meant = {name: _meant(name, options) for name in map(str, load_extra_vars(DataLoader())) if name not in options}
+    given = {str(name): value for name, value in load_extra_vars(DataLoader()).items()}
+    meant = {name: _meant(name, options) for name in given if name not in options}
     texts = [f"{name} is no option: is {option} meant?" for name, option in meant.items() if option]
     said = [" ".join([*texts, "A variable of your own needs another name"])] if texts else []
     # -e --check=true names no option
     dashed = [one_line(brief(name)) for name, option in meant.items() if name.startswith("-") and not option]
     said += [f"{name} stands in -e, where only NAME=VALUE does: give it by itself, or not at all" for name in dashed]
-    said += [f"{name} {vain[name]}" for name in meant if vain and name in vain]
+    in_vain = [name for name, value in given.items() if vain and name in vain and value not in ("", None)]
+    said += [f"{name} {vain[name]}" for name in in_vain] if vain else []
     return "; ".join([*said, *_left_over(rest)])
 
 

@@ -243,7 +243,7 @@ def test_all_templates_are_tried(read):
     [
         ("provide an instance", dict(instance="x", flavor="tp64.8x8", key="PRIVATE KEY"), "That is a private key"),
         ("rebuild an instance", dict(instance="x", key="-----BEGIN OPENSSH PRIVATE KEY-----"), "That is a private key"),
-        ("maintenance of a board", dict(node="board3", state="on"), "Say which way"),
+        ("maintenance of a board", dict(node="board3", state="on"), "A reason is missing"),
         ("repair a board", dict(node="{{ lookup('pipe', 'id') }}"), "Name the board"),
     ],
 )

@@ -242,8 +242,24 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "node is bord3. Name the board (-e node=board3) and, of several proxy nodes (p1, p2), its own "
             "(-e proxy=NAME); state is onn. Say which way: -e state=on -e reason='why', or -e state=off",
         ),
-        ("maintenance", dict(node="board3", proxy="p1", state="on"), "Say which way: -e state=on"),
-        ("cabling", dict(node="bord3", proxy="p1"), "node is bord3. Name boards as board3,board4"),
+        (
+            "maintenance",
+            dict(node="board3", proxy="p1", state="on"),
+            "A reason is missing, which others read beside the board: -e state=on -e reason='its fan rattles'",
+        ),
+        ("maintenance", dict(node="board3", proxy="p1", reason="fan"), "Say which way: -e state=on -e reason='why'"),
+        # words that this playbook would take for nothing, and lose the root all the same
+        (
+            "rebuild_instance",
+            dict(instance="jackie", boot_source="disk", fresh="true"),
+            "boot_source stays as it is: ansible-playbook hetero.compute.terminate_instance -e instance=jackie removes "
+            "all that is in it; then ask for it anew",
+        ),
+        (
+            "cabling",
+            dict(node="bord3", proxy="p1"),
+            "node is bord3. Name boards as board3,board4 and, of several proxy nodes (p1, p2), their own (-e ",
+        ),
         (
             "image",
             dict(state="absnt", image="debian", replace="si"),

@@ -39,7 +39,7 @@ def test_all_right(site):
     """Lost: the trust in a wiring that is right."""
     result = check(site, 0, 1, 2)
     assert verdicts(result) == [(0, "right", [0]), (1, "right", [1]), (2, "right", [2])]
-    assert (result["changed"], result["failed"], result["wiring"]) == (False, False, {})
+    assert (result["changed"], result["failed"], result["wiring"]) == (True, False, {})
     assert [site.record(number).power for number in range(3)] == ["off"] * 3
     assert [site.power(number) for number in range(3)] == ["off"] * 3
     assert site.record(0).state == "power off"
@@ -47,6 +47,19 @@ def test_all_right(site):
     texts = [event.text for event in site.events(0, ["cabling"])]
     assert texts[0] == "pdu-a outlet 5: on, read back; who asks to boot?"
     assert texts[1].startswith("pdu-a outlet 5 feeds it: boot request after 0.")
+
+
+def test_a_dry_run_switches_nothing_and_says_what_would_be(site):
+    """Lost: the trust in `changed`: a run that switched three outlets said that it had changed nothing."""
+    result = check(site, 0, 1, check=True)
+    assert (result["changed"], result["failed"]) == (True, False)
+    assert [one["verdict"] for one in result["boards"]] == ["not tested yet"] * 2
+    assert result["boards"][0]["text"] == "pdu-a outlet 5 would be switched on until a board asks to boot, then off"
+    assert switched(site, 0) == []
+    with site.proxy() as proxy:
+        proxy.store.move(2, "maintenance", "fan")
+    for dry in (True, False):  # nothing of it is tested
+        assert check(site, 2, check=dry)["changed"] is False
 
 
 def test_two_swapped_cables(site):
