@@ -92,7 +92,9 @@ def test_what_a_verb_leaves_is_passed_on_as_it_is(answered, state, one):
         ("rebuilt", dict(state="running", name=None), "name of jackie is None, and it is to be rebuilt"),
         ("rebooted", dict(state="error"), "state of jackie is 'error', and it is to be rebooted"),
         ("extended", dict(), "until of jackie is not there, and it is to be extended"),
-        ("extended", dict(until=["no end"]), "until of jackie is ['no end'], and it is to be extended"),
+        ("extended", dict(until=None), "until of jackie is None, and it is to be extended"),
+        # which is said of each state: it is in the lines that a play ends with
+        ("running", dict(state="running", until=["no end"]), "instances is [{'name': 'board0', "),
     ],
 )
 def test_an_answer_that_is_not_what_was_asked_for_is_a_failure(answered, state, one, why):
@@ -100,7 +102,7 @@ def test_an_answer_that_is_not_what_was_asked_for_is_a_failure(answered, state, 
     or the others' lines, to an error of Ansible's own about a key."""
     result = answered({**ONE, "instance": "jackie", **one}, check=False, instance="jackie", state=state)
     assert result["failed"] is True
-    assert result["msg"].startswith(f"what the node answers to instance cannot be ({why}): ")
+    assert result["msg"].startswith(f"what the node answers to instance cannot be ({why}")
     assert "instances" not in result
 
 
