@@ -403,7 +403,7 @@ def test_another_boot_source_is_another_instance(disks):
     assert "has boot source disk, not nfs" in disks.run("start", 0, boot_source="nfs")["msg"]
     with disks.proxy() as proxy:
         made = board_images.present(proxy, [0], board_images.Wish(boot_source="nfs"), Change(), Deadline(60))
-    assert "vm0 was claimed with boot source disk, not nfs: rebuild the instance" in made["msg"]
+    assert "vm0 was claimed with boot source disk, not nfs: terminate it first, a boot source stays" in made["msg"]
 
 
 def test_an_image_that_does_not_fit(disks):
