@@ -251,6 +251,7 @@ HOSTLESS = ["repair p1", "maintenance localhost", "cabling p2", "image p1", "con
         *map(" ".join, product(["reconcile", "status", "terminate_instance"], ["p1", "localhost", "localhost,p1"])),
         *in_turns(["provision_instance web", "status web", "reconcile web", "stop_instance web", "image web"], 2),
         *in_turns(HOSTLESS, 3),
+        *["reconcile @hosts", *in_turns(["maintenance @hosts", "provision_instance @hosts", "image @hosts"], 1)],
     ],
 )
 def test_one_that_limit_leaves_out(tmp_path, playbook_limit):
@@ -258,13 +259,16 @@ def test_one_that_limit_leaves_out(tmp_path, playbook_limit):
     or a board that is called free by nobody. The nodes are not there: who asked them would fail with other words.
     """
     playbook, limit = playbook_limit.split()
-    given = {"node": "board3"} if playbook_limit in HOSTLESS else {"instance": "jackie"}
+    hostless = playbook_limit in HOSTLESS or playbook == "maintenance"
+    given = {"node": "board3"} if hostless else {"instance": "jackie"}
     given = {} if playbook == "image" else given
     plays = Playbooks(tmp_path, ["p1", "p2"])
     inventory = json.loads((tmp_path / "inventory.json").read_text())
     inventory["all"]["hosts"]["web"] = {}  # a host that no play is for
     (tmp_path / "inventory.json").write_text(json.dumps(inventory))
-    rc, output = plays.play(playbook, "--limit", limit, **given)
+    hosts = tmp_path / "hosts"
+    hosts.write_text("p1\n")
+    rc, output = plays.play(playbook, "--limit", limit.replace("@hosts", f"@{hosts}"), **given)
     assert rc == 2, output
     assert output.count("fatal: ") == 1
     left_out = [name for name in ("localhost", "p1", "p2") if name not in limit.split(",")]

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.maintenance_records import (
+    MaintenanceRecords,
+    OutOfUse,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_maintenance import found, maintenance, on, reconcile
@@ -174,3 +178,48 @@ def test_a_record_of_an_earlier_release_is_of_maintenance(site):
     path = site.state / "maintenance" / "board0.json"
     path.write_text(json.dumps(dict(reason="its fan rattles", since=1.0)))
     assert found(reconcile(site))[0][0].startswith("kept out of use (maintenance: its fan rattles)")
+
+
+@pytest.fixture
+def mended(site):
+    """Board 0 was at fault, was repaired, and has jackie running; the database is the copy of the fault's time."""
+    at_fault(site)
+    copy = backups.make(site.params["state_db"])
+    assert repair(site) == []
+    assert not any(result.get("failed") for result in site.provision())
+    put_back(site, copy)
+    record = site.record(0)
+    assert (record.state, record.claim, kept(site)) == ("error", None, None)
+    return site
+
+
+def test_a_fault_that_is_over_is_not_written_beside_a_board_whose_tenant_is_not_adopted_yet(mended):
+    """Lost: each later start of an instance, to a fault that was mended before it came."""
+    with mended.proxy() as proxy:
+        assert proxy.store.take_out(0) is False
+    assert kept(mended) is None
+
+
+def test_what_an_adopted_instance_was_started_after_is_over(mended):
+    """Lost: the same, where a reconcile before wrote the fault beside the board."""
+    folder = mended.state / "maintenance"
+    folder.mkdir(exist_ok=True)
+    (folder / "board0.json").write_text(json.dumps(dict(reason=WHY, since=1.0, state="error")))
+    reconcile(mended)
+    assert (mended.record(0).claim.instance, mended.record(0).state) == ("jackie", "running")
+    assert kept(mended) is None
+    assert not mended.module("tilera_boot", boards=[0], state="stopped", timeout=10).get("failed")
+    assert not mended.module("tilera_boot", boards=[0], state="running", timeout=10).get("failed")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_fault_that_was_written_down_before_a_move_was_cut_off(site, own):
+    """Lost: each start of the instance that stayed; or a later fault, to an older database."""
+    site.provision()
+    at_fault(site)
+    record = site.record(0)
+    with site.proxy() as proxy:
+        out = OutOfUse(record.note if own else "another", record.since, "error")
+        MaintenanceRecords(str(site.state / "maintenance")).write(0, out)
+        proxy.store.move(0, "shutting down", "its end")
+    assert (kept(site) is None) == own

@@ -168,6 +168,28 @@ def test_a_board_of_a_request_is_given_back_while_the_disks_of_another_are_wiped
     assert sorted(told) == ["lab-1", "lab-2", "lab-3"]
 
 
+def test_what_reconcile_says_of_a_board_is_said_before_the_next_tenant_has_it(disks, monkeypatch):
+    """Lost: a tenant's trust in his events, by which his running board was just freed."""
+    monkeypatch.setattr(reconciliation, "PATIENCE", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.1)
+    disks.cut(2, "on")
+    disks.cut(3, "on")
+    give_back = releases._give_back
+
+    def claimed_meanwhile(proxy, work):
+        if work.board.id == 3:
+            with disks.proxy() as other:
+                other.store.claim("carol", ["carol"], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY), [2])
+        give_back(proxy, work)
+
+    monkeypatch.setattr(releases, "_give_back", claimed_meanwhile)
+    with disks.proxy() as proxy:
+        reconciliation.reconcile(proxy, None, Change(), 20)
+        assert proxy.store.record(2).claim.instance == "carol"
+        said = [event for event in proxy.store.events(boards=[2, 3]) if "free" in event.text]
+    assert [(event.board, event.instance) for event in said] == [(2, None), (3, None)]
+
+
 def test_reconcile_locks_all_boards_until_no_outlet_is_on_for_nobody(disks, monkeypatch):
     """Lost: the stop of a board that runs, while what nobody has is cleaned; or a board that was started meanwhile, by
     the outlet that feeds it and is switched off as nobody's.

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -261,6 +262,31 @@ def test_locks_are_taken_from_the_lowest_on_and_held(work, monkeypatch):
     again = work(1, read=False)
     with locked([again], "stop", Deadline(10)):
         assert not again.failed
+
+
+def test_the_lock_of_a_board_that_is_refused_is_released_once_all_are_taken(work, monkeypatch):
+    """Lost: a board's power, by a verb that waits for its lock while nobody waits for the verb any more: only until the
+    first lock is released that counts.
+    """
+    order, real = [], board_work.lock
+
+    @contextmanager
+    def lock(folder, name, *words):
+        order.append(f"{name} taken")
+        with real(folder, name, *words):
+            yield
+        order.append(f"{name} released")
+
+    def refuse_anothers(proxy, board, claim):
+        if board.id == 0:
+            raise HeteroError("has the root of eve", "board0")
+
+    monkeypatch.setattr(board_work, "lock", lock)
+    monkeypatch.setattr(board_work, "refuse_anothers", refuse_anothers)
+    works = [work(number, read=False) for number in (0, 1)]
+    with locked(works, "stop", Deadline(10)):
+        assert order == ["board0 taken", "board1 taken", "board0 released"]
+        assert [one.failed for one in works] == [True, False]
 
 
 def test_a_dry_run_takes_no_locks(work, monkeypatch):

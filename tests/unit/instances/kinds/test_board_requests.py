@@ -38,15 +38,21 @@ def steps(monkeypatch):
 
         return take
 
-    def given_back(self, left=None, board=None):
+    def given_back(self, seconds=None, left=None, board=None):
         done.taken.append(("given_back", board if left is None else list(left), {}))
         if left is not None:
             return dict(boards=done.boards["given_back"], changed=True)
         said = done.soon.get(board, "given back")
+        claim = self.proxy.store.record(board).claim
+        if said in ("given back", "anew"):
+            self.proxy.store.release(board, claim)
+        if said == "anew":
+            claimed(self.proxy, "lab", (7, 8))
+            said = "given back"
         if isinstance(said, Exception):
             raise said
         lines = [dict(phase="claim", text="of all"), dict(phase="release", text=f"board{board}: {said}")]
-        return dict(boards=[dict(board=board)], lines=lines, changed=True, failed=said != "given back", msg=said)
+        return dict(boards=[dict(board=board, instance=claim.instance)], lines=lines, changed=True, failed=said != "given back", msg=said)
 
     for name in ("make_ready", "boot", "stop", "remove", "wipe"):
         monkeypatch.setattr(board_module.Request, name, step(name))
@@ -168,6 +174,16 @@ def test_a_board_that_cannot_be_given_back_soon_is_tried_again_at_the_end(node, 
     result = asked.steps.result
     assert ([line["text"] for line in result["lines"]], result.get("failed")) == (["board2: given back"], None)
     assert [board["board"] for board in result["instances"]] == [2, 3]
+
+
+def test_what_is_asked_for_anew_before_the_end_is_left(node, proxy, steps):
+    """Lost: the instance that its owner asked for while the disks of the former one's other boards were wiped."""
+    claimed(proxy, "lab", (0, 1))
+    steps.soon = {0: "anew"}
+    asked = request(proxy, node)
+    asked.end([0, 1])
+    assert steps.taken[-1] == ("given_back", [7], {})
+    assert not asked.steps.failure
 
 
 def test_a_dry_run_gives_nothing_back_before_its_end(node, proxy, steps):

@@ -211,10 +211,14 @@ def _act(act: Callable[[Any, Shell], None], ram: RamWork) -> None:
 
 
 def _clear(ram: RamWork) -> None:
-    """Remove the boot entry and the files of this boot."""
-    remove_entry(ram)
-    files = board_folder.BoardFiles(ram.proxy.config.tftp_root, ram.board.ip)
-    for name in ram.driver.files(ram.board):
-        files.drop(name)
-    if files.exists() and not files.names():
-        files.remove()
+    """Remove the boot entry and the files of this boot; a failure is this board's alone."""
+    try:
+        remove_entry(ram)
+        files = board_folder.BoardFiles(ram.proxy.config.tftp_root, ram.board.ip)
+        for name in ram.driver.files(ram.board):
+            files.drop(name)
+        if files.exists() and not files.names():
+            files.remove()
+    except HeteroError as error:
+        ram.at_end = None  # this is its end
+        ram.fail(PROXY, error, **error.facts)

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Collection, Container, Iterable, Sequence
 
-from ...core.errors import NoneFree, Refused
+from ...core.errors import HeteroError, NoneFree, Refused
 from ...core.plays import play, rebuild, stays
 from ...core.this_node import THIS_NODE
 from ...site import board_states
@@ -22,7 +22,7 @@ from ...site.owners import must_be_made, refuse_mixed, refuse_taken
 from .board_records import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
 from .claim_copies import KeptClaims
 from .claim_records import Claim
-from .maintenance_records import STATES, agree
+from .maintenance_records import STATES, OutOfUse, agree
 
 if TYPE_CHECKING:
     from .board_records import Record
@@ -105,7 +105,7 @@ class Store(KeptClaims):
             self._upsert(board, state=state, since=since, note=note)
             if state == board_states.ERROR:
                 self._look_again(board)
-            if old.claim is None and old.state in STATES and state != old.state:
+            if old.state in STATES and state != old.state and (old.claim is None or self._is_told(old)):
                 self._touched(board).left = old.state
             text = f"{old.state} → {state}" if state != old.state else f"still {state}"
             self.event(board, STATE_PHASE, f"{text}: {note}" if note else text)
@@ -113,7 +113,8 @@ class Store(KeptClaims):
     def take_out(self, board: int) -> bool:
         """Bring database and record of a board that nobody has into agreement on whether the board is out of use.
 
-        The record has a maintenance, or a fault, that began after the database's backup.
+        The record has a maintenance, or a fault, that began after the database's backup. Where a record of a claim is
+        there, of an instance that may be adopted, no such record is made: the database may be older than the claim.
 
         :returns: True where either of them was changed.
         """
@@ -127,9 +128,22 @@ class Store(KeptClaims):
                     self._look_again(board)
                 text = f"{record.state} → {out.state}: {out.reason} (by its own record)"
                 self.event(board, STATE_PHASE, text)
+            elif self._may_be_claimed(board):
+                return False
             else:
                 self._touched(board).moved = True
             return True
+
+    def _may_be_claimed(self, board: int) -> bool:
+        try:
+            return self.kept(board) is not None
+        except HeteroError:
+            return True
+
+    def _is_told(self, record: Record) -> bool:
+        """Return whether the board's own record of being out of use tells of what the database tells of."""
+        known = OutOfUse(record.note, record.since or 0.0, record.state)
+        return self.out_of_use(record.board) == known
 
     def keep_out(self, board: int, note: str) -> bool:
         """Put a board that nobody has into error, and return whether it was free."""
@@ -263,6 +277,7 @@ class Store(KeptClaims):
             # No record has the time since which the instance runs; the time of its claim is the earliest.
             since = min(claim.created, time.time()) if state == board_states.RUNNING else time.time()
             self._upsert(claim.board, state=state, since=since, note=note)
+            self._touched(claim.board).left = board_states.ERROR  # what runs was started after that fault was mended
             self.event(claim.board, CLAIM_PHASE, f"adopted for {claim.instance} of {claim.owner}: {why}")
             if kept.ran:
                 self.event(claim.board, board_states.RUNNING, "has run, before its claim was adopted")

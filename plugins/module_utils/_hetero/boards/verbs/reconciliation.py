@@ -317,18 +317,21 @@ def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:
     may be started before it is off. From then on only a board that is freed has its lock, until it is free.
     """
     looks = [look for look in looked if look.nobodys]
+    found = {look.work: "; ".join(f"{found['found']}: {found['done']}" for found in look.found) for look in looks}
+
+    def freed(work: BoardWork) -> None:
+        work.changed = True
+        work.say(PHASE, found[work])
 
     def let_go_of_others() -> None:
         for look in looked:
             if not look.nobodys:
                 look.work.let_go()
 
-    release(proxy, [look.work for look in looks], Options(check=change.check), once_off=let_go_of_others)
+    options = Options(check=change.check)
+    release(proxy, [look.work for look in looks], options, once_off=let_go_of_others, freed=freed)
     for look in looks:
         if look.work.failed:
             for found in look.found:
                 found["done"] = None
             look.note(f"could not be freed: {look.work.error}")
-        else:
-            look.work.changed = True
-            look.work.say(PHASE, "; ".join(f"{found['found']}: {found['done']}" for found in look.found))

@@ -30,6 +30,7 @@ def release(
     options: Options,
     later: list[BoardWork] | None = None,
     once_off: Callable[[], object] | None = None,
+    freed: Callable[[BoardWork], object] | None = None,
 ) -> None:
     """Free boards. An error fails only its own work, and a next call goes on there.
 
@@ -38,6 +39,7 @@ def release(
     :param works: BoardWork of each board, locked and read; a work that is over is left alone.
     :param later: the works whose boards are off and cleaned, but not wiped, are appended to this list and not freed,
         for a wipe may take hours. With None the disks are wiped now.
+    :param freed: is called with the work of each board that is free, while the board is still locked.
     :param once_off: is called once the outlets of these boards were switched off, before anything is removed or wiped.
     """
     works = [work for work in works if not work.over]
@@ -56,6 +58,8 @@ def release(
 
     def free(work: BoardWork) -> None:
         _do(work, lambda work: _give_back(proxy, work))
+        if freed:
+            _do(work, freed)
         work.let_go()
 
     wipe_beside(proxy, to_wipe, options, free)

@@ -302,10 +302,12 @@ def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline) -> ExitSta
     """Return an ExitStack that holds the locks of all boards; a lock may be released earlier (BoardWork.let_go).
 
     Locks are taken from the lowest id on, so that two calls never wait for each other. A board whose lock another
-    process holds until the deadline fails, and so does one that another instance has by now, whose lock is released at
-    once; the others go on. Check mode takes no locks.
+    process holds until the deadline fails, and so does one that another instance has by now; the others go on. Locks of
+    those are released once all are taken, for only until the first release it counts whether somebody still waits for
+    this verb. Check mode takes no locks.
     """
     stack = ExitStack()
+    refused: list[BoardWork] = []
     for work in sorted(works, key=lambda work: work.board.id):
         try:
             if not work.change.check:
@@ -314,7 +316,9 @@ def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline) -> ExitSta
             work.read()
         except HeteroError as error:
             work.fail(None, error, **error.facts)
-            work.let_go()
+            refused.append(work)
+    for work in refused:
+        work.let_go()
     return stack
 
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 IMAGE_TIME = 1800.0
 #: Seconds to wait for another verb on a board whose claim is changed or ended.
 CLAIM_TIME = 30.0
+#: The same while others' disks are wiped, which waits as long; it is tried again once they are.
+SOON = 1.0
 
 
 def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
@@ -215,11 +217,14 @@ class Request:
         options = replace(self.options, never_ran=never_ran)
         return self.steps.took(wipes.wipe(self.proxy, ids, wish, options, **given), "wipe")
 
-    def given_back(self, **which: Any) -> dict[str, Any]:
-        """End its claims, as board_releases.absent takes `which`; return the step's result."""
+    def given_back(self, seconds: float = CLAIM_TIME, **which: Any) -> dict[str, Any]:
+        """End its claims, as board_releases.absent takes `which`; return the step's result.
+
+        :param seconds: how long is waited for the lock of a board.
+        """
         change = Change(self.check)
         with change.step("claim"):
-            result = board_releases.absent(self.proxy, self.asked, change, Deadline(CLAIM_TIME), on=True, **which)
+            result = board_releases.absent(self.proxy, self.asked, change, Deadline(seconds), on=True, **which)
         return dict(result, **change.result)
 
     def end(self, ids: Sequence[int], never_ran: bool = False, left: Collection[int] = ()) -> None:
@@ -235,7 +240,7 @@ class Request:
         def give_back(work: wipes.Wipe) -> None:
             if not (work.failed or never_ran or self.check):
                 with suppress(HeteroError):  # it is tried once more with the rest, and then told
-                    result = self.given_back(board=work.board.id)
+                    result = self.given_back(SOON, board=work.board.id)
                     # what is said of the whole request is said with the rest
                     early.append(dict(result, lines=[one for one in result["lines"] if one["phase"] == "release"]))
 
@@ -245,7 +250,10 @@ class Request:
             failed += [board for board in self.steps.boards if board["failed"]]
         ended = list(failed)
         done = [one for one in early if not one.get("failed")]
-        done.append(self.given_back(left=[*left, *(board["board"] for board in failed)]))
+        # who asks for it anew meanwhile has it
+        gone = {one["instance"] for result in done for one in result["boards"]}
+        anew = [claim.board for claim in self.claims if claim.instance in gone]
+        done.append(self.given_back(left=[*left, *anew, *(board["board"] for board in failed)]))
         for result in done:
             self.steps.took(result, "release")
             ended += self.steps.boards
