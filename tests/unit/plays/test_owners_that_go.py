@@ -14,7 +14,7 @@ from itertools import product
 import pytest
 
 from ansible_collections.hetero.compute.tests.turns import in_turns
-from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks, Proxy
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
 
@@ -147,6 +147,25 @@ def test_one_that_speaks_for_others(lab):
     assert "192.0.2.66" not in output
     assert sorted(os.listdir(ways)) == ["lab-1", "lab-2", "lab-3"]
     assert (ways / "lab-1").read_text() == before
+
+
+def test_a_node_that_is_the_controller_itself(tmp_path):
+    """Lost: each verb after the first: an instance that was given cannot be found any more."""
+    tmp_path.chmod(0o755)
+    node = Proxy(tmp_path / "localhost", 1)
+    try:
+        plays = Playbooks(tmp_path, ["localhost"])
+        inventory = json.loads((tmp_path / "inventory.json").read_text())
+        inventory["all"]["hosts"]["localhost"]["ansible_connection"] = "folder"
+        (tmp_path / "inventory.json").write_text(json.dumps(inventory))
+        rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR)
+        assert rc == 0, output
+        rc, output = plays.play("status")
+        assert (rc, "jackie" in output) == (0, True), output
+        rc, output = plays.play("terminate_instance", instance="jackie")
+        assert rc == 0, output
+    finally:
+        node.remove()
 
 
 def test_an_address_that_is_a_command(lab):
