@@ -16,6 +16,7 @@ from typing import Any
 
 from ansible import constants
 from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import module_loader
 from ansible.utils.display import Display
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import (
@@ -95,8 +96,12 @@ class ShortCalls(ActionBase):
 
     @property
     def module(self) -> str:
-        """Full name of the task's module. A former name in a play leads to the present one."""
-        return self._task.resolved_action or self._task.action
+        """Full name of the task's module. A former name in a play leads to the present one.
+
+        The task's own resolved_action is, in ansible-core 2.16 to 2.18, this action plugin's name for all that it follows.
+        """
+        found = module_loader.find_plugin_with_context(self._task.action, collection_list=self._task.collections)
+        return found.resolved_fqcn or self._task.action
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)

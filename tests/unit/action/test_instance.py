@@ -27,7 +27,7 @@ def answered(monkeypatch):
         monkeypatch.setattr(instance.ActionModule, "_execute_module", lambda plugin, **_how: dict(result))
         monkeypatch.setattr(progress, "show", lambda lines: None)
         name = f"hetero.compute.{action}"
-        task = SimpleNamespace(args=args, async_val=0, check_mode=check, action=name, resolved_action=name)
+        task = SimpleNamespace(args=args, async_val=0, check_mode=check, action=name, collections=[])
         connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nowhere"))
         return instance.ActionModule(task, connection, None, None, None, None).run(None, {})
 

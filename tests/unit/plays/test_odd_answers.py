@@ -149,7 +149,7 @@ def test_a_console_that_cannot_be_shown_hides_none_of_another_node(site, tmp_pat
     [
         ("stop_instance", {}, dict(state="running"), "state of jackie is 'running', and it is to be stopped"),
         ("terminate_instance", {}, {}, "state of jackie is 'running', and it is to be absent"),
-        ("extend_instance", dict(hours=3), dict(until=["no end"]), "until of jackie is ['no end']"),
+        ("extend_instance", dict(hours=3), dict(name="board0"), "until of jackie is not there"),
     ],
 )
 def test_a_verb_that_was_not_done_is_the_nodes_failure(site, verb, words, one, why):
