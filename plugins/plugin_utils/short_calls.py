@@ -98,7 +98,7 @@ class ShortCalls(ActionBase):
     def module(self) -> str:
         """Full name of the task's module. A former name in a play leads to the present one.
 
-        The task's own resolved_action is, in ansible-core 2.16 to 2.18, this action plugin's name for all that it follows.
+        In ansible-core 2.16 to 2.18 the task's resolved_action is this action plugin's name for all that it follows.
         """
         found = module_loader.find_plugin_with_context(self._task.action, collection_list=self._task.collections)
         return found.resolved_fqcn or self._task.action

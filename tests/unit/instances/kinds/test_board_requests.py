@@ -52,7 +52,9 @@ def steps(monkeypatch):
         if isinstance(said, Exception):
             raise said
         lines = [dict(phase="claim", text="of all"), dict(phase="release", text=f"board{board}: {said}")]
-        return dict(boards=[dict(board=board, instance=claim.instance)], lines=lines, changed=True, failed=said != "given back", msg=said)
+        failed = said != "given back"
+        boards = [dict(board=board, instance=claim.instance)]
+        return dict(boards=boards, lines=lines, changed=True, failed=failed, msg=said)
 
     for name in ("make_ready", "boot", "stop", "remove", "wipe"):
         monkeypatch.setattr(board_module.Request, name, step(name))

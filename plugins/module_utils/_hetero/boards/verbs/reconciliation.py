@@ -317,11 +317,13 @@ def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:
     may be started before it is off. From then on only a board that is freed has its lock, until it is free.
     """
     looks = [look for look in looked if look.nobodys]
-    found = {look.work: "; ".join(f"{found['found']}: {found['done']}" for found in look.found) for look in looks}
+    told: dict[BoardWork, str] = {
+        look.work: "; ".join(f"{found['found']}: {found['done']}" for found in look.found) for look in looks
+    }
 
     def freed(work: BoardWork) -> None:
         work.changed = True
-        work.say(PHASE, found[work])
+        work.say(PHASE, told[work])
 
     def let_go_of_others() -> None:
         for look in looked:
