@@ -12,7 +12,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instan
 
 from .rack import Node
 from .text import Moment, is_seconds, moment, since
-from .timeline import Bar, Boot, Scale, bar, last_boot
+from .timeline import Bar, Boot, Scale, bar_of, last_boot
 
 
 class Row(NamedTuple):
@@ -84,7 +84,7 @@ def _row(node: Node, boot: Boot, scale: Scale) -> Row:
         image=said.get("image"),
         gpus=", ".join(said["gpus"]) if node.on_host and said.get("gpus") else None,
         note=None if runs else said.get("note") or "-",
-        boot=bar(boot, scale) if runs and boot else None,
+        boot=bar_of(boot, scale) if runs and boot else None,
     )
 
 

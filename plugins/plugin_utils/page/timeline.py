@@ -113,7 +113,7 @@ def pieces(boot: Boot) -> list[tuple[str, float, float]]:
     return found
 
 
-def bar(boot: Boot, scale: Scale) -> Bar:
+def bar_of(boot: Boot, scale: Scale) -> Bar:
     """Return the bar of a boot."""
     shown, names = [], []
     for phase, start, end in pieces(boot):

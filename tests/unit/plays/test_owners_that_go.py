@@ -227,7 +227,7 @@ ROOTS = dict(promised=0, there=1, taken=0, overcommit=1.0)
         (dict(claims=[], boards=[dict(x=1)], roots=ROOTS), "boards is [{'x': 1}]"),
         (dict(boards=[], roots=ROOTS), "claims is not there"),
         (dict(claims=[dict(CLAIM, name="x; reboot")], boards=[], roots=ROOTS), "claims is [{"),
-        (dict(claims=[], boards=[], roots=ROOTS, failed=True, msg=["no"]), "p2: ['no']"),
+        (dict(claims=[], boards=[], roots=ROOTS, failed=True, msg=["no"]), "['no']"),
     ],
 )
 def test_one_that_says_what_cannot_be(proxies, answer, words):

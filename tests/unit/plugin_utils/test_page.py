@@ -230,7 +230,7 @@ def test_the_picture_has_the_seconds_of_the_events():
     other = [("power", 1.2), ("running", 10.8)]
     scale = timeline.Scale([PHASES, other, []])
     boot = environment().get_template("boot.html.j2").module
-    drawn = boot.picture(timeline.bar(PHASES, scale), scale)
+    drawn = boot.picture(timeline.bar_of(PHASES, scale), scale)
     rects = re.findall(r'<rect x="([\d.]+)" y="0" width="([\d.]+)" height="20" class="p-(\w+)">', drawn)
     second = timeline.WIDTH / 12
     wanted = [("power", 0.8, 0.4), ("tftp", 1.2, 2.2), ("nfs", 3.4, 2.3), ("running", 5.7, 0.9)]

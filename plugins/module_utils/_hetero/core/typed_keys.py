@@ -166,10 +166,11 @@ class RecordOf(Record):
 
 def declared(kind: Kind, default: Any = None) -> Any:
     """Return a field of a dataclass, whose name is a key of a file; as of Key."""
-    metadata = {"key": Key(kind, default)}
+    given: dict[str, Any] = {"default": default}
     if isinstance(default, dict):
-        return field(default_factory=lambda: deepcopy(default), metadata=metadata)
-    return field(default=default, metadata=metadata)
+        given = {"default_factory": lambda: deepcopy(default)}
+    # pylint allows it in the body of a dataclass only, from where this is called
+    return field(metadata={"key": Key(kind, default)}, **given)  # pylint: disable=invalid-field-call
 
 
 def keys_of(made: type) -> dict[str, Key]:
