@@ -267,7 +267,7 @@ class Database:
     def _create_tables(self) -> None:
         """Switch to WAL and write the tables, one process at a time: the switch does not wait for a lock by itself."""
         with self._alone():
-            mode = self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            mode = self._switched()
             if mode != "wal":
                 raise HeteroError(
                     f"cannot have a write-ahead log here (journal mode stays {mode})",
@@ -276,6 +276,17 @@ class Database:
                 )
             if not self._is_ready():
                 self._write_tables()
+
+    def _switched(self) -> str:
+        """Switch to WAL and return the mode; wait for who looks whether tables are there, as the switch does not."""
+        deadline = Deadline(self.busy)
+        while True:
+            try:
+                return str(self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or deadline.passed:
+                    raise
+            deadline.nap()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

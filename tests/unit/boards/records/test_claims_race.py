@@ -12,6 +12,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -189,3 +190,18 @@ def test_a_claimer_killed_inside_its_transaction_has_claimed_nothing(tmp_path, c
         assert store.claim("next", ["next"], Wanted("me", {}, "debian", "ssh-ed25519 AAAA"), [0])[0].board == 0
     assert integrity(path) == "ok"
     assert os.path.getsize(path) > 0
+
+
+def test_a_database_is_made_beside_one_who_looks_whether_it_is_there(tmp_path):
+    """Lost: the first claim on a node, to another one that began at the same time: "database is locked"."""
+    path = tmp_path / "state.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE t (x)")
+    other.execute("DROP TABLE t")
+    other.execute("BEGIN")
+    assert other.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    timer = threading.Timer(0.5, other.close)
+    timer.start()
+    Store(str(path), "jo").close()
+    timer.join()
+    assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
