@@ -192,7 +192,7 @@ def test_a_claimer_killed_inside_its_transaction_has_claimed_nothing(tmp_path, c
 
 
 def test_a_database_is_made_although_its_switch_to_wal_meets_a_lock(tmp_path, monkeypatch):
-    """Lost: the first claim on a node, to others that begin at the same time: SQLite does not wait in each such case."""
+    """Lost: the first claim on a node, to others that begin then: SQLite does not wait in each such case."""
     connect, left = sqlite3.connect, [2]
 
     class Locked(sqlite3.Connection):
