@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -47,6 +48,17 @@ def hang_up(pipe):
 
 def turn(folder, seconds=20.0, waiting=None):
     return lock(str(folder), "board3", "stop", "jo", Deadline(seconds), waiting)
+
+
+def test_threads_ask_at_once(pipe):
+    """Lost: the state of all outlets, to a traceback: a node asks its PDUs side by side."""
+    reader = askers.Reader(pipe[1])
+
+    def ask(_number):
+        return [reader.is_gone for _time in range(3000)]
+
+    with ThreadPoolExecutor(max_workers=8) as threads:
+        assert not any(map(any, threads.map(ask, range(8))))
 
 
 def test_whose_reader_is_gone_begins_nothing(tmp_path, pipe):

@@ -43,12 +43,13 @@ class Reader:
     """
 
     def __init__(self, output: int = 1) -> None:
-        self._poll = select.poll()
-        self._poll.register(output, 0)
+        self._output = output
 
     @property
     def is_gone(self) -> bool:
-        return any(event & (select.POLLERR | select.POLLHUP) for _output, event in self._poll.poll(0))
+        poll = select.poll()  # one each time: threads ask at once, each of which takes its turn at a PDU
+        poll.register(self._output, 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _output, event in poll.poll(0))
 
     @property
     def is_there(self) -> bool:
