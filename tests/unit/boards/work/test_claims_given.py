@@ -340,11 +340,11 @@ def test_a_board_that_somebody_works_on_is_waited_for(two, node, monkeypatch):
     monkeypatch.setattr(each_board, "QUIET", 0.01)
     with lock(str(node.run_folder), "board0", "start", "jo", Deadline(5)):
         change = Change()
-        result = board_releases.absent(two, Instances("lab"), change, Deadline(0.2), 0)
+        result = board_releases.absent(two, Instances("lab"), change, Deadline(3), 0)
     assert "still held by start (jo" in result["msg"]
     (wait,) = [said["text"] for said in result["lines"] if said["phase"] == "wait"]
     assert wait.startswith("held by start (jo")
-    assert wait.endswith("; waited for until 0.2 s are over")
+    assert wait.endswith("; waited for until 3 s are over")
 
 
 def test_a_board_that_nobody_gets_yet_is_not_called_free(two, node):
