@@ -15,6 +15,7 @@ import textwrap
 from contextlib import contextmanager
 
 from bridge import board, machine
+from knocking import KNOCK
 
 #: Boards that nobody has: their machines are off.
 SSH, NFS, BOOTS, ROUTER = 5, 6, 8, 9
@@ -22,26 +23,14 @@ SSH, NFS, BOOTS, ROUTER = 5, 6, 8, 9
 OURS, EVIL = "fd00:1ab::", "fd00:bad::"
 #: Opens connections, [(own address, the proxy's, port, how many)]; says how many it got of each kind, and keeps them.
 OPENS = """
-    import json, selectors, socket, sys, time
-    held, counts = [], []
-    for own, target, port, number in json.loads(sys.argv[1]):
-        doors, opened = selectors.DefaultSelector(), 0
-        for _number in range(number):
-            sock = socket.socket(socket.AF_INET6 if ":" in own else socket.AF_INET)
-            sock.setblocking(False)
-            sock.bind((own, 0))
-            sock.connect_ex((target, port))
-            doors.register(sock, selectors.EVENT_WRITE)
-            held.append(sock)
-        # what is refused is not answered at all; the kernel asks again after a second
-        end = time.monotonic() + 0.5
-        while doors.get_map() and time.monotonic() < end:
-            for key, _mask in doors.select(0.1):
-                opened += not key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                doors.unregister(key.fileobj)
-        counts.append(opened)
-    print(json.dumps(counts), flush=True)
-    input()
+import json, sys
+kept, counts = [], []
+for own, target, port, number in json.loads(sys.argv[1]):
+    got, others = knock(own, target, port, number, 0.5)
+    kept += got + others
+    counts.append(len(got))
+print(json.dumps(counts), flush=True)
+input()
 """
 #: A router that gives everyone a default route and addresses, for 30 and 20 seconds (RFC 4861, 4.2 and 4.6.2); it is
 #: done once the proxy answered an echo that was asked for behind it.
@@ -77,7 +66,7 @@ def played(lab, number, name, more=()):
 
 @contextmanager
 def opened(words, *asked):
-    argv = [*words, "/usr/bin/python3", "-c", textwrap.dedent(OPENS), json.dumps(asked)]
+    argv = [*words, "/usr/bin/python3", "-c", KNOCK + OPENS, json.dumps(asked)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield json.loads(process.stdout.readline())

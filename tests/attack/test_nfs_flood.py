@@ -17,26 +17,16 @@ from contextlib import contextmanager
 
 import pytest
 from bridge import board, machine
+from knocking import KNOCK
 
 #: A board that nobody has: its machine is off.
 BOOTS = 8
 #: More connections than the server has for all, and how many of them there were.
 FLOOD = """
-    import json, selectors, socket, sys, time
-    doors, held, opened = selectors.DefaultSelector(), [], 0
-    for _number in range(1200):
-        sock = socket.socket()
-        sock.setblocking(False)
-        sock.connect_ex(("10.0.2.254", int(sys.argv[1])))
-        doors.register(sock, selectors.EVENT_WRITE)
-        held.append(sock)
-    end = time.monotonic() + 3
-    while doors.get_map() and time.monotonic() < end:
-        for key, _mask in doors.select(0.1):
-            opened += not key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            doors.unregister(key.fileobj)
-    print(json.dumps(opened), flush=True)
-    input()
+import json, sys
+got, others = knock("", "10.0.2.254", int(sys.argv[1]), 1200, 3)
+print(json.dumps(len(got)), flush=True)
+input()
 """
 #: NFS's call that does nothing, of a version; the state of its answer, 0 where it was done, 2 for another version.
 NULL = """
@@ -55,7 +45,7 @@ def run(words, script, *arguments):
 @contextmanager
 def flood(words, port):
     """It has all the connections that it gets; yields how many."""
-    argv = [*words, "/usr/bin/python3", "-c", textwrap.dedent(FLOOD), str(port)]
+    argv = [*words, "/usr/bin/python3", "-c", KNOCK + FLOOD, str(port)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield json.loads(process.stdout.readline())

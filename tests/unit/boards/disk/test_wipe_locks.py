@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verb
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.conftest import KEY
@@ -103,6 +104,24 @@ def test_a_board_that_does_not_boot_for_its_wipe_is_free_for_verbs_while_another
         result = call.result(60)
     assert [one["failed"] for one in result["boards"]] == [True, False]
     assert acted == [1]
+
+
+def test_a_board_whose_boot_cannot_be_cleared_away_is_the_only_one_that_fails(disks, monkeypatch):
+    """Lost: the power and the disks of all boards of a call, to the boot entry of one of them that stays."""
+    remove = ram_boot.remove_entry
+
+    def remove_entry(ram):
+        if ram.board.id == 0:
+            raise HeteroError("cannot be removed (Read-only file system)", "boot entry of board0")
+        remove(ram)
+
+    monkeypatch.setattr(ram_boot, "remove_entry", remove_entry)
+    disks.use(0, 1)
+    result = disks.wipe(0, 1)
+    assert [one["failed"] for one in result["boards"]] == [True, False]
+    assert "cannot be removed" in result["msg"]
+    assert (disks.power(0), disks.power(1), disks.record(1).note) == ("off", "off", "wiped, proven")
+    assert held(disks) == []
 
 
 def test_what_its_wipe_proved_is_told_although_the_board_was_given_on_meanwhile(slow, monkeypatch):

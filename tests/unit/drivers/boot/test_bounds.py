@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.knocking import KNOCK
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.proxy_network import (
     BOARDS,
     EVIL,
@@ -35,30 +36,17 @@ KEEPS = """
             kept.append(key.fileobj.accept()[0])
 """
 #: Somebody who opens connections and keeps them, [(own MAC, own address, port, how many)] in turn.
-OPENS = """
-    import json, selectors, socket, subprocess, time
-    held, counts = [], []
-    for mac, address, port, number in {asked!r}:
-        subprocess.run(["ip", "link", "set", "eth0", "address", mac], check=True)
-        doors, opened = selectors.DefaultSelector(), 0
-        for _number in range(number):
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            sock = socket.socket(family)
-            sock.setblocking(False)
-            sock.bind((address, 0))
-            sock.connect_ex(("fd00:1ab::1" if ":" in address else "10.0.2.254", port))
-            doors.register(sock, selectors.EVENT_WRITE)
-            held.append(sock)
-        # what is refused is not answered at all; the kernel asks again after a second
-        end = time.monotonic() + 0.8
-        while doors.get_map() and time.monotonic() < end:
-            for key, _mask in doors.select(0.1):
-                opened += not key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                doors.unregister(key.fileobj)
-        for key in doors.get_map().values():
-            key.fileobj.close()
-        counts.append(opened)
-    print(json.dumps(counts))
+OPENS = f"""{KNOCK}
+import json, subprocess
+kept, counts = [], []
+for mac, address, port, number in {{asked!r}}:
+    subprocess.run(["ip", "link", "set", "eth0", "address", mac], check=True)
+    got, others = knock(address, "fd00:1ab::1" if ":" in address else "10.0.2.254", port, number, 0.8)
+    kept += got
+    for sock in others:
+        sock.close()
+    counts.append(len(got))
+print(json.dumps(counts))
 """
 
 

@@ -27,8 +27,6 @@ FOLDER = "maintenance"
 LATEST = 1e11
 #: Most characters of a reason: what a board last said may be in it.
 LONGEST = 4000
-
-
 #: The states of boards that are out of use. A file of an earlier release names none: it is of maintenance.
 STATES = (MAINTENANCE, ERROR)
 WORDS = {

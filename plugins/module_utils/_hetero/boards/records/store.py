@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Collection, Container, Iterable, Sequence
 from ...core.errors import HeteroError, NoneFree, Refused
 from ...core.plays import play, rebuild, stays
 from ...core.this_node import THIS_NODE
-from ...site import board_states
+from ...site import board_states, leases
 from ...site.instance import key_body, valid_instance
 from ...site.owners import must_be_made, refuse_mixed, refuse_taken
 from .board_records import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
@@ -207,7 +207,7 @@ class Store(KeptClaims):
             if len(free) < len(missing) and not (partial and (free or held)):
                 raise _none_free(request, len(missing), len(free), rejected)
             now = time.time()
-            expires = now + 3600 * lease_hours if lease_hours else None
+            expires = leases.end(lease_hours or 0.0, None, now)
             for instance, board in zip(missing, free):
                 held[instance] = Claim(board, instance, request, created=now, expires=expires, **vars(wanted))
                 self._insert(held[instance])

@@ -39,8 +39,8 @@ def release(
     :param works: BoardWork of each board, locked and read; a work that is over is left alone.
     :param later: the works whose boards are off and cleaned, but not wiped, are appended to this list and not freed,
         for a wipe may take hours. With None the disks are wiped now.
-    :param freed: is called with the work of each board that is free, while the board is still locked.
     :param once_off: is called once the outlets of these boards were switched off, before anything is removed or wiped.
+    :param freed: is called with the work of each board that is free, while the board is still locked.
     """
     works = [work for work in works if not work.over]
     switch_off(proxy, works, replace(options, ends=True))

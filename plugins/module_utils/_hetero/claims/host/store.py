@@ -19,6 +19,7 @@ from ...core.plays import rebuild, stays
 from ...core.printable import printable
 from ...core.this_node import THIS_NODE
 from ...scheduling.fit import AMOUNTS
+from ...site import leases
 from ...site.instance import age, key_body, valid_instance
 from ...site.instance_states import CLAIMED, ways_from
 from ...site.kinds import OF_HOSTS
@@ -190,7 +191,7 @@ class Store(ClaimsStore[Claim]):
         row: dict[str, Any] = dict(takes, instance=asked.instance, request=request, owner=asked.owner, kind=asked.kind)
         row.update(flavor=json.dumps(asked.flavor, sort_keys=True), image=asked.image)
         row.update(ssh_public_key=asked.ssh_public_key, state=CLAIMED, since=now, created=now)
-        row["expires"] = now + 3600 * asked.lease_hours if asked.lease_hours else None
+        row["expires"] = leases.end(asked.lease_hours or 0.0, None, now)
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
         self.event(asked.instance, "claim", f"claimed by {asked.owner}")

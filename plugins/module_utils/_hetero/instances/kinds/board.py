@@ -218,10 +218,7 @@ class Request:
         return self.steps.took(wipes.wipe(self.proxy, ids, wish, options, **given), "wipe")
 
     def given_back(self, seconds: float = CLAIM_TIME, **which: Any) -> dict[str, Any]:
-        """End its claims, as board_releases.absent takes `which`; return the step's result.
-
-        :param seconds: how long is waited for the lock of a board.
-        """
+        """Return what board_releases.absent does, which takes `which`; a board's lock is waited for so many seconds."""
         change = Change(self.check)
         with change.step("claim"):
             result = board_releases.absent(self.proxy, self.asked, change, Deadline(seconds), on=True, **which)
@@ -239,24 +236,22 @@ class Request:
 
         def give_back(work: wipes.Wipe) -> None:
             if not (work.failed or never_ran or self.check):
-                with suppress(HeteroError):  # it is tried once more with the rest, and then told
+                with suppress(HeteroError):  # a failure is tried once more with the rest, and then told
                     result = self.given_back(SOON, board=work.board.id)
-                    # what is said of the whole request is said with the rest
-                    early.append(dict(result, lines=[one for one in result["lines"] if one["phase"] == "release"]))
+                    # what is said of the whole request is said with the rest, too
+                    lines = [one for one in result["lines"] if one["phase"] == "release"]
+                    early.extend([] if result.get("failed") else [dict(result, lines=lines)])
 
         for step, words in ((self.stop, {"ends": True}), (self.remove, {}), (self.wipe, {"ended": give_back})):
             step(ids, never_ran=never_ran, **words)
             ids = [board["board"] for board in self.steps.boards if not board["failed"]]
             failed += [board for board in self.steps.boards if board["failed"]]
-        ended = list(failed)
-        done = [one for one in early if not one.get("failed")]
-        # who asks for it anew meanwhile has it
-        gone = {one["instance"] for result in done for one in result["boards"]}
-        anew = [claim.board for claim in self.claims if claim.instance in gone]
-        done.append(self.given_back(left=[*left, *anew, *(board["board"] for board in failed)]))
-        for result in done:
+        gone = {one["instance"] for result in early for one in result["boards"]}
+        anew = [claim.board for claim in self.claims if claim.instance in gone]  # it was asked for again meanwhile
+        rest, ended = self.given_back(left=[*left, *anew, *(board["board"] for board in failed)]), failed
+        for result in (*early, rest):
             self.steps.took(result, "release")
-            ended += self.steps.boards
+            ended = [*ended, *self.steps.boards]
         self.steps.boards = sorted(ended, key=lambda board: board["board"])
 
     def take_back(self, ids: Sequence[int]) -> None:
