@@ -331,11 +331,17 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.files impor
 taken, make = [], loop._free_device
 def free():
     name = make()
-    if not taken:
-        # another process was quicker
+    for _time in range(1000):
+        if taken:
+            break
+        # another process was quicker; who is quicker than this one takes a device that is not its own either
         other, backing = os.open(name, os.O_RDONLY), os.open({file!r}, os.O_RDONLY)
-        fcntl.ioctl(other, loop.LOOP_CONFIGURE, loop.CONFIG.pack(backing, 0, loop.LO_FLAGS_AUTOCLEAR | 1))
-        taken.append(name)
+        try:
+            fcntl.ioctl(other, loop.LOOP_CONFIGURE, loop.CONFIG.pack(backing, 0, loop.LO_FLAGS_AUTOCLEAR | 1))
+            taken.append(name)
+        except OSError:
+            os.close(other)
+            name = make()
     return name
 loop._free_device = free
 with loop.own_nodes(), loop.attached({file!r}, read_only=True) as device:

@@ -114,6 +114,21 @@ else:
 """
 
 
+MISREADS_ONCE = """\
+import os
+state = folder + "/state"
+if action == "list-status":
+    print("1,a,OFF" if not os.path.exists(state) else "1,a," + open(state).read().upper())
+elif not os.path.exists(folder + "/misread"):
+    open(folder + "/misread", "w").close()
+    print("2026-11-25 12:00:00,000 ERROR: Failed: Unable to obtain correct plug status or plug is not available",
+          file=sys.stderr)
+    sys.exit(1)
+else:
+    open(state, "w").write(action)
+"""
+
+
 @pytest.fixture
 def agent(tmp_path):
     """A function that writes an agent and returns (settings, function that tells how it was called)."""
@@ -129,6 +144,13 @@ def agent(tmp_path):
         )
 
     return write
+
+
+def test_an_order_that_the_agent_misread_is_given_again(agent, tmp_path):
+    """Lost: a boot, to fence_apc that took a late prompt for the end of its list, as it does where a PDU is slow."""
+    settings, calls = agent(MISREADS_ONCE)
+    assert batch(settings, {}, tmp_path, {"1": "on"})["1"]["after"] == "on"
+    assert [options["action"] for _arguments, options in calls()].count("on") == 2
 
 
 def test_options_by_standard_input(agent, tmp_path):

@@ -34,6 +34,9 @@ LISTED = re.compile(r"^([^,\s]+),(?:.*,)?(ON|OFF|UNKNOWN)$", re.M | re.I)
 LOST = re.compile(r"connection lost|connection timed out", re.I)
 #: The order was accepted, but the outlet did not follow within the agent's own time.
 TOO_LATE = re.compile(r"timed out waiting to power", re.I)
+#: The agent did not find the outlet's state in what the PDU showed (fencing.py, EC_STATUS). fence_apc takes a prompt
+#: that came late for the end of its list: asked again, it finds it. An order is a state, so that twice is once.
+MISREAD = re.compile(r"unable to obtain correct plug status", re.I)
 #: What agents print before their words (fencing.py, LOG_FORMAT).
 LOGGED = re.compile(r"^\S+ \S+ (?:ERROR|WARNING): ")
 #: An option of agents that switch one machine each, whatever the outlet. With it, outlets are addresses (fencing.py,
@@ -137,7 +140,7 @@ class Fence(ProgramDriver):
             raise BadInput(what, self.name, remedy)
 
     def _ask(self, action: str, outlet: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run the agent and return its end.
+        """Run the agent, once more if it misread the PDU, and return its end.
 
         :raises Lost: it lost the PDU.
         """
@@ -147,6 +150,8 @@ class Fence(ProgramDriver):
             return ended([str(self._agent)], self.name, remedy, Limits(limit, MOST_OF_OTHERS), options)
 
         done = self._asked(run, "ask", str(self.dialect), remedy)
+        if done.returncode not in STATES and MISREAD.search(done.stderr):
+            done = self._asked(run, "ask", str(self.dialect), remedy)
         if done.returncode not in STATES and LOST.search(done.stderr):
             raise Lost(f"{self.dialect}: {self._words(done)}", self.name, remedy)
         return done
