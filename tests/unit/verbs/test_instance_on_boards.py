@@ -284,16 +284,15 @@ def test_what_was_given_back_since_it_was_looked_up_is_not_claimed_anew(site):
 def test_a_name_that_another_got_between_two_steps_is_left_alone(site, monkeypatch):
     """Lost: bob's root, to the end of an instance that was jackie's until her board was off."""
     up(site)
-    stop = board_module.lifecycle.stop
+    stop = board_module.release.switch_off
 
-    def stopped_and_given_to_bob(proxy, ids, options):
-        result = stop(proxy, ids, options)
+    def stopped_and_given_to_bob(proxy, works, options):
+        stop(proxy, works, options)
         old = proxy.store.claim_of("jackie")
         proxy.store.release(0, old)
         proxy.store.claim("jackie", ["jackie"], Wanted("bob", FLAVOR, "debian", KEY), [0])
-        return result
 
-    monkeypatch.setattr(board_module.lifecycle, "stop", stopped_and_given_to_bob)
+    monkeypatch.setattr(board_module.release, "switch_off", stopped_and_given_to_bob)
     result = verb(site, "absent")
     assert "claimed anew by bob" in result["msg"]
     assert site.record(0).claim.owner == "bob"

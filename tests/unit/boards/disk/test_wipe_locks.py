@@ -193,7 +193,7 @@ def test_what_reconcile_says_of_a_board_is_said_before_the_next_tenant_has_it(di
     monkeypatch.setattr(presence, "PROOF", 0.1)
     disks.cut(2, "on")
     disks.cut(3, "on")
-    give_back = releases._give_back
+    give_back = releases.free_board
 
     def claimed_meanwhile(proxy, work):
         if work.board.id == 3:
@@ -201,7 +201,7 @@ def test_what_reconcile_says_of_a_board_is_said_before_the_next_tenant_has_it(di
                 other.store.claim("carol", ["carol"], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY), [2])
         give_back(proxy, work)
 
-    monkeypatch.setattr(releases, "_give_back", claimed_meanwhile)
+    monkeypatch.setattr(reconciliation, "free_board", claimed_meanwhile)
     with disks.proxy() as proxy:
         reconciliation.reconcile(proxy, None, Change(), 20)
         assert proxy.store.record(2).claim.instance == "carol"
@@ -219,19 +219,19 @@ def test_reconcile_locks_all_boards_until_no_outlet_is_on_for_nobody(disks, monk
     disks.run("start", 0)
     disks.cut(2, "on")
     seen = []
-    switch_off, remove = releases.switch_off, releases.remove
+    switch_off, remove = releases.switch_off, releases.clean
 
     def off(proxy, works, options):
         seen.append(("before", held(disks)))
         switch_off(proxy, works, options)
         seen.append(("off", held(disks), disks.power(2)))
 
-    def clean(proxy, board, change, say):
+    def clean(proxy, board, claim, change, say):
         seen.append(("clean", board.id, held(disks)))
-        return remove(proxy, board, change, say)
+        return remove(proxy, board, claim, change, say)
 
     monkeypatch.setattr(releases, "switch_off", off)
-    monkeypatch.setattr(releases, "remove", clean)
+    monkeypatch.setattr(releases, "clean", clean)
     with disks.proxy() as proxy:
         result = reconciliation.reconcile(proxy, None, Change(), 20)
     assert [one["state"] for one in result["boards"]] == ["running", "power off", "power off", "power off"], result

@@ -378,7 +378,7 @@ def test_boards_are_wiped_together(monkeypatch):
     for work in works:
         work.fail = lambda blame, error, board=work.board: failed.append((board, blame, error))
     ended = []
-    wipes.wipe_beside(node, works, options, lambda work: ended.append((work.board, done[-1])))
+    wipes.wipe_beside(node, works, USUAL, options, lambda work: ended.append((work.board, done[-1])))
     assert done[:2] == [("read", 0), ("read", 3)]
     assert ended == [(0, ("settled", 0)), (3, ("settled", 3))]
     assert failed == [(3, "b", "e")]

@@ -364,7 +364,7 @@ def test_a_board_that_was_in_error_is_made_free(proxy, check):
     proxy.store.move(1, "shutting down")
     proxy.store.power_seen(1, "off")
     result, change = make_free(proxy, 1, check)
-    assert result == board_releases._nothing_yet()
+    assert result == board_releases.nothing_yet()
     (diff,) = change.diff
     assert (diff["before_header"], diff["before"], diff["after"]) == (
         "board1", {"state": "shutting down"}, {"state": "power off"},

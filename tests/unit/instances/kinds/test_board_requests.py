@@ -22,43 +22,33 @@ from ansible_collections.hetero.compute.tests.unit.instances.kinds.requests_of_b
 @pytest.fixture
 def steps(monkeypatch):
     """What each step of a request was given; `bad` are those that fail, `boards` what a step says of boards."""
-    done = SimpleNamespace(taken=[], bad={}, boards=dict(given_back=[]), soon={})
+    done = SimpleNamespace(taken=[], bad={}, boards=dict(given_back=[]), ended=[])
 
     def step(name):
         def take(self, ids=(), **given):
-            ended = given.pop("ended", None)
             done.taken.append((name, list(ids), given))
             boards = done.boards.get(name, [dict(board=id, failed=False, blame=None) for id in ids])
             result = dict(boards=boards, changed=True)
-            for one in boards if ended else ():
-                ended(SimpleNamespace(board=SimpleNamespace(id=one["board"]), failed=one["failed"]))
             if name in done.bad:
                 result.update(failed=True, msg=f"{name} fails", blame=done.bad[name])
             return self.steps.took(result, name)
 
         return take
 
-    def given_back(self, seconds=None, left=None, board=None):
-        done.taken.append(("given_back", board if left is None else list(left), {}))
-        if left is not None:
-            return dict(boards=done.boards["given_back"], changed=True)
-        said = done.soon.get(board, "given back")
-        claim = self.proxy.store.record(board).claim
-        if said in ("given back", "anew"):
-            self.proxy.store.release(board, claim)
-        if said == "anew":
-            claimed(self.proxy, "lab", (7, 8))
-            said = "given back"
-        if isinstance(said, Exception):
-            raise said
-        lines = [dict(phase="claim", text="of all"), dict(phase="release", text=f"board{board}: {said}")]
-        failed = said != "given back"
-        boards = [dict(board=board, instance=claim.instance)]
-        return dict(boards=boards, lines=lines, changed=True, failed=failed, msg=said)
+    def end(proxy, ids, wish, options):
+        done.taken.append(("end", list(ids), dict(never_ran=options.never_ran)))
+        boards = done.boards.get("end", [dict(board=id, failed=False) for id in ids])
+        failed = [board for board in boards if board["failed"]]
+        return dict(boards=boards, changed=True, failed=bool(failed), msg="x", step="wipe", ended=done.ended)
 
-    for name in ("make_ready", "boot", "stop", "remove", "wipe"):
+    def given_back(proxy, instances, change, deadline, left, on):
+        done.taken.append(("given_back", list(left), dict(on=on)))
+        return dict(boards=done.boards["given_back"])
+
+    for name in ("make_ready", "boot", "stop", "remove"):
         monkeypatch.setattr(board_module.Request, name, step(name))
-    monkeypatch.setattr(board_module.Request, "given_back", given_back)
+    monkeypatch.setattr(board_module.release, "end", end)
+    monkeypatch.setattr(board_module.board_releases, "absent", given_back)
     return done
 
 
@@ -149,62 +139,34 @@ def test_each_verb_takes_its_steps(node, proxy, steps, monkeypatch):
 
 @pytest.mark.parametrize("never_ran", [True, False])
 def test_the_end_of_an_instance(node, proxy, steps, never_ran):
-    """Lost: the claim of a board that is not off or not clean; or the others' boards beside it."""
+    """Lost: the claim of a board that is not off or not clean; or what stays of a request, without a word."""
     claimed(proxy, "lab", (0, 1, 2))
-    steps.boards["stop"] = [
-        dict(board=0, failed=False), dict(board=1, failed=True, error="x"), dict(board=2, failed=False),
-    ]  # fmt: skip
+    steps.boards["end"] = [dict(board=id, failed=id == 1, error="x") for id in range(3)]
     asked = request(proxy, node, never_ran=never_ran)
     verbs(asked, "absent")
-    given = dict(never_ran=never_ran)
     assert steps.taken == [
-        ("stop", [0, 1, 2], dict(given, ends=True)),
-        ("remove", [0, 2], given), ("wipe", [0, 2], given),
-        *([] if never_ran else [("given_back", 0, {}), ("given_back", 2, {})]), ("given_back", [1], {}),
+        ("end", [0, 1, 2], dict(never_ran=never_ran)), ("given_back", [0, 1, 2], dict(on=True)),
     ]  # fmt: skip
-    assert [board["board"] for board in asked.steps.boards] == ([1] if never_ran else [0, 1, 2])
-
-
-def test_a_board_that_cannot_be_given_back_soon_is_tried_again_at_the_end(node, proxy, steps):
-    """Lost: the others' wipes, to one board's fault; or the same fault told twice."""
-    claimed(proxy, "lab", (0, 1, 2, 3))
-    steps.boards["wipe"] = [dict(board=id, failed=id == 3) for id in range(4)]
-    steps.soon = {0: "its root is there", 1: HeteroError("is damaged", "state.db")}
-    asked = request(proxy, node)
-    asked.end([0, 1, 2, 3])
-    assert [taken[1] for taken in steps.taken if taken[0] == "given_back"] == [0, 1, 2, [3]]
-    result = asked.steps.result
-    assert ([line["text"] for line in result["lines"]], result.get("failed")) == (["board2: given back"], None)
-    assert [board["board"] for board in result["instances"]] == [2, 3]
+    assert (asked.steps.failure["step"], asked.steps.failure["msg"]) == ("wipe", "x")
 
 
 def test_what_is_asked_for_anew_before_the_end_is_left(node, proxy, steps):
     """Lost: the instance that its owner asked for while the disks of the former one's other boards were wiped."""
-    claimed(proxy, "lab", (0, 1))
-    steps.soon = {0: "anew"}
-    asked = request(proxy, node)
-    asked.end([0, 1])
-    assert steps.taken[-1] == ("given_back", [7], {})
-    assert not asked.steps.failure
-
-
-def test_a_dry_run_gives_nothing_back_before_its_end(node, proxy, steps):
-    """Lost: what would be, said in the order of a real run that has not happened."""
-    claimed(proxy, "lab", (0,))
-    request(proxy, node, check=True).end([0])
-    assert steps.taken[-1] == ("given_back", [], {})
-    assert len(steps.taken) == 4
+    claimed(proxy, "lab", (5, 6))
+    steps.ended = ["lab-1"]
+    request(proxy, node).end([0, 1])
+    assert steps.taken[-1] == ("given_back", [0, 1, 5], dict(on=True))
 
 
 def test_the_boards_of_an_end_are_told_in_order(node, proxy, steps):
     """Lost: which board it was that could not be ended, among those that were."""
     claimed(proxy, "lab", (0, 1, 2))
-    steps.boards["wipe"] = [dict(board=1, failed=True)]
+    steps.boards["end"] = [dict(board=1, failed=True)]
     steps.boards["given_back"] = [dict(board=2), dict(board=0)]
     asked = request(proxy, node)
-    asked.end([0, 1, 2], left=[7])
+    asked.end([1], left=[7])
     assert [board["board"] for board in asked.steps.boards] == [0, 1, 2]
-    assert steps.taken[-1] == ("given_back", [7, 1], {})
+    assert steps.taken[-1] == ("given_back", [7, 1], dict(on=True))
 
 
 def test_an_end_of_what_is_not_there_is_no_failure(node, proxy, steps):
@@ -240,8 +202,9 @@ def test_what_is_taken_back_of_boards_at_fault(node, proxy, steps, check):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(board_module.Request, "end", ended)
         asked.take_back([0, 1, 2])
-    assert steps.taken[0] == ("stop", [1, 2], dict(never_ran=True, ends=True))
-    assert steps.taken[-1] == ("given_back", [0], {})
+    assert steps.taken == [
+        ("end", [1, 2], dict(never_ran=True)), ("given_back", [0, 1, 2], dict(on=True)),
+    ]  # fmt: skip
     kept = proxy.store.record(1)
     assert (kept.state, kept.note) == ("error", "no boot request")
     lines = [(line["instance"], line["node"], line["phase"], line["text"]) for line in asked.steps.result["lines"]]

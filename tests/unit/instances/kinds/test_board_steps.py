@@ -26,9 +26,8 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
     given = {}
 
     def fake(owner, name):
-        monkeypatch.setattr(
-            owner, name, lambda *words, **more: given.__setitem__(name, (words, more)) or dict(boards=[], lines=[])
-        )
+        said = dict(boards=[], step="", ended=[])
+        monkeypatch.setattr(owner, name, lambda *words, **more: given.__setitem__(name, (words, more)) or said)
 
     for owner, name in (
         (board_module.board_images, "present"),
@@ -36,7 +35,7 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
         (board_module.lifecycle, "start"),
         (board_module.lifecycle, "stop"),
         (board_module.board_leases, "extend"),
-        (board_module.wipes, "wipe"),
+        (board_module.release, "end"),
     ):
         fake(owner, name)
     asked = request(
@@ -61,8 +60,9 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
     assert given["start"][0] == (proxy, [0], replace(asked.options, image="x"))
     asked.stop([0], keep=True)
     assert given["stop"][0] == (proxy, [0], replace(asked.options, keep=True))
-    asked.wipe([0], never_ran=True)
-    words = given["wipe"][0]
+    monkeypatch.setattr(board_module.board_releases, "absent", lambda *words, **more: dict(boards=[]))
+    asked.end([0], never_ran=True)
+    words = given["end"][0]
     assert (words[1], words[2].method, words[2].verify, words[3]) == (
         [0], "zero", "full", replace(asked.options, never_ran=True),
     )  # fmt: skip
@@ -102,18 +102,22 @@ def test_what_is_given_back_is_of_who_asked(node, proxy, monkeypatch, check):
     """Lost: the board of another owner, or one of a request that is to stay."""
     given = []
 
+    def end(proxy, ids, wish, options):
+        return dict(boards=[dict(board=id) for id in ids], step="", ended=[])
+
     def absent(proxy, instances, change, deadline, left, on):
         given.append((instances, change, deadline, left))
         assert on, "what was never started ends with its board on"
         return dict(boards=[dict(board=1)], lines=[])
 
+    monkeypatch.setattr(board_module.release, "end", end)
     monkeypatch.setattr(board_module.board_releases, "absent", absent)
     asked = request(proxy, node, check=check, owner="ann", numbers=[2], created=[5.0])
-    asked.steps.took(asked.given_back(left=[0]), "release")
+    asked.end([2], left=[0])
     instances, change, deadline, left = given[0]
     assert instances == Instances("lab", "ann", [2], (5.0,))
-    assert (deadline.seconds, change.check, left) == (30.0, check, [0])
-    assert (asked.steps.boards, list(asked.steps.result["seconds"])) == ([dict(board=1)], ["claim"])
+    assert (deadline.seconds, change.check, left) == (30.0, check, [0, 2])
+    assert (asked.steps.boards, list(asked.steps.result["seconds"])) == ([dict(board=1), dict(board=2)], ["claim"])
 
 
 def test_who_acts_is_in_what_is_written_down(node, monkeypatch):

@@ -18,7 +18,14 @@ def test_only_who_says_so_takes_away_what_never_ran(monkeypatch, said, never_ran
     """Lost: the root or the disks of an instance that ran, for which nobody said a word."""
     given = []
     monkeypatch.setattr(board.board_images, "absent", lambda *words: given.append(words[-1]))
-    monkeypatch.setattr(board.wipes, "wipe", lambda proxy, ids, wish, options: given.append(options.never_ran))
+
+    def end(proxy, ids, wish, options):
+        given.append(options.never_ran)
+        return dict(step="", ended=[])
+
+    monkeypatch.setattr(board.release, "end", end)
+    monkeypatch.setattr(board.board_releases, "absent", lambda *words, **more: {})
+    monkeypatch.setattr(board.Request, "claims", [])
     request = board.Request.__new__(board.Request)
     request.proxy, request.name, request.created, request.check = (
         SimpleNamespace(config=ProxyConfig()),
@@ -28,7 +35,7 @@ def test_only_who_says_so_takes_away_what_never_ran(monkeypatch, said, never_ran
     )
     request.params = dict(wipe_method=None, wipe_verify=None, owner=None, numbers=[])
     monkeypatch.setattr(board.Request, "options", board.lifecycle.Options())
-    request.steps = SimpleNamespace(took=lambda result, name: True)
+    request.steps = SimpleNamespace(took=lambda result, name: True, boards=[])
     request.remove([0], **said)
-    request.wipe([0], **said)
+    request.end([0], **said)
     assert given == [never_ran, never_ran]

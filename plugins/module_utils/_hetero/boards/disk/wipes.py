@@ -113,24 +113,17 @@ def wipe(
     ids: Sequence[int],
     wish: Wish,
     options: WipeOptions,
-    ended: Callable[[Wipe], None] = lambda _work: None,
 ) -> dict[str, Any]:
     """Wipe all disks of those boards whose wipe is not proven yet; return the module's result.
 
     :param options: lifecycle.Options for the boots into RAM.
-    :param ended: is called with each work as soon as it is over and its lock is released, while others go on.
     """
-
-    def end(work: Wipe) -> None:
-        work.end()
-        ended(work)
-
     if len(set(ids)) != len(ids):
         raise BadInput("names a board twice", "boards", "name each once")
     change = Change(options.check)
     works = [Wipe(proxy, proxy.board(board_id), change, options.instance, options.created) for board_id in ids]
     with locked(works, PHASE, Deadline(options.limit + wish.limit)), change.step("wipe"):
-        wipe_held(proxy, works, wish, options, end)
+        wipe_held(proxy, works, wish, options, Wipe.end)
     return summary(works, change)
 
 
@@ -163,7 +156,7 @@ def wipe_held(
 
 
 def wipe_beside(
-    proxy: Proxy, works: Sequence[BoardWork], options: WipeOptions, ended: Callable[[BoardWork], None]
+    proxy: Proxy, works: Sequence[BoardWork], wish: Wish, options: WipeOptions, ended: Callable[[BoardWork], None]
 ) -> None:
     """Wipe boards that are to be given back, as part of other work on them; the caller holds the locks.
 
@@ -184,7 +177,7 @@ def wipe_beside(
 
     for own in wipes:
         own.read()
-    wipe_held(proxy, wipes, Wish.of(proxy), options, hand_over)
+    wipe_held(proxy, wipes, wish, options, hand_over)
 
 
 def _plan(work: Wipe, wish: Wish, drivers: BootDrivers, never_ran: bool) -> None:

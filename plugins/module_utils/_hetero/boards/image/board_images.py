@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.deadline import Deadline
     from ...images.store import Image
+    from ...roots import proxy_node as roots
     from ...site.boards_file import Board
     from ..records.proxy import Proxy
     from ..work.each_board import Report
@@ -180,6 +181,17 @@ def dry_claim(board: Board, image: Image, key: str) -> Claim:
     return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
 
 
+def clean(proxy: Proxy, board: Board, claim: Claim | None, change: Change, report: roots.Report) -> list[str]:
+    """Remove what a board boots from, and return what there was; a dry run takes a board that runs as well."""
+    if claim is not None and is_of_nobody_else(proxy, board, claim) and not change.check:
+        proxy.store.keep_anew(board.id)  # as long as the root says whose it is; it ends with its claim
+    there = remove(proxy, board, change, report)
+    if there and change.check:
+        runs = proxy.store.record(board.id).state in (board_states.BOOTING, board_states.RUNNING)
+        report(PHASE, f"export, root and files would be removed{', once it is off' if runs else ''}")
+    return there
+
+
 def absent(
     proxy: Proxy,
     ids: Sequence[int],
@@ -204,16 +216,12 @@ def absent(
             life = sign_of_life(proxy, board.id, deadline)
             if life:
                 raise Refused(MAY_BE_ITS.format(sign=life[0]), board.name, STOP_IT)
-        if claim is not None and is_of_nobody_else(proxy, board, claim) and not change.check:
-            proxy.store.keep_anew(board.id)  # as long as the root says whose it is; it ends with its claim
-        there = remove(proxy, board, change, report)
+        there = clean(proxy, board, claim, change, report)
         if claim is None and board.id in proxy.store.kept_boards():
             # To clean a board without a claim is an operator's word that its record's instance has it no more.
             there = [*there, "the record of its claim"]
             if change.note(f"{board.name} record", {"present": True}, {"present": False}) and not change.check:
                 proxy.store.keep_anew(board.id)
-        if there and change.check:
-            report(PHASE, f"export, root and files would be removed{', once it is off' if runs else ''}")
         return dict(removed=there, changed=bool(there))
 
     return each(proxy, ids, PHASE, one, change, deadline, tenant)

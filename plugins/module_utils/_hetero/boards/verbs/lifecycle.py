@@ -134,7 +134,7 @@ def _state(work: BoardWork) -> tuple[str, str]:
 
 def stop(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
     """Switch boards off, also those in error, and remove their boot entries; claims stay."""
-    works, change = _works(proxy, ids, options)
+    works, change = works_of(proxy, ids, options)
     for work in works:
         work.at_end = partial(_end_stop, work, options)
     with locked(works, "stop", Deadline(options.limit)), change.step("power"):
@@ -200,7 +200,7 @@ def _look_whose(work: BoardWork) -> None:
 
 
 def _bring_up(proxy: Proxy, ids: Sequence[int], options: Options, verb: str, way: type[Starting]) -> dict[str, Any]:
-    works, change = _works(proxy, ids, options)
+    works, change = works_of(proxy, ids, options)
     with locked(works, verb, Deadline(options.limit)):
         drivers = BootDrivers(proxy, options.driver, options.kernel_source)
         for work in works:
@@ -259,7 +259,11 @@ def _keep_what_ran(works: Sequence[BoardWork]) -> None:
             work.error = f"{work.error}; {why}: ask again, or terminate {work.instance}"
 
 
-def _works(proxy: Proxy, ids: Sequence[int], options: Options) -> tuple[list[BoardWork], Change]:
+def works_of(proxy: Proxy, ids: Sequence[int], options: Options) -> tuple[list[BoardWork], Change]:
+    """Return a BoardWork of each board, neither locked nor read yet, and the Change that they share.
+
+    :raises BadInput: an option is out of range, or a board is named twice.
+    """
     if options.timeout < 1 or options.retries < 0:
         raise BadInput("timeout is at least 1 s, retries at least 0", "arguments", "correct them")
     must_be_soft_timeout(options.soft_timeout)

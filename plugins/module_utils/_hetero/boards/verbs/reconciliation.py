@@ -34,7 +34,7 @@ from ..work import maintenance
 from ..work.board_work import BoardWork, locked
 from ..work.looks import PHASE, Look, Seen, not_adopted
 from .lifecycle import OUT_OF_USE, Options
-from .release import release
+from .release import free_board, release
 from .tenants_boards import correct_entry, correct_power, left_over, put_parts_back
 
 if TYPE_CHECKING:
@@ -321,7 +321,8 @@ def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:
         look.work: "; ".join(f"{found['found']}: {found['done']}" for found in look.found) for look in looks
     }
 
-    def freed(work: BoardWork) -> None:
+    def free(work: BoardWork) -> None:
+        free_board(proxy, work)
         work.changed = True
         work.say(PHASE, told[work])
 
@@ -331,7 +332,7 @@ def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:
                 look.work.let_go()
 
     options = Options(check=change.check)
-    release(proxy, [look.work for look in looks], options, once_off=let_go_of_others, freed=freed)
+    release(proxy, [look.work for look in looks], options, once_off=let_go_of_others, free=free)
     for look in looks:
         if look.work.failed:
             for found in look.found:

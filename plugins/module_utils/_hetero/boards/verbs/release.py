@@ -3,71 +3,115 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Free boards: stop them, remove what they boot from, wipe their disks, check that nothing is left, end their claims.
 
-The playbook terminate_instance runs the same steps as separate modules, so that a person sees each.
+All that ends an instance or frees a board does so here: terminate, a request that is taken back, the end of a lease,
+reconcile. The playbook repair does the same steps by modules of their own, so that a person sees each.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Sequence
 
+from ...core.deadline import Deadline
 from ...core.errors import HeteroError, naming
-from ...roots.provision import remove
-from ..disk.wipes import wipe_beside
+from ..disk.wipes import Wish, wipe_beside
 from ..evidence.free_boards import give_back, is_left_on
+from ..image.board_images import clean
 from ..records.disk_records import unwiped
-from .lifecycle import switch_off
+from ..work.board_releases import RELEASE, end_claim, nothing_yet
+from ..work.board_work import locked, summary
+from .lifecycle import switch_off, works_of
 
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from ..work.board_work import BoardWork
     from .lifecycle import Options
 
+#: The steps, for the result of one that failed.
+STEPS = ("stop", "remove", "wipe", RELEASE)
+
+
+def end(proxy: Proxy, ids: Sequence[int], wish: Wish, options: Options) -> dict[str, Any]:
+    """End the claims of boards: free the boards, each as soon as its own disks are wiped.
+
+    :returns: the module's result; in it `step`, the first step that failed, and `ended`, the names of instances whose
+        claims ended.
+    """
+    works, change = works_of(proxy, ids, options)
+    told = nothing_yet()
+
+    def free(work: BoardWork) -> None:
+        if work.claim:
+            end_claim(proxy, work.board, work.claim, change, told, on=True)
+            work.changed = True
+
+    with locked(works, RELEASE, Deadline(options.limit)):
+        release(proxy, works, options, wish, free=free)
+    result, freed = summary(works, change), {board["board"]: board for board in told["boards"]}
+    failed = [work.step for work in works if work.failed]
+    return dict(
+        result,
+        boards=[freed.get(board["board"], board) for board in result["boards"]],
+        lines=[*result["lines"], *told["lines"]],
+        step=min(failed, key=STEPS.index, default=RELEASE),
+        ended=[] if change.check else [board["instance"] for board in freed.values()],
+    )
+
 
 def release(
     proxy: Proxy,
     works: Sequence[BoardWork],
     options: Options,
+    wish: Wish | None = None,
     later: list[BoardWork] | None = None,
     once_off: Callable[[], object] | None = None,
-    freed: Callable[[BoardWork], object] | None = None,
+    free: Callable[[BoardWork], object] | None = None,
 ) -> None:
     """Free boards. An error fails only its own work, and a next call goes on there.
 
     The lock of each board is released as soon as the board is free or its work failed.
 
     :param works: BoardWork of each board, locked and read; a work that is over is left alone.
+    :param wish: how disks are wiped; None for the proxy's way (tftp_proxy_wipe).
     :param later: the works whose boards are off and cleaned, but not wiped, are appended to this list and not freed,
         for a wipe may take hours. With None the disks are wiped now.
     :param once_off: is called once the outlets of these boards were switched off, before anything is removed or wiped.
-    :param freed: is called with the work of each board that is free, while the board is still locked.
+    :param free: frees a clean board, whose work it gets; None for free_board.
     """
     works = [work for work in works if not work.over]
-    switch_off(proxy, works, replace(options, ends=True))
+    with _step(works, "stop", "power"):
+        switch_off(proxy, works, replace(options, ends=True))
     if once_off:
         once_off()
+
+    def remove(work: BoardWork) -> None:
+        work.read()
+        clean(proxy, work.board, work.claim, work.change, work.say)
+
     to_wipe = []
     for work in works:
-        _do(work, lambda work: remove(proxy, work.board, work.change, work.say))
+        _do(work, "remove", remove)
         if later is not None:
-            _do(work, lambda work: later.extend([work] if _is_to_be_wiped(proxy, work) else []))
+            _do(work, "wipe", lambda work: later.extend([work] if _is_to_be_wiped(proxy, work) else []))
         if work.failed or work in (later or ()):
             work.let_go()
         else:
             to_wipe.append(work)
 
-    def free(work: BoardWork) -> None:
-        _do(work, lambda work: _give_back(proxy, work))
-        if freed:
-            _do(work, freed)
+    def freed(work: BoardWork) -> None:
+        _do(work, RELEASE, free or partial(free_board, proxy))
         work.let_go()
 
-    wipe_beside(proxy, to_wipe, options, free)
+    with _step(to_wipe, "wipe", "wipe"):
+        wipe_beside(proxy, to_wipe, wish or Wish.of(proxy), options, freed)
 
 
-def _do(work: BoardWork, step: Callable[[BoardWork], object]) -> None:
+def _do(work: BoardWork, name: str, step: Callable[[BoardWork], object]) -> None:
     """Do a step of a work that has not failed; the work fails by an error of the step."""
     if not work.failed:
+        work.step = name
         try:
             with naming(work.board.name):
                 step(work)
@@ -75,11 +119,19 @@ def _do(work: BoardWork, step: Callable[[BoardWork], object]) -> None:
             work.fail(None, error, **error.facts)
 
 
+def _step(works: Sequence[BoardWork], name: str, timed: str) -> ContextManager[None]:
+    """Note the step to which works have come; its seconds are counted as those of step `timed`."""
+    for work in works:
+        work.step = name
+    return works[0].change.step(timed) if works else nullcontext()
+
+
 def _is_to_be_wiped(proxy: Proxy, work: BoardWork) -> bool:
     return bool(unwiped(proxy, work.board)) and not is_left_on(proxy, work.board, work.claim)
 
 
-def _give_back(proxy: Proxy, work: BoardWork) -> None:
+def free_board(proxy: Proxy, work: BoardWork) -> None:
+    """Free a clean board whose lock is held, whoever had it; end its claim if there is one."""
     claim = work.claim
     if claim:
         work.note(f"{work.board.name} claim", {"instance": claim.instance, "owner": claim.owner}, {})

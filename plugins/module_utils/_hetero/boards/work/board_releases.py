@@ -59,7 +59,7 @@ def absent(
     """
     request, numbers = instances.request, instances.numbers
     valid_instance(request)
-    notes, result = refuse_unclaimed(proxy, request), _nothing_yet()
+    notes, result = refuse_unclaimed(proxy, request), nothing_yet()
     result["lines"] += notes
     for claim in proxy.store.claims():
         if not is_of(vars(claim), request, numbers) or board not in (None, claim.board) or claim.board in left:
@@ -82,7 +82,7 @@ def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) ->
     :returns: as `absent` does.
     :raises Refused: somebody has the board or may have it, or it is not off and clean.
     """
-    result = _nothing_yet()
+    result = nothing_yet()
     with board_lock(proxy, board, RELEASE, change, deadline, result["lines"]):
         record = proxy.store.record(board.id)
         if record.claim:
@@ -103,20 +103,24 @@ def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) ->
 
 def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, result: dict[str, Any], on: bool) -> None:
     """Give one board back, under its lock; add the outcome to `result`."""
-    start = time.monotonic()
     board = board_of(proxy, claim)
-    name = board.name
+    with board_lock(proxy, board, RELEASE, change, deadline, result["lines"]):
+        end_claim(proxy, board, claim, change, result, on)
+
+
+def end_claim(proxy: Proxy, board: Board, claim: Claim, change: Change, result: dict[str, Any], on: bool) -> None:
+    """Give one board back whose lock the caller holds; add the outcome to `result`."""
+    start, name = time.monotonic(), board.name
     if change.check:
-        # In check mode the steps before this one in a playbook (stop, remove) were not done: what is left is no error.
+        # In check mode the steps before this one (stop, remove) were not done: what is left is no error.
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
         result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
     else:
-        with board_lock(proxy, board, RELEASE, change, deadline, result["lines"]):
-            if proxy.store.record(board.id).claim != claim:
-                raise Refused("was changed by somebody else just now", claim.instance, "run this again")
-            terminate = play("terminate_instance", instance=claim.instance)
-            remedy = f"stop the board and remove its image first ({terminate} does both)"
-            give_back(proxy, board, claim, claim.instance, remedy, on)
+        if proxy.store.record(board.id).claim != claim:
+            raise Refused("was changed by somebody else just now", claim.instance, "run this again")
+        terminate = play("terminate_instance", instance=claim.instance)
+        remedy = f"stop the board and remove its image first ({terminate} does both)"
+        give_back(proxy, board, claim, claim.instance, remedy, on)
         seconds = round(time.monotonic() - start, 3)
         text = _given_back(proxy, board)
         result["lines"].append(line(claim.instance, name, "release", text, seconds))
@@ -134,6 +138,6 @@ def _given_back(proxy: Proxy, board: Board) -> str:
     return f"off and clean, and its claim is ended; nobody gets the board yet: {left}" if left else GIVEN_BACK
 
 
-def _nothing_yet() -> dict[str, Any]:
+def nothing_yet() -> dict[str, Any]:
     """Return the result of `absent` before the first board is given back."""
     return {"boards": [], "lines": [], "errors": {}, "rejected": {}, "rejected_lines": []}

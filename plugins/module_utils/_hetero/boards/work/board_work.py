@@ -92,6 +92,8 @@ class BoardWork:
         self.lines: list[dict[str, Any]] = []
         self.over = False
         self._held = ExitStack()  # its lock
+        #: The step of a verb of several that this work has come to.
+        self.step = ""
         #: Called once, as soon as the work is over; with None the lock is held until the caller releases all locks.
         self.at_end: Callable[[], None] | None = None
         #: True where the work may be done only while the outlet is off: a tenant may be at work on a board that is on.

@@ -19,7 +19,7 @@ from ...boards.disk import wipes
 from ...boards.evidence.unclaimed_instances import refuse_unclaimed
 from ...boards.image import board_images, rebuilds
 from ...boards.records.proxy import Proxy
-from ...boards.verbs import lifecycle
+from ...boards.verbs import lifecycle, release
 from ...boards.work import board_claims, board_leases, board_releases
 from ...boards.work.each_board import Instances, board_of, claims_of, must_own
 from ...boards.work.info import claim_fields
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 IMAGE_TIME = 1800.0
 #: Seconds to wait for another verb on a board whose claim is changed or ended.
 CLAIM_TIME = 30.0
-#: The same while others' disks are wiped, which waits as long; it is tried again once they are.
-SOON = 1.0
 
 
 def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
@@ -212,47 +210,22 @@ class Request:
         result = board_images.absent(self.proxy, ids, change, deadline, self.asked.tenant, never_ran)
         return self.steps.took(result, "remove")
 
-    def wipe(self, ids: Sequence[int], never_ran: bool = False, **given: Any) -> bool:
-        wish = wipes.Wish.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
-        options = replace(self.options, never_ran=never_ran)
-        return self.steps.took(wipes.wipe(self.proxy, ids, wish, options, **given), "wipe")
-
-    def given_back(self, seconds: float = CLAIM_TIME, **which: Any) -> dict[str, Any]:
-        """Return what board_releases.absent does, which takes `which`; a board's lock is waited for so many seconds."""
-        change = Change(self.check)
-        with change.step("claim"):
-            result = board_releases.absent(self.proxy, self.asked, change, Deadline(seconds), on=True, **which)
-        return dict(result, **change.result)
-
     def end(self, ids: Sequence[int], never_ran: bool = False, left: Collection[int] = ()) -> None:
         """Take the boards from whoever has them; what fails stays claimed, and the next try goes on there.
 
-        A board that ran is given back as soon as its own disks are wiped, for others' may take hours more.
-
         :param left: boards of the request that stay claimed as they are.
         """
-        early: list[dict[str, Any]] = []
-        failed: list[dict[str, Any]] = []
-
-        def give_back(work: wipes.Wipe) -> None:
-            if not (work.failed or never_ran or self.check):
-                with suppress(HeteroError):  # a failure is tried once more with the rest, and then told
-                    result = self.given_back(SOON, board=work.board.id)
-                    # what is said of the whole request is said with the rest, too
-                    lines = [one for one in result["lines"] if one["phase"] == "release"]
-                    early.extend([] if result.get("failed") else [dict(result, lines=lines)])
-
-        for step, words in ((self.stop, {"ends": True}), (self.remove, {}), (self.wipe, {"ended": give_back})):
-            step(ids, never_ran=never_ran, **words)
-            ids = [board["board"] for board in self.steps.boards if not board["failed"]]
-            failed += [board for board in self.steps.boards if board["failed"]]
-        gone = {one["instance"] for result in early for one in result["boards"]}
-        anew = [claim.board for claim in self.claims if claim.instance in gone]  # it was asked for again meanwhile
-        rest, ended = self.given_back(left=[*left, *anew, *(board["board"] for board in failed)]), failed
-        for result in (*early, rest):
-            self.steps.took(result, "release")
-            ended = [*ended, *self.steps.boards]
-        self.steps.boards = sorted(ended, key=lambda board: board["board"])
+        wish = wipes.Wish.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
+        result = release.end(self.proxy, ids, wish, replace(self.options, never_ran=never_ran))
+        self.steps.took(result, result["step"])
+        ended = self.steps.boards
+        # What was asked for anew meanwhile is left; what the boards file does not name is told here.
+        anew = [claim.board for claim in self.claims if claim.instance in result["ended"]]
+        change, deadline, left = Change(self.check), Deadline(CLAIM_TIME), [*left, *ids, *anew]
+        with change.step("claim"):
+            rest = board_releases.absent(self.proxy, self.asked, change, deadline, left=left, on=True)
+        self.steps.took(dict(rest, **change.result), "release")
+        self.steps.boards = sorted([*ended, *self.steps.boards], key=lambda board: board["board"])
 
     def take_back(self, ids: Sequence[int]) -> None:
         """Give boards back because what was to run on them is not sound; the verb fails all the same.

@@ -109,7 +109,7 @@ def reap(
         for work in works:
             if work not in ending:
                 work.let_go()
-        release(proxy, ending, Options(), None if later is None else unwiped)
+        release(proxy, ending, Options(), later=None if later is None else unwiped)
     for claim, work, goes in zip(claims, works, going):
         if work.failed:
             _failed(proxy, claim, work.error, say)
