@@ -11,6 +11,7 @@ from typing import Any, Mapping
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import printable_data
 from ansible_collections.hetero.compute.plugins.plugin_utils import request_steps
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import answers, done
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
@@ -51,7 +52,7 @@ class ActionModule(ActionBase):
         try:
             plan = decided(given, (task_vars or {})["hostvars"], self._task.check_mode)
         except request_steps.Stop as stop:
-            return dict(result, **dict(stop.result, failed=True, msg=str(stop)))
+            return dict(result, **printable_data(dict(stop.result, failed=True, msg=str(stop))))
         show(plan.pop("lines", ()))
         return dict(result, **dict(plan, changed=False))
 

@@ -14,7 +14,7 @@ import pytest
 FOLDERS = """
 /etc/dbus-1/system.d /etc/ganesha /etc/hetero /etc/exports.d /etc/modprobe.d /etc/systemd/system /etc/tmpfiles.d
 /etc/udev/rules.d /etc/xinetd.d /run/hetero /tftpboot /usr/lib/hetero /usr/local/sbin /var/lib/hetero /var/lib/lxc
-/var/lib/misc /var/log/hetero
+/var/lib/misc /var/log/ganesha /var/log/hetero
 """
 #: What everybody may read: how the node is set up, its own programs, what TFTP gives to everyone.
 OPEN = re.compile(

@@ -80,6 +80,13 @@ def test_a_stop_is_a_failure_with_its_reason(decide):
     assert result == dict(failure, failed=True, msg="no power")
 
 
+def test_a_stop_that_holds_somebodys_words_is_printable(decide):
+    """Lost: the operator's terminal, or which lines are ours, to the name of who asks."""
+    asks = dict(WISH, owner="ann\x1b[31m")
+    result = decide(asked(node("p1", 0, [claim("lab", owner="bob")])), step="find", request=asks, nodes=["p1"])
+    assert "not to ann\\x1b[31m: ask bob" in result["msg"]
+
+
 def test_the_options_reach_the_step(decide):
     """Lost: `force`, `without`, `wait` or check mode, in a play that gives them."""
     of_bob = asked(node("p1", 0, [claim("lab", owner="bob")]))

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import tenants_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import room
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as images
@@ -106,6 +107,29 @@ def test_what_is_full_is_read_and_given_back(full, name):
     assert full.there() == site.running("jackie")
     assert not full.verb("terminate").get("failed")
     assert full.there() == site.clean()
+
+
+def test_what_is_full_for_one_board_is_no_fault_of_another(full, monkeypatch):
+    """Lost: what reconcile mends of all boards, and which of them it could not, to the first that needs space."""
+    site = full.site
+    assert not any(result.get("failed") for result in site.provision("bob"))
+    put_back = tenants_boards.put_back
+
+    def full_for_one(proxy, board, claim, change):
+        if board.id == 0:
+            with open("/dev/full", "w") as file:
+                file.write("x")
+        return put_back(proxy, board, claim, change)
+
+    monkeypatch.setattr(tenants_boards, "put_back", full_for_one)
+    (site.tftp / "10.0.2.2" / "vmlinux_1").unlink()
+    result = full.verb("reconcile")
+    assert not result.get("failed"), result
+    (first, second) = (board["found"] for board in result["boards"])
+    assert [found["found"] for found in first] == [
+        "board0: cannot be written (No space left on device): free space on its file system, then run this again"
+    ]
+    assert [(found["found"], found["done"]) for found in second] == [("missing: vmlinux_1", "put back")]
 
 
 def test_a_lease_ends_on_a_full_disk(full):

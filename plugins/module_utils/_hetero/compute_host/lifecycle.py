@@ -30,7 +30,7 @@ from ..site.instance import NOTHING_TO_REBUILD
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import END, ENDS, as_date, end, must_be_hours, over, until
 from ..site.node_clock import extend_lease
-from ..site.owners import is_of, must_be_made
+from ..site.owners import is_of, must_be_made, must_own
 from .container import ContainerWork
 from .guest import GuestWork
 from .host_claims import REAPER, line, shown
@@ -274,8 +274,7 @@ def _each(
         work = work_of(host, claim, change, Deadline(options.timeout), report)
         failure: Result = dict(failed=False)
         try:
-            if options.owner not in (None, claim.owner):
-                raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
+            must_own(claim, options.owner)
             must_be_made(claim, options.created)
             with naming(claim.instance), held(work, verb, work.deadline):
                 work.read()

@@ -19,7 +19,7 @@ from ..scheduling.flavor_check import validate
 from ..site.image_names import valid_image
 from ..site.instance import must_be_free_word, valid_instance
 from ..site.leases import must_be_hours
-from ..site.owners import must_be_numbers, names_of
+from ..site.owners import must_be_numbers, must_be_owner, names_of
 
 #: Most instances of one request; a larger number is taken for a mistake.
 MOST = 500
@@ -60,8 +60,7 @@ class Wish:
         """Raise BadInput if no host could serve this request."""
         for instance in [self.request, *self.instances]:
             must_be_free_word(valid_instance(instance))
-        if not self.owner.strip():
-            raise BadInput("is empty", "owner", "say who asks")
+        must_be_owner(self.owner)
         if not self.image.strip():
             raise BadInput("is empty", "image", "name an image, or give the host one (default_image of its role)")
         valid_image(self.image)

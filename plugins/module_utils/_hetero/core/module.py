@@ -12,8 +12,9 @@ import math
 from typing import Any, Callable, Iterator, NoReturn, Protocol
 
 from . import askers
-from .errors import BadInput, HeteroError
+from .errors import BadInput, HeteroError, naming
 from .printable import MOST, brief, printable, printable_data
+from .this_node import THIS_NODE
 
 #: The largest number of a database: SQLite's are signed and of 64 bits. No time or size of ours exceeds it.
 LARGEST = 2**63 - 1
@@ -98,7 +99,8 @@ def run(module: Module, work: Callable[[dict[str, Any], bool], dict[str, Any]]) 
     """
     askers.asked_by(askers.Reader())
     try:
-        result = work(checked(module.params), module.check_mode)
+        with naming(THIS_NODE):
+            result = work(checked(module.params), module.check_mode)
     except HeteroError as error:
         module.fail_json(**failed(error, module.params))
     result = printable_data(result)

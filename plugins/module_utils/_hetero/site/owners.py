@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import Any, Collection, Container, Iterable, Iterator, Mapping, Protocol
 
 from ..core.errors import BadInput, Refused
+from ..core.printable import one_line, printable
 from .kinds import BOARD, OF_HOSTS
 from .leases import as_date
 
@@ -72,6 +73,23 @@ def must_be_made(claim: MadeClaim, created: Container[float] | None) -> None:
     if created and claim.created not in created:
         what = f"was given back meanwhile, and claimed anew by {claim.owner}"
         raise Refused(what, claim.instance, "run this again, which looks up whose it is")
+
+
+def must_be_owner(owner: str) -> None:
+    """Raise BadInput for an owner whom nobody can name: an empty one, or one that cannot be shown as it is."""
+    if not owner.strip():
+        raise BadInput("is empty", "owner", "say who asks")
+    if one_line(owner) != owner:
+        raise BadInput(f"'{one_line(owner)}' has characters that nobody sees", "owner", "give a name without them")
+
+
+def must_own(claim: MadeClaim, owner: str | None) -> None:
+    """Raise Refused where a claim is another owner's; None for any owner.
+
+    A module's result has an owner as printable text, by which one of an earlier release is named as well.
+    """
+    if owner not in (None, claim.owner, printable(claim.owner)):
+        raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
 
 
 def number_of(instance: str, request: str) -> int | None:

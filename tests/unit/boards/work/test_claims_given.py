@@ -97,6 +97,8 @@ def test_what_may_just_be_asked_for(given):
         (dict(tolerance=1), "memory_tolerance"),
         (dict(tolerance=-0.01), "memory_tolerance"),
         (dict(owner=" "), "owner"),
+        (dict(owner="ann\x1b[31m"), "owner"),
+        (dict(owner="ann\nboard9  running"), "owner"),
         (dict(image=" "), "image"),
         (dict(numbers=(1,)), "numbers"),
         (dict(flavor={}), "flavor"),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import printable
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -119,10 +122,20 @@ def test_whose_an_instance_is(node):
     """Lost: somebody's instance, to who may not touch it; or an operator, who asks for nobody's by name."""
     with node.proxy() as proxy:
         (mine,) = claimed(proxy)
-    each_board.must_own(mine, None)
-    each_board.must_own(mine, "ann")
+    owners.must_own(mine, None)
+    owners.must_own(mine, "ann")
     with pytest.raises(Refused, match="jackie: belongs to ann: have ann do it"):
-        each_board.must_own(mine, "bob")
+        owners.must_own(mine, "bob")
+
+
+@pytest.mark.parametrize("own", ["ann\x1b[31m", "ann\u202e"])
+def test_an_instance_of_an_owner_whom_nobody_can_type_is_ended_by_what_is_shown(node, own):
+    """Lost: a board, for ever, whose owner's name holds a control character: force gives it as it is shown."""
+    with node.proxy() as proxy:
+        (mine,) = claimed(proxy)
+    owners.must_own(replace(mine, owner=own), printable(own))
+    with pytest.raises(Refused, match="belongs to"):
+        owners.must_own(replace(mine, owner=own), "ann")
 
 
 def test_which_boards_a_request_has(node):

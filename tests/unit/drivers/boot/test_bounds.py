@@ -199,6 +199,92 @@ def test_questions_by_udp_are_bounded(crowd, ruled, port, addresses):
     assert 64 <= got < 110
 
 
+#: Sends 200 router solicitations, by these MACs in turn.
+SOLICITS = """
+    import socket, subprocess, time
+    wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    wire.bind(("eth0", 0))
+    for number in range(200):
+        mac = bytes.fromhex({macs!r}[number % len({macs!r})].replace(":", ""))
+        body = bytes([133, 0, 0, 0, 0, 0, 0, 0])
+        ends = socket.inet_pton(socket.AF_INET6, "fe80::66") + socket.inet_pton(socket.AF_INET6, "ff02::2")
+        summed = ends + bytes([0, 0, 0, 8, 0, 0, 0, 58]) + body
+        total = sum(int.from_bytes(summed[at : at + 2], "big") for at in range(0, 48, 2))
+        while total >> 16:
+            total = (total & 0xFFFF) + (total >> 16)
+        body = body[:2] + (0xFFFF - total).to_bytes(2, "big") + body[4:]
+        head = bytes([0x60, 0, 0, 0, 0, 8, 58, 255]) + ends
+        wire.send(bytes.fromhex("333300000002") + mac + b"\\x86\\xdd" + head + body)
+    print("0")
+"""
+#: How many of them come as far as dnsmasq's socket, of what comes within half a second of the one before.
+IS_SOLICITED = """
+    import socket
+    with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as sock:
+        link = socket.if_nametoindex("eth0").to_bytes(4, "little")
+        group = socket.inet_pton(socket.AF_INET6, "ff02::2") + link
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group)
+        print("ready", flush=True)
+        sock.settimeout(5)
+        got = 0
+        try:
+            while True:
+                got += sock.recv(99)[0] == 133
+                sock.settimeout(0.5)
+        except TimeoutError:
+            print(got)
+"""
+
+
+@pytest.mark.parametrize("macs", [(MAC,), (EVIL, THIRD_MAC[:-1] + "f")])
+def test_questions_for_a_router_are_bounded(crowd, ruled, macs):
+    """Lost: the log of the proxy, to a board that has two lines written into it by each packet."""
+    proxy, other = crowd
+    ruled()
+    argv = ["nsenter", f"--net=/run/netns/{proxy}", sys.executable, "-c", textwrap.dedent(IS_SOLICITED)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout.readline() == "ready\n"
+        python(other, SOLICITS.format(macs=macs))
+        got = int(server.communicate(timeout=60)[0])
+    # the burst, and one a second as long as they were sent
+    assert 10 <= got < 20
+
+
+#: At the address of a stranger, and one of IPv6; one that is known by its name is not in the filter.
+PDUS = {
+    "pdu-a": dict(driver="apc", host=STRANGE),
+    "pdu-b": dict(driver="apc", host=IPV6, transport="ssh"),
+    "pdu-c": dict(driver="apc", host=STRANGE, port=2323),
+    "pdu-d": dict(driver="apc", host="pdu-d.example"),
+    "pdu-e": dict(driver="snmp", host=STRANGE_TOO),
+}
+#: What an account of the proxy's gets of these ports.
+ASKS_PDUS = """
+    import json, os, socket
+    os.setgid({account})
+    os.setuid({account})
+    got = []
+    for end in {ends!r}:
+        try:
+            socket.create_connection(end, 1).close()
+            got.append("connected")
+        except ConnectionRefusedError:
+            got.append("refused")
+        except TimeoutError:
+            got.append("nothing")
+    print(json.dumps(got))
+"""
+
+
+@pytest.mark.parametrize(("account", "got"), [(0, "refused"), (65534, "nothing")])
+def test_an_account_of_the_proxy_takes_no_session_of_a_pdu(crowd, ruled, account, got):
+    """Lost: the power of all boards, to an account that holds a PDU's only session, for which it needs no password."""
+    proxy, _other = crowd
+    ruled(tftp_proxy_pdus=PDUS)
+    ends = [(STRANGE, 23), (IPV6, 22), (STRANGE, 2323), (STRANGE, 80), (STRANGE_TOO, 23)]
+    assert python(proxy, ASKS_PDUS.format(account=account, ends=ends)) == [got, got, got, "refused", "refused"]
+
+
 def test_the_controllers_logins_are_not_counted(network):
     """Lost: the way in, where a bound that is meant for boards takes the controller for one."""
     proxy, other = network
@@ -215,6 +301,7 @@ def test_the_controllers_logins_are_not_counted(network):
         (BOARDS, dict(tftp_proxy_dhcp=False)),
         (BOARDS, dict(nfs_server="nfsd")),
         (BOARDS, dict(tftp_proxy_boards_interface_ssh=False)),
+        (BOARDS, dict(tftp_proxy_pdus=PDUS)),
     ],
 )
 def test_the_filter_is_taken_whatever_the_site_has(network, tmp_path, boards, changes):

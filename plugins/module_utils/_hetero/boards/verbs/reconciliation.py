@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable, Optional, Sequence
 
 from ...core.deadline import Deadline
 from ...core.descriptors import make_room
-from ...core.errors import HeteroError
+from ...core.errors import HeteroError, naming
 from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
 from ...roots.ownership import is_lost, is_of_claim, whose_archive, whose_root
@@ -126,7 +126,8 @@ def _mend(proxy: Proxy, looked: Sequence[Look], adopt: Names, change: Change) ->
     crossed = _crossed(proxy, looked)
     for look in looked:
         try:
-            _judge(proxy, look, crossed)
+            with naming(look.work.board.name):
+                _judge(proxy, look, crossed)
         except HeteroError as error:
             look.note(str(error))
     _free(proxy, looked, change)

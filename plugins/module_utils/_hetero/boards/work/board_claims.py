@@ -28,7 +28,7 @@ from ...site.image_names import valid_image
 from ...site.instance import must_be_free_word, valid_instance
 from ...site.leases import kept, must_be_hours, over
 from ...site.node_clock import begin_lease
-from ...site.owners import must_be_numbers, names_of
+from ...site.owners import must_be_numbers, must_be_owner, names_of
 from ..evidence.adoption import catch_up
 from ..evidence.free_boards import RECONCILE, left_by, somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
@@ -88,8 +88,7 @@ class Wish:
     def check(self) -> None:
         """Raise BadInput where no node could serve this request."""
         must_be_free_word(valid_instance(self.request))
-        if not self.owner.strip():
-            raise BadInput("is empty", "owner", "say who asks")
+        must_be_owner(self.owner)
         if not self.image.strip():
             raise BadInput("is empty", "image", "name an image of the store")
         valid_image(self.image)

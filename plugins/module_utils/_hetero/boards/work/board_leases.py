@@ -17,8 +17,9 @@ from ...core.plays import play
 from ...roots.ownership import is_gone, refuse_anothers
 from ...site.leases import END, ENDS, as_date, end, must_be_hours, until
 from ...site.node_clock import extend_lease
+from ...site.owners import must_own
 from ..evidence.adoption import unknown_lease
-from .each_board import each, ids_of, must_own
+from .each_board import each, ids_of
 
 if TYPE_CHECKING:
     from ...core.changes import Change

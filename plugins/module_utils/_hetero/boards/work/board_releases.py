@@ -15,11 +15,11 @@ from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...site import board_states
 from ...site.instance import valid_instance
-from ...site.owners import is_of, must_be_made
+from ...site.owners import is_of, must_be_made, must_own
 from ..evidence.free_boards import give_back, in_the_way, left_by
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from .board_claims import line, shown
-from .each_board import board_lock, board_of, must_own
+from .each_board import board_lock, board_of
 from .info import claim_fields
 
 if TYPE_CHECKING:

@@ -125,12 +125,6 @@ def each(
     return dict(done, failed=True, msg="; ".join(failed)) if failed else done
 
 
-def must_own(claim: Claim, owner: str | None) -> None:
-    """Raise Refused where a claim is another owner's; None for any owner."""
-    if owner is not None and owner != claim.owner:
-        raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
-
-
 def claims_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list[Claim]:
     """Return the claims of an instance, or of the instances of a request.
 

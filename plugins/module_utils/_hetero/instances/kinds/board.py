@@ -21,7 +21,7 @@ from ...boards.image import board_images, rebuilds
 from ...boards.records.proxy import Proxy
 from ...boards.verbs import lifecycle, release
 from ...boards.work import board_claims, board_leases, board_releases
-from ...boards.work.each_board import Instances, board_of, claims_of, must_own
+from ...boards.work.each_board import Instances, board_of, claims_of
 from ...boards.work.info import claim_fields
 from ...boards.work.steps import AS_IT_IS, Steps
 from ...claims.lost_database import listed
@@ -36,7 +36,7 @@ from ...site.board_states import ERROR
 from ...site.image_names import valid_image
 from ...site.instance import valid_instance
 from ...site.leases import over
-from ...site.owners import is_of, must_be_made, names_of
+from ...site.owners import is_of, must_be_made, must_own, names_of
 
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
