@@ -155,17 +155,17 @@ def test_the_others_are_ended_although_one_ends_the_process(jackie, monkeypatch,
     assert not any(result.get("failed") for result in jackie.provision("bob"))
     for name in ("jackie", "bob"):
         jackie.expire(name)
-    real = release.remove
+    real = release.clean
 
     def breaking(proxy, board, *rest):
         if board.id == 0:
             raise error
         return real(proxy, board, *rest)
 
-    monkeypatch.setattr(release, "remove", breaking)
+    monkeypatch.setattr(release, "clean", breaking)
     assert not reap.turn(jackie.params)
     assert (jackie.record(0).claim.instance, jackie.record(1).claim) == ("jackie", None)
     assert "could not be ended" in jackie.events(0, "reap")[-1].text
-    monkeypatch.setattr(release, "remove", real)
+    monkeypatch.setattr(release, "clean", real)
     assert reap.turn(jackie.params)
     assert jackie.what_is_there() == jackie.clean()

@@ -114,3 +114,15 @@ def naming(path: str) -> Iterator[None]:
             raise HeteroError(f"cannot be written ({error.strerror})", thing, remedy) from error
         remedy = "check space and permissions there, or run the set-up playbook"
         raise HeteroError(f"cannot be read or written ({error.strerror or error})", thing, remedy) from error
+
+
+@contextmanager
+def naming_full(path: str) -> Iterator[None]:
+    """Do as `naming` for errors of a file system that is full or read-only; other OSErrors stay what they are."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (*FULL, errno.EROFS):
+            raise
+        with naming(path):
+            raise

@@ -115,7 +115,7 @@ def prepare(
     with change.step("root"), naming(place.root.folder):
         keeps = keeper(proxy, board, claim_fields, report, proves)
         host_key = _prepare_root(proxy, place, claim_fields, image, change, restored, keeps)
-    with change.step("export"):
+    with change.step("export"), naming(place.restore_file):
         _prepare_export(place, change, restored)
     with change.step("files"):
         prepare_files(place, image, change, restored)
@@ -172,7 +172,8 @@ def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -
             place.root.mount(image)
             with naming(place.restore_file):
                 place.exporter.add(place.export)
-    _prepare_export(place, change, restored)
+    with naming(place.restore_file):
+        _prepare_export(place, change, restored)
     prepare_files(place, image, change, restored)
     if restored and not change.check:
         _check_ready(place, image)
@@ -346,8 +347,7 @@ def _prepare_export(place: Place, change: Change, restored: list[str]) -> None:
     if any(changes):
         restored.append("export")
         if not change.check:
-            with naming(place.restore_file):
-                place.exporter.add(wanted)
+            place.exporter.add(wanted)
 
 
 def prepare_files(place: Place, image: Image, change: Change, restored: list[str]) -> None:

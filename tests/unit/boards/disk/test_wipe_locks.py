@@ -226,9 +226,9 @@ def test_reconcile_locks_all_boards_until_no_outlet_is_on_for_nobody(disks, monk
         switch_off(proxy, works, options)
         seen.append(("off", held(disks), disks.power(2)))
 
-    def clean(proxy, board, claim, change, say):
+    def clean(proxy, board, claim, change, say, deadline):
         seen.append(("clean", board.id, held(disks)))
-        return remove(proxy, board, claim, change, say)
+        return remove(proxy, board, claim, change, say, deadline)
 
     monkeypatch.setattr(releases, "switch_off", off)
     monkeypatch.setattr(releases, "clean", clean)

@@ -331,8 +331,15 @@ def test_boards_are_wiped_together(monkeypatch):
                 {},
             )
 
+        is_read = True
+
         def read(self):
             done.append(("read", self.board))
+            if self.board == 9:
+                raise OSError(5, "Input/output error")
+
+        def fail(self, blame, error):
+            self.failed, self.blame, self.error, self.over, self.is_read = True, blame, str(error), True, False
 
         def end(self):
             done.append(("ended", self.board))
@@ -372,17 +379,24 @@ def test_boards_are_wiped_together(monkeypatch):
         wipes.wipe(node, [0, 0], USUAL, options)
     done.clear()
     failed = []
-    works = [
-        SimpleNamespace(board=board, change=None, wanted=None, created=(), lines=[], changed=False) for board in (0, 3)
-    ]
+
+    class Number(int):
+        name = "its name"
+
+    given = dict(change=None, wanted=None, created=(), changed=False, record="before")
+    works = [SimpleNamespace(board=Number(board), lines=[], **given) for board in (0, 9, 3)]
     for work in works:
         work.fail = lambda blame, error, board=work.board: failed.append((board, blame, error))
     ended = []
     wipes.wipe_beside(node, works, USUAL, options, lambda work: ended.append((work.board, done[-1])))
-    assert done[:2] == [("read", 0), ("read", 3)]
-    assert ended == [(0, ("settled", 0)), (3, ("settled", 3))]
-    assert failed == [(3, "b", "e")]
+    assert done[:3] == [("read", 0), ("read", 9), ("read", 3)]
+    assert sorted(board for board, _last in ended) == [0, 3, 9]
+    assert {(0, ("settled", 0)), (3, ("settled", 3))} < set(ended)
+    (first, second) = failed
+    assert (first[0], first[2].startswith("its name: cannot be read or written (Input/output error)")) == (9, True)
+    assert second == (3, "b", "e")
     assert [(work.record, work.lines, work.changed) for work in works] == [
         ("record 0", ["line 0"], True),
+        ("before", ["line 9"], True),
         ("record 3", ["line 3"], True),
     ]

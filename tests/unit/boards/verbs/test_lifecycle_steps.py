@@ -119,9 +119,9 @@ def test_arguments_of_a_verb(monkeypatch, options, ids, error):
     options = Options(instance="jackie", created=(1.0,), check=True, **options)
     if error:
         with pytest.raises(BadInput, match=error):
-            lifecycle._works(proxy, ids, options)
+            lifecycle.works_of(proxy, ids, options)
         return
-    works, change = lifecycle._works(proxy, ids, options)
+    works, change = lifecycle.works_of(proxy, ids, options)
     assert rooms == [len(ids)]
     assert [(work.board.id, work.wanted, work.created) for work in works] == [
         (1, "jackie", (1.0,)),
@@ -323,7 +323,7 @@ def brought_up(monkeypatch):
         def told(name):
             return lambda work, *given: did.append((name, work.board.id, *given[:1]))
 
-        monkeypatch.setattr(lifecycle, "_works", lambda *given: (works, SimpleNamespace(step=step)))
+        monkeypatch.setattr(lifecycle, "works_of", lambda *given: (works, SimpleNamespace(step=step)))
         monkeypatch.setattr(lifecycle, "locked", locked)
         monkeypatch.setattr(lifecycle, "BootDrivers", lambda *given: SimpleNamespace(of=lambda board: given[1:]))
         monkeypatch.setattr(lifecycle, "_take_as_rebuilt", told("rebuilt"))

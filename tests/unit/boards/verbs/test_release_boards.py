@@ -9,11 +9,14 @@ import types
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import release
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 
 
@@ -22,7 +25,7 @@ def steps(monkeypatch):
     """What was done to which boards, in that order; `bad`: what fails of which; `unwiped`: those with disks to wipe."""
 
     class Steps(list):
-        bad, unwiped = types.MappingProxyType({}), ()
+        bad, unwiped, rooted = types.MappingProxyType({}), (), ()
 
         def each(self, name, works):
             for work in works:
@@ -32,21 +35,22 @@ def steps(monkeypatch):
 
     done = Steps()
 
-    def remove(proxy, board, change, say):
+    def clean(proxy, board, claim, change, say, deadline):
         done.append(("remove", board.id))
         if done.bad.get(board.id) == "remove":
             raise HeteroError("is in use", "its root", "look who", point="x")
         if done.bad.get(board.id) == "os":
             raise PermissionError(13, "Permission denied")
+        return ["its root"] if board.id in done.rooted else []
 
-    def wipe(proxy, works, options, ended):
+    def wipe(proxy, works, wish, options, ended):
         done.each("wipe", works)
         for work in works:
             ended(work)
 
     monkeypatch.setattr(release, "switch_off", lambda proxy, works, options: done.each("off", works))
     monkeypatch.setattr(release, "wipe_beside", wipe)
-    monkeypatch.setattr(release, "remove", remove)
+    monkeypatch.setattr(release, "clean", clean)
     monkeypatch.setattr(release, "unwiped", lambda proxy, board: ["/dev/sda"] if board.id in done.unwiped else [])
     return done
 
@@ -131,7 +135,7 @@ def test_boards_with_disks_to_wipe_may_wait(proxy, steps):
     """Lost: hours, for boards that are free at once; or the data on a disk, to the next who gets its board."""
     steps.unwiped, steps.bad = (0, 2), {2: "remove"}
     works, later = works_on(proxy), []
-    release.release(proxy, works, Options(), later)
+    release.release(proxy, works, Options(), later=later)
     assert later == works[:1]
     assert [board for step, board in steps if step == "wipe"] == [1]
     assert owners(proxy) == ["lab-1"]
@@ -145,3 +149,64 @@ def test_one_that_is_not_clean_after_all_stays_claimed(proxy, steps):
     release.release(proxy, works, Options())
     assert works[0].error.startswith("board0: is not clean: its outlet was last seen on: look what holds it")
     assert owners(proxy) == ["lab-1"]
+
+
+# ---- the end of a request's claims
+
+
+def end(proxy, *ids, check=False):
+    return release.end(proxy, ids, wipes.Wish(), Options(check=check, instance="lab"))
+
+
+def test_the_end_of_claims_is_told(proxy, steps):
+    """Lost: what was ended, or of which board what was not, and why."""
+    steps.bad = {1: "wipe"}
+    result = end(proxy, 0, 1)
+    assert (result["failed"], result["step"], result["ended"]) == (True, "wipe", ["lab-1"])
+    assert [(board["board"], board.get("error")) for board in result["boards"]] == [(0, None), (1, "wipe fails")]
+    assert [line["text"] for line in result["lines"]] == ["off and clean, given back"]
+    assert list(result["seconds"]) == ["power", "wipe"]
+    assert owners(proxy) == ["lab-2"]
+
+
+def test_a_dry_run_of_an_end_ends_nothing(proxy, steps):
+    result = end(proxy, 0, check=True)
+    assert (result["ended"], result["changed"], owners(proxy)) == ([], True, ["lab-1", "lab-2"])
+    assert "would be given back once clean" in result["lines"][-1]["text"]
+
+
+def test_a_board_whose_claim_another_end_ended_is_left_alone(proxy, steps):
+    """Lost: the power, root and disks of whoever is on a board that a claim had until its lock was let go."""
+    result = end(proxy, 0, 2)
+    assert {board for _step, board in steps} == {0}
+    assert not result["failed"]
+    assert [line["text"] for line in result["lines"] if line["node"] == "board2"] == [release.GONE]
+
+
+def test_a_board_whose_claim_ends_under_the_end_is_left_as_it_is(proxy, steps, monkeypatch):
+    """Lost: the root of another, which lies there although the database had a claim of this one until now."""
+
+    def forgotten(proxy, works, options):
+        proxy.store.forget(proxy.store.claim_of("lab-1"), "x")
+
+    monkeypatch.setattr(release, "switch_off", forgotten)
+    result = end(proxy, 0, 1)
+    assert [step for step, board in steps if board == 0] == []
+    assert (result["step"], result["ended"]) == ("remove", ["lab-2"])
+    assert "nothing is touched" in result["msg"]
+
+
+def test_what_is_busy_or_anothers_keeps_nothing_from_the_rest(proxy, steps, node, monkeypatch):
+    """Lost: what was done of all boards, and said of it, to one that another verb works on."""
+    with lock(str(node.run_folder), "board1", "wipe", "jo", Deadline(5)):
+        monkeypatch.setattr(Options, "limit", 0.1)
+        result = end(proxy, 0, 1)
+    assert (result["failed"], result["step"], result["ended"]) == (True, "stop", ["lab-1"])
+    assert "still held by wipe" in result["msg"]
+
+
+def test_what_was_removed_counts_although_the_rest_fails(proxy, steps):
+    """Lost: the word that a root is gone, in a handler or log that goes by changed."""
+    steps.bad, steps.rooted = {0: "wipe"}, (0,)
+    result = end(proxy, 0)
+    assert (result["failed"], result["changed"], owners(proxy)) == (True, True, ["lab-1", "lab-2"])

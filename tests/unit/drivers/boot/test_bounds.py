@@ -251,12 +251,14 @@ def test_questions_for_a_router_are_bounded(crowd, ruled, macs):
 
 
 #: At the address of a stranger, and one of IPv6; one that is known by its name is not in the filter.
+ODD = ("fe80::1%eth0", "10.0.0.5:23", "300.1.1.1", "1.2.3", "a:b")
 PDUS = {
     "pdu-a": dict(driver="apc", host=STRANGE),
     "pdu-b": dict(driver="apc", host=IPV6, transport="ssh"),
     "pdu-c": dict(driver="apc", host=STRANGE, port=2323),
     "pdu-d": dict(driver="apc", host="pdu-d.example"),
     "pdu-e": dict(driver="snmp", host=STRANGE_TOO),
+    **{f"pdu-{odd}": dict(driver="apc", host=odd) for odd in ODD},
 }
 #: What an account of the proxy's gets of these ports.
 ASKS_PDUS = """
@@ -281,8 +283,8 @@ def test_an_account_of_the_proxy_takes_no_session_of_a_pdu(crowd, ruled, account
     """Lost: the power of all boards, to an account that holds a PDU's only session, for which it needs no password."""
     proxy, _other = crowd
     ruled(tftp_proxy_pdus=PDUS)
-    ends = [(STRANGE, 23), (IPV6, 22), (STRANGE, 2323), (STRANGE, 80), (STRANGE_TOO, 23)]
-    assert python(proxy, ASKS_PDUS.format(account=account, ends=ends)) == [got, got, got, "refused", "refused"]
+    ends = [(STRANGE, 23), (IPV6, 22), (STRANGE, 2323), (STRANGE, 80), (STRANGE, 81), (STRANGE_TOO, 23)]
+    assert python(proxy, ASKS_PDUS.format(account=account, ends=ends)) == [got] * 4 + ["refused"] * 2
 
 
 def test_the_controllers_logins_are_not_counted(network):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ...core.changes import Change
 from ...core.deadline import Deadline
-from ...core.errors import BadInput, HeteroError, Lost, Refused, StepFailed, TimedOut
+from ...core.errors import BadInput, HeteroError, Lost, Refused, StepFailed, TimedOut, naming
 from ...core.plays import play
 from ...core.typed_keys import as_said
 from ...drivers.boot.blame import BOARD, PROXY
@@ -168,7 +168,7 @@ def wipe_beside(
 
     def hand_over(own: Wipe) -> None:
         work = outer[own]
-        work.record = own.record
+        work.record = own.record if own.is_read else work.record
         work.lines += own.lines
         work.changed = work.changed or own.changed
         if own.failed:
@@ -176,7 +176,11 @@ def wipe_beside(
         ended(work)
 
     for own in wipes:
-        own.read()
+        try:
+            with naming(own.board.name):
+                own.read()
+        except HeteroError as error:
+            own.fail(None, error, **error.facts)
     wipe_held(proxy, wipes, wish, options, hand_over)
 
 

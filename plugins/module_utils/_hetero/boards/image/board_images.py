@@ -181,15 +181,29 @@ def dry_claim(board: Board, image: Image, key: str) -> Claim:
     return Claim(board.id, board.name, board.name, "", {}, image.name, key, created=0.0)
 
 
-def clean(proxy: Proxy, board: Board, claim: Claim | None, change: Change, report: roots.Report) -> list[str]:
-    """Remove what a board boots from, and return what there was; a dry run takes a board that runs as well."""
+def clean(
+    proxy: Proxy, board: Board, claim: Claim | None, change: Change, report: roots.Report, deadline: Deadline
+) -> list[str]:
+    """Remove what a board boots from, and return what there was; a dry run takes a board that runs as well.
+
+    :raises Refused: the board runs from it, or it has a root without a claim and shows a sign of life.
+    """
+    state = proxy.store.record(board.id).state
+    if state in (board_states.BOOTING, board_states.RUNNING) and not change.check:
+        raise Refused(f"is {state} from it", board.name, STOP_IT)
+    if claim is None and not change.check and has_root(proxy, board):
+        life = sign_of_life(proxy, board.id, deadline)
+        if life:
+            raise Refused(MAY_BE_ITS.format(sign=life[0]), board.name, STOP_IT)
     if claim is not None and is_of_nobody_else(proxy, board, claim) and not change.check:
         proxy.store.keep_anew(board.id)  # as long as the root says whose it is; it ends with its claim
-    there = remove(proxy, board, change, report)
-    if there and change.check:
-        runs = proxy.store.record(board.id).state in (board_states.BOOTING, board_states.RUNNING)
-        report(PHASE, f"export, root and files would be removed{', once it is off' if runs else ''}")
-    return there
+    return remove(proxy, board, change, report)
+
+
+def say_what_would_go(proxy: Proxy, board: Board, report: roots.Report) -> None:
+    """Report what a dry run does not remove."""
+    runs = proxy.store.record(board.id).state in (board_states.BOOTING, board_states.RUNNING)
+    report(PHASE, f"export, root and files would be removed{', once it is off' if runs else ''}")
 
 
 def absent(
@@ -208,20 +222,14 @@ def absent(
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         if never_ran:
             must_never_have_run(proxy, board, claim)
-        state = proxy.store.record(board.id).state
-        runs = state in (board_states.BOOTING, board_states.RUNNING)
-        if runs and not change.check:
-            raise Refused(f"is {state} from it", board.name, STOP_IT)
-        if claim is None and not change.check and has_root(proxy, board):
-            life = sign_of_life(proxy, board.id, deadline)
-            if life:
-                raise Refused(MAY_BE_ITS.format(sign=life[0]), board.name, STOP_IT)
-        there = clean(proxy, board, claim, change, report)
+        there = clean(proxy, board, claim, change, report, deadline)
         if claim is None and board.id in proxy.store.kept_boards():
             # To clean a board without a claim is an operator's word that its record's instance has it no more.
             there = [*there, "the record of its claim"]
             if change.note(f"{board.name} record", {"present": True}, {"present": False}) and not change.check:
                 proxy.store.keep_anew(board.id)
+        if there and change.check:
+            say_what_would_go(proxy, board, report)
         return dict(removed=there, changed=bool(there))
 
     return each(proxy, ids, PHASE, one, change, deadline, tenant)

@@ -15,10 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Sequence
 
 from ...core.deadline import Deadline
-from ...core.errors import HeteroError, naming
+from ...core.errors import HeteroError, Refused, naming
+from ...core.plays import play
 from ..disk.wipes import Wish, wipe_beside
 from ..evidence.free_boards import give_back, is_left_on
-from ..image.board_images import clean
+from ..image.board_images import clean, say_what_would_go
 from ..records.disk_records import unwiped
 from ..work.board_releases import RELEASE, end_claim, nothing_yet
 from ..work.board_work import locked, summary
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..work.board_work import BoardWork
     from .lifecycle import Options
 
+GONE = "its claim was ended meanwhile: nothing is touched"
 #: The steps, for the result of one that failed.
 STEPS = ("stop", "remove", "wipe", RELEASE)
 
@@ -48,9 +50,14 @@ def end(proxy: Proxy, ids: Sequence[int], wish: Wish, options: Options) -> dict[
             work.changed = True
 
     with locked(works, RELEASE, Deadline(options.limit)):
+        for work in works:
+            if not work.over and work.claim is None:  # another end was first; whose the board is now is not known
+                work.line(RELEASE, GONE)
+                work.over = True
+                work.let_go()
         release(proxy, works, options, wish, free=free)
     result, freed = summary(works, change), {board["board"]: board for board in told["boards"]}
-    failed = [work.step for work in works if work.failed]
+    failed = [work.step or STEPS[0] for work in works if work.failed]
     return dict(
         result,
         boards=[freed.get(board["board"], board) for board in result["boards"]],
@@ -87,8 +94,14 @@ def release(
         once_off()
 
     def remove(work: BoardWork) -> None:
+        had = work.claim
         work.read()
-        clean(proxy, work.board, work.claim, work.change, work.say)
+        if had and work.claim is None:
+            raise Refused(GONE, work.board.name, play("reconcile"))
+        if clean(proxy, work.board, work.claim, work.change, work.say, Deadline(options.limit)):
+            work.changed = True
+            if work.change.check:
+                say_what_would_go(proxy, work.board, work.say)
 
     to_wipe = []
     for work in works:

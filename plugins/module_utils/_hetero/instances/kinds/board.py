@@ -28,8 +28,9 @@ from ...claims.lost_database import listed
 from ...core import job
 from ...core.changes import Change
 from ...core.deadline import Deadline
-from ...core.errors import BadInput, HeteroError, Refused
+from ...core.errors import BadInput, HeteroError, Refused, naming_full
 from ...core.plays import play
+from ...core.this_node import THIS_NODE
 from ...drivers.boot.blame import BOARD, IMAGE
 from ...images.choice import image_store
 from ...site.board_states import ERROR
@@ -54,7 +55,8 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
     with Proxy(params, actor, create=not check) as proxy:
         request = Request(proxy, params, check)
         try:
-            VERBS[params["state"]](request)
+            with naming_full(THIS_NODE):
+                VERBS[params["state"]](request)
         except HeteroError as error:
             request.steps.broke_off(error)
         if params["state"] == "running" and params["flavor"] and not check:
