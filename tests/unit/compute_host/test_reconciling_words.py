@@ -17,7 +17,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_hos
 def work():
     """ml-8, which has a claim."""
     claim = SimpleNamespace(instance="ml-8", flavor={"name": "gpu.2"}, container="key", address="10.0.3.2")
-    return SimpleNamespace(claim=claim, word="guest", is_made=False, must_not_be_lost=lambda: None)
+    store = SimpleNamespace(doubt_of=lambda claim: None, other_lease=lambda claim: None)
+    host = SimpleNamespace(store=store)
+    return SimpleNamespace(claim=claim, word="guest", is_made=False, must_not_be_lost=lambda: None, host=host)
 
 
 @pytest.mark.parametrize(("made", "said"), [(1, "its guest is gone"), (0, "claimed, and its guest not made yet")])

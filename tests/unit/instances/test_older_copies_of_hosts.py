@@ -54,7 +54,8 @@ def test_a_container_that_runs_is_not_said_to_be_none(unknown, verb):
     before = there(unknown)
     with pytest.raises(Refused) as refused:
         unknown.do(getattr(lifecycle, verb), lease_hours=1.0)
-    assert str(refused.value).startswith(f"ml-8: {CLAIM}, and container {unknown.lxcpath}/ml-8 is there: nothing is ")
+    assert str(refused.value).startswith(f"ml-8: {CLAIM}, and container {unknown.lxcpath}/ml-8 (by the record of ")
+    assert "its claim jo's, lease no end) is there: nothing is touched" in str(refused.value)
     assert "put a newer copy of it back" in str(refused.value)
     (found,) = unknown.info(instance="ml-8")["unclaimed"]
     assert (found["instance"], found["name"]) == ("ml-8", "gpu1")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Most ends of instances that one name is looked up in.
 FEW = 200
+#: The phase of the event from which on each claim has a record: a record that is missing later was lost.
+RECORDS = "records"
 #: A row of the table of claims as the store returns it.
 AnyClaim = TypeVar("AnyClaim")
 
@@ -103,6 +105,10 @@ class ClaimsStore(Generic[AnyClaim]):
             (ended.REAP_PHASE, ended.RELEASE_PHASE, request, f"{request}-[0-9]*", FEW),
         )
         return ended.read(map(dict, rows))
+
+    def _keeps_all(self) -> bool:
+        """Return whether the records of claims of an earlier release, which kept none, were written."""
+        return bool(self._db.rows("SELECT 1 FROM events WHERE phase = ? LIMIT 1", (RECORDS,)))
 
     def _claims(self, where: str = "", values: Sequence[Any] = ()) -> list[AnyClaim]:
         rows = self._db.rows(f"SELECT * FROM {self.table} {where} ORDER BY {self.order}", values)

@@ -23,7 +23,7 @@ from .host_claims import free_ids, wanted_of
 from .work import Work
 
 if TYPE_CHECKING:
-    from ..claims.host.store import Claim
+    from ..claims.host.claim_records import Claim
     from ..core.deadline import Deadline
     from ..images.store import Image
     from .host import Host

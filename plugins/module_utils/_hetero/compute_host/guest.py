@@ -32,7 +32,7 @@ from .work import BACK, Work
 
 if TYPE_CHECKING:
     from ..claims.host.allocation import Allocation
-    from ..claims.host.store import Claim
+    from ..claims.host.claim_records import Claim
     from ..hypervisors.libvirt.domain import Domain
     from ..images.store import Image
     from .host import Host

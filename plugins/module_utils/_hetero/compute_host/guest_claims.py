@@ -17,7 +17,7 @@ from ..openstack.specs import PROPERTY
 from ..site.kinds import GUEST
 
 if TYPE_CHECKING:
-    from ..claims.host.store import Claim
+    from ..claims.host.claim_records import Claim
     from .host import Host
     from .wish import Wish
 

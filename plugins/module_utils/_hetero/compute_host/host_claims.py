@@ -30,7 +30,7 @@ from .guest_claims import Guests
 from .info import claim_fields
 
 if TYPE_CHECKING:
-    from ..claims.host.store import Claim
+    from ..claims.host.claim_records import Claim
     from ..core.changes import Change
     from ..devices.gpus.discovery import Gpu
     from ..images.store import Image

@@ -12,18 +12,24 @@ from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, Mapping, Sequ
 from ..claims.host.allocation import short
 from ..claims.host.config import disk_gb
 from ..core.errors import BadInput
+from ..core.plays import play
 from ..devices.pci import sysfs
 from ..devices.pci.allocation import fits, known_aliases, why_not
 from ..devices.pci.holders import holders as pci_holders
 from ..scheduling.fit import AMOUNTS
+from ..site.instance_states import STOPPING
+from ..site.leases import until
 from .unclaimed_instances import unclaimed
 
 if TYPE_CHECKING:
     from ..claims.host.allocation import Allocation
-    from ..claims.host.store import Claim
+    from ..claims.host.claim_records import Claim
     from ..devices.gpus.discovery import Gpu
     from .host import Host
 
+OTHER_LEASE = (
+    f"the record of its claim has another lease: {{lease}}; the database is older than it: run {play('reconcile')}"
+)
 #: A part of what a module returns.
 Fields = Dict[str, Any]
 #: Most events of an instance that a call may ask for; a larger number is taken for a mistake.
@@ -97,7 +103,7 @@ def instance_fields(host: Host, claim: Claim, allocations: Iterable[Allocation],
     """Return an instance: its claim, the seconds in its state, the seconds that are left of its lease, its GPUs."""
     return dict(
         claim_fields(host, claim),
-        note=claim.note,
+        note="; ".join(text for text in (claim.note, _lease_note(host, claim, now)) if text),
         since=claim.since,
         # A clock that was set back must not make a time span negative.
         since_seconds=round(max(0.0, now - claim.since), 3),
@@ -105,6 +111,16 @@ def instance_fields(host: Host, claim: Claim, allocations: Iterable[Allocation],
         gpus=sorted(row.address for row in allocations if row.holder == claim.holder),
         **{key: getattr(claim, key) for key in AMOUNTS},
     )
+
+
+def _lease_note(host: Host, claim: Claim, now: float) -> str | None:
+    """Return the note of `status` on the record of a claim: it is lost, unreadable, or newer than the database."""
+    doubt, other = host.store.doubt_of(claim), host.store.other_lease(claim)
+    if doubt:
+        there = host.store.claim_of(claim.instance)  # the record of a claim that ends goes first
+        ends = there is None or not there.is_same(claim) or there.state == STOPPING
+        return None if ends else ": ".join(doubt)
+    return OTHER_LEASE.format(lease=until(other[0], now)) if other and claim.expires == other[0] else None
 
 
 def gpu_fields(gpu: Gpu, allocations: Iterable[Allocation], claims: Iterable[Claim]) -> Fields:

@@ -37,7 +37,7 @@ from .host_claims import REAPER, line, shown
 from .unclaimed_instances import refuse_unclaimed
 
 if TYPE_CHECKING:
-    from ..claims.host.store import Claim
+    from ..claims.host.claim_records import Claim
     from ..core.changes import Change
     from .host import Host
     from .work import Report, Work
@@ -159,9 +159,12 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
     def one(work: Work) -> None:
         if work.claim.state == instance_states.STOPPING and not work.is_made:
             raise Refused(ENDS, work.claim.instance, END)
+        host.store.must_be_its_record(work.claim)
         now, old = time.time(), work.claim.expires
-        expires = end(hours, old, now)
-        if change.note(work.claim.instance, {"expires": as_date(old)}, {"expires": as_date(expires)}):
+        doubt = host.store.doubt_of(work.claim)
+        expires = end(hours, None if doubt else old, now)
+        before = {"expires": f"{as_date(old)} ({doubt[0]})" if doubt else as_date(old)}
+        if change.note(work.claim.instance, before, {"expires": as_date(expires)}):
             work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)}){late}")
             if not change.check:
                 work.put(expires=expires)
@@ -174,8 +177,10 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
     """End the instances, remove their roots, close and free their devices, and end their claims; each is read back."""
 
     def one(work: Work) -> None:
-        if options.over is not None and (work.claim.expires is None or work.claim.expires > options.over):
-            return
+        if options.over is not None:
+            if work.claim.expires is None or work.claim.expires > options.over:
+                return
+            must_know_the_lease(work)
         if options.never_ran and (work.is_made or work.is_lost) and work.claim.state not in instance_states.NEVER_RAN:
             raise Refused(RUNS_NOW, work.claim.instance, "run this again")
         start = time.monotonic()
@@ -195,6 +200,17 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
 
 
 # ---- one instance
+
+
+def must_know_the_lease(work: Work) -> None:
+    """Raise Refused where nobody knows the end of an instance's lease, whose record is lost or contradicts it.
+
+    Where its end was begun, and nothing is there any more, nothing is lost by the rest of it: the record goes first.
+    """
+    doubt = work.host.store.doubt_of(work.claim)
+    if doubt and (work.is_made or work.claim.state != instance_states.STOPPING):
+        what, remedy = doubt
+        raise Refused(what, work.claim.instance, remedy)
 
 
 def _up(work: Work) -> None:

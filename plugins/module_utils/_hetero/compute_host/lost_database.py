@@ -15,8 +15,9 @@ import os
 from typing import Iterable, NamedTuple, Sequence
 
 from ..claims import lost_database
+from ..claims.host.claim_records import ClaimRecords
 from ..claims.host.config import CONFIG, HostConfig, config_here
-from ..claims.host.tables import mark_beside
+from ..claims.host.tables import claims_beside, mark_beside
 from ..claims.lost_database import RECONCILE, listed
 from ..core.errors import HeteroError, naming
 from ..files.whole_file import sync_folder, write_whole
@@ -25,7 +26,7 @@ from ..hypervisors.lxc import folders, identity
 
 BEGUN = (
     "the GPUs and cards that containers and guests have are written down for them, and they go on running; whose they "
-    "are nobody knows any more: their names are given to nobody, and no lease ends"
+    "are only the records of their claims say: their names are given to nobody, and no lease ends"
 )
 UNFINISHED = "was lost, and not all that containers and guests have is written down in it again"
 
@@ -141,9 +142,13 @@ def made_here(config: HostConfig, also: Iterable[str] = ()) -> list[tuple[str, s
 
 
 def _signs(config: HostConfig, lxcpath: str | None) -> list[str]:
-    """Return what was made in the host's folder, in the caller's, and in each in which a container runs."""
+    """Return what was made in the host's folder, in the caller's, and in each in which a container runs, and the
+    records of claims.
+    """
     also = [*folders.in_use(), *([os.path.normpath(lxcpath)] if lxcpath else [])]
-    return [f"{kind} {path}" for kind, path in made_here(config, also)]
+    records = ClaimRecords(claims_beside(config.state_db))
+    there = [f"{kind} {path}" for kind, path in made_here(config, also)]
+    return there + [f"record of a claim {records.path(instance)}" for instance in records.instances()]
 
 
 def _folders(parent: str) -> list[str]:

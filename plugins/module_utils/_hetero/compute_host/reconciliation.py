@@ -10,6 +10,7 @@ hypervisors/lxc_gpus/gpu_reconciliation.py checks who can open which GPU, and do
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Dict, Sequence
 
@@ -22,8 +23,9 @@ from ..hypervisors.lxc import folders, identity, new_container
 from ..hypervisors.lxc.liblxc import Container, containers
 from ..hypervisors.lxc_gpus.restoration import begin_anew
 from ..site import instance_states
+from ..site.leases import as_date, until
 from .domains import audit
-from .lifecycle import held, lock_name, work_of
+from .lifecycle import held, lock_name, must_know_the_lease, work_of
 
 if TYPE_CHECKING:
     from ..core.changes import Change
@@ -64,6 +66,8 @@ def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) ->
     :param anew: the database was lost, and a new, empty one is made.
     """
     host.store.must_be_whole()
+    if not change.check:
+        host.store.keep_missing()
     places = [host.config.lxc.lxcpath, *folders.in_use()] if anew else []
     left = _begin(host, change) if any(map(containers, places)) else []
     looks: list[Look] = []
@@ -116,7 +120,28 @@ def _note(look: Look, found: str, done: str | None = None) -> None:
     look["found"].append(dict(found=found, done=done))
 
 
+def _lease(work: Work, look: Look) -> None:
+    """Have database and record of a claim agree on the later end of its lease; report an end that is not known."""
+    store, claim = work.host.store, work.claim
+    try:
+        must_know_the_lease(work)
+    except Refused as error:
+        _note(look, str(error))
+    other = store.other_lease(claim)
+    if other is None:
+        return
+    now, path = time.time(), store.records.path(claim.instance)
+    by_record, by_database = (until(end, now) for end in other)
+    done = "the later end would be written down in both" if work.change.check else "the later end is in both now"
+    _note(look, f"its lease ends otherwise by {path} ({by_record}) than by the database ({by_database})", done)
+    before, after = dict(zip(("record", "expires"), map(as_date, other))), as_date(claim.expires)
+    work.change.note(claim.instance, before, dict(record=after, expires=after))
+    if not work.change.check:
+        work.put(expires=claim.expires)
+
+
 def _judge(work: Work, look: Look) -> None:
+    _lease(work, look)
     if work.claim.container is None:
         _note(look, f"claimed, and its {work.word} not made yet: {_again(work)}")
         return

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from ..core.backups import copies, folder_of, how_to_restore
 from ..core.errors import Refused
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
+from ..site.leases import until
 from ..site.owners import number_of
 from .lost_database import made_here
 
@@ -61,6 +63,9 @@ def _told(host: Host, instance: str, what: str) -> str:
     way = WAY.format(folder=folder_of(database))
     if knows:
         way += f"; the copy {knows} knows {instance}: {how_to_restore(database, knows, mark_beside(database))}"
+    kept = host.store.kept(instance)
+    if kept:
+        what += f" (by the record of its claim {kept.owner}'s, lease {until(kept.expires, time.time())})"
     return f"{NO_CLAIM}, and {what} is there: {way}"
 
 

@@ -22,7 +22,7 @@ from .host_claims import wrong_arch
 from .info import claim_fields
 
 if TYPE_CHECKING:
-    from ..claims.host.store import Claim
+    from ..claims.host.claim_records import Claim
     from ..core.changes import Change
     from ..images.store import Image
     from .host import Host

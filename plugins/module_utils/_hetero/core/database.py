@@ -149,6 +149,7 @@ class Database:
                     self.before_commit(dict(self.touched))
                 self._db.execute("ROLLBACK" if dry else "COMMIT")
             finally:
+                self.touched.clear()
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
 

@@ -39,6 +39,11 @@ def end(hours: float, old: float | None, now: float) -> float | None:
     return old if expires and old and abs(expires - old) < SAME else expires
 
 
+def later(one: float | None, other: float | None) -> float | None:
+    """Return the later of two ends of a lease; None, for no end, is later than all."""
+    return None if one is None or other is None else max(one, other)
+
+
 def as_date(expires: float | None) -> str | None:
     """Return the end of a lease to the second, for a diff."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(expires)) if expires else None

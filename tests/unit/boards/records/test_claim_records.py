@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     Fed,
     Kept,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims import record_files
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import machine_identity
 
@@ -44,7 +45,7 @@ def test_what_a_killed_writer_left_goes_with_the_file(tmp_path):
 def test_a_removed_record_stays_removed(tmp_path, monkeypatch):
     """Lost: a board, to an instance that was terminated before a power cut and whose record is there again."""
     synced = []
-    monkeypatch.setattr(claim_records, "sync_folder", lambda folder: synced.append((folder, os.listdir(folder))))
+    monkeypatch.setattr(record_files, "sync_folder", lambda folder: synced.append((folder, os.listdir(folder))))
     (tmp_path / "board0.json").write_text("{}")
     ClaimRecords(str(tmp_path)).remove(0)
     assert synced == [(str(tmp_path), [])]

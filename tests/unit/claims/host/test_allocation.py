@@ -22,7 +22,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
     allocate,
     short,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store, holder_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.claim_records import holder_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
     BadInput,
     HeteroError,

@@ -13,6 +13,7 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ...claims.store import RECORDS
 from ...core.errors import HeteroError
 from ...core.this_node import THIS_NODE
 from ...site import board_states
@@ -24,9 +25,6 @@ from .maintenance_records import STATES, MaintenanceRecords, OutOfUse
 if TYPE_CHECKING:
     from .board_records import Record
     from .claim_records import Claim, Fed
-
-#: The phase of the event from which on each claim has a record: a record that is missing later was lost.
-RECORDS = "records"
 
 
 @dataclass
@@ -184,9 +182,6 @@ class KeptClaims(Recorded):
             for claim in [] if self.kept_boards() else self.claims():
                 self._files.write(claim.board, self._as_kept(self.record(claim.board), claim, None))
             self.event(None, RECORDS, "each claim has a record of its own from now on")
-
-    def _keeps_all(self) -> bool:
-        return bool(self._db.rows("SELECT 1 FROM events WHERE board IS NULL AND phase = ? LIMIT 1", (RECORDS,)))
 
     def lost(self) -> list[Claim]:
         """Return claims whose records are gone.

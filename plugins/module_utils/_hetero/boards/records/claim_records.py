@@ -11,16 +11,16 @@ and when a claim is adopted from it.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...claims import record_files
+from ...claims.record_files import LARGEST, of_other_types
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_text
-from ...files.whole_file import remove_left, sync_folder, write_whole
 from ...site import board_states
 from ...site.instance import valid_instance
 
@@ -31,8 +31,6 @@ FOLDER = "claims"
 NAME = re.compile(r"board(0|[1-9][0-9]*)\.json")
 #: Names of temporary files while a record is written (files/whole_file.py).
 SCRATCH = re.compile(r"\..*~")
-#: Bytes of a record: keys have 64 KiB at most (must_be_keys), six times that as JSON, and the rest is a few lines.
-LARGEST = 1 << 20
 LOOK = "nothing of its board is touched: correct it, or remove it once it is known that nobody has the board"
 
 
@@ -158,16 +156,11 @@ class ClaimRecords:
 
     def write(self, board: int, kept: Kept) -> None:
         """Write a board's file, whole or not at all."""
-        with naming(self.path(board)):
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            write_whole(self.path(board), json.dumps(asdict(kept), sort_keys=True, indent=1), 0o600)
+        record_files.write(self.path(board), asdict(kept))
 
     def remove(self, board: int) -> None:
         """Remove a board's file, for good, and what writers of it that were killed have left."""
-        with naming(self.path(board)):
-            remove_left(self.path(board))
-            os.unlink(self.path(board))
-            sync_folder(self.folder)
+        record_files.remove(self.path(board))
 
 
 def _read(path: str) -> Kept | None:
@@ -193,7 +186,7 @@ def _read(path: str) -> Kept | None:
 def _must_be_whole(kept: Kept) -> None:
     """Raise ValueError for what no claim of ours can be."""
     fields = vars(kept.claim)
-    wrong = [name for name, types in TYPES.items() if not _is_of(fields[name], types)]
+    wrong = of_other_types(fields, TYPES)
     booleans = isinstance(kept.ran, bool) and isinstance(kept.anew, bool)
     wrong += [] if isinstance(kept.note, str) and booleans else ["note, ran or anew"]
     fed = vars(kept.fed) if kept.fed else {}
@@ -201,9 +194,3 @@ def _must_be_whole(kept: Kept) -> None:
     if wrong or kept.state not in board_states.TRANSITIONS:
         raise ValueError(", ".join(wrong) or "state")
     valid_instance(kept.claim.instance)
-
-
-def _is_of(value: object, types: tuple[type, ...]) -> bool:
-    if not isinstance(value, types) or isinstance(value, bool):
-        return False
-    return not isinstance(value, (int, float)) or math.isfinite(value)

@@ -11,15 +11,14 @@ about to say that it is not.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass
 
-from ...core.errors import HeteroError, naming
+from ...claims import record_files
+from ...core.errors import HeteroError
 from ...core.json_file import read_object
 from ...core.printable import brief
 from ...core.typed_keys import is_text
-from ...files.whole_file import remove_left, sync_folder, write_whole
 from ...site.board_states import ERROR, MAINTENANCE
 
 FOLDER = "maintenance"
@@ -83,13 +82,8 @@ class MaintenanceRecords:
 
     def write(self, board: int, out: OutOfUse) -> None:
         """Write a board's file, whole or not at all."""
-        with naming(self.path(board)):
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            write_whole(self.path(board), json.dumps(asdict(out), sort_keys=True, indent=1), 0o600)
+        record_files.write(self.path(board), asdict(out))
 
     def remove(self, board: int) -> None:
         """Remove a board's file, for good, and what writers of it that were killed have left."""
-        with naming(self.path(board)):
-            remove_left(self.path(board))
-            os.unlink(self.path(board))
-            sync_folder(self.folder)
+        record_files.remove(self.path(board))

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequen
 
 from ...core.errors import BadInput, NoneFree, Refused
 from ...core.plays import rebuild, stays
-from ...core.printable import printable
 from ...core.this_node import THIS_NODE
 from ...scheduling.fit import AMOUNTS
 from ...site import leases
@@ -25,16 +24,15 @@ from ...site.instance_states import CLAIMED, ways_from
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
 from ..ended import RELEASE_PHASE
-from ..store import ClaimsStore
 from .allocation import Allocation, Wanted, allocate
-from .tables import LAYOUT
+from .claim_copies import KeptClaims
 
 if TYPE_CHECKING:
     import sqlite3
 
     from .allocation import Gpu, Seen
+    from .claim_records import Claim
 
-STATE_DB = "/var/lib/hetero/host.db"
 #: Phase of the event that each change of state writes.
 STATE_PHASE = "state"
 #: Fields of a claim that `put` may change.
@@ -42,42 +40,6 @@ FIELDS = (
     *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
     *("first_id", "flavor", *AMOUNTS),
 )
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A part of this host that is given to an instance of an owner.
-
-    :param container: key of its container (hypervisors/lxc/identity.py); None until it has one.
-    :param first_id: the first of the host's user ids that belong to its container; None for a guest, a privileged
-        container, and a container of an earlier release, whose configuration has it.
-    """
-
-    instance: str
-    request: str
-    owner: str
-    kind: str
-    flavor: dict[str, Any]
-    image: str
-    ssh_public_key: str
-    memory_mb: int
-    vcpus: int
-    local_gb: int
-    state: str
-    since: float
-    note: str
-    created: float
-    expires: float | None = None
-    container: str | None = None
-    address: str | None = None
-    host_key: str | None = None
-    image_hash: str | None = None
-    first_id: int | None = None
-
-    @property
-    def holder(self) -> str:
-        """The holder of its GPUs: its container, or its name until it has one."""
-        return self.container or holder_of(self.instance)
 
 
 @dataclass(frozen=True)
@@ -115,25 +77,8 @@ class Event:
     seconds: float | None
 
 
-def holder_of(instance: str) -> str:
-    """Return the holder of GPUs for an instance without container. A container's key begins with a /."""
-    return f"instance:{instance}"
-
-
-class Store(ClaimsStore[Claim]):
+class Store(KeptClaims):
     """The database of a compute host."""
-
-    layout, table, order, claim_type = LAYOUT, "instances", "instance", Claim
-
-    def __init__(
-        self,
-        path: str = STATE_DB,
-        actor: str | None = None,
-        create: bool = True,
-        busy: float = 10.0,
-        write: bool | None = None,
-    ) -> None:
-        super().__init__(path, actor, create, busy, write)
 
     def snapshot(self) -> ContextManager[None]:
         """Have all reads of the block see one moment of the database. Other processes may write meanwhile."""
@@ -194,6 +139,7 @@ class Store(ClaimsStore[Claim]):
         row["expires"] = leases.end(asked.lease_hours or 0.0, None, now)
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+        self._touched(asked.instance).begun = True
         self.event(asked.instance, "claim", f"claimed by {asked.owner}")
 
     def put(self, instance: str, **fields: Any) -> Claim:
@@ -214,6 +160,7 @@ class Store(ClaimsStore[Claim]):
                 note = fields.get("note")
                 fields["since"] = time.time()
                 self.event(instance, STATE_PHASE, f"{old.state} → {state}" + (f": {note}" if note else ""))
+            self._touched(instance).put.update(fields)
             if "flavor" in fields:
                 fields["flavor"] = json.dumps(fields["flavor"], sort_keys=True)
             columns = ", ".join(f"{column} = ?" for column in fields)
@@ -238,6 +185,7 @@ class Store(ClaimsStore[Claim]):
             for allocation in self.allocations(claim.holder):
                 self.free(allocation)
             self._db.write("DELETE FROM instances WHERE instance = ?", (instance,))
+            self._touched(instance).ended = claim
             self.event(instance, RELEASE_PHASE, f"released by {claim.owner if owner is None else owner}")
             return claim
 
@@ -278,15 +226,6 @@ class Store(ClaimsStore[Claim]):
         self._db.write("DELETE FROM allocations WHERE address = ? AND holder = ?", key)
 
     # ---- events
-
-    def event(
-        self, instance: str | None, phase: str, text: str, seconds: float | None = None, address: str | None = None
-    ) -> int:
-        """Write an event down and return its id."""
-        return self._db.write(
-            "INSERT INTO events (time, actor, instance, address, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (time.time(), self.actor, instance, address, phase, printable(text), seconds),
-        )
 
     def events(
         self, after: int = 0, instance: str | None = None, address: str | None = None, limit: int = 500

@@ -26,6 +26,11 @@ def mark_beside(path: str) -> str:
     return f"{os.path.splitext(path)[0]}.lost"
 
 
+def claims_beside(path: str) -> str:
+    """Return the path of the folder with the records of a database's claims (claim_records.py), which has its name."""
+    return f"{os.path.splitext(path)[0]}.claims"
+
+
 ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
 LAYOUT = Layout(
     schema=2,

@@ -18,7 +18,7 @@ from ...core import backups
 from ..verb_parser import verb_parser
 
 VERB = "gpu-backup"
-DOES = "Keep a checked copy of the host's database of containers and guests beside it."
+DOES = "Keep a checked copy of the host's database beside it, and write records of claims that have none yet."
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,5 +30,6 @@ def main(arguments: Sequence[str]) -> int:
     config = read_config(parser().parse_args(arguments).config)
     must_not_be_lost(config)
     database = config.state_db
-    Store(database, create=False).close()
-    return backups.say(database)
+    with Store(database, create=False) as store:
+        store.keep_missing()
+        return backups.say(database)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Callable, Collection, Sequence
 from ...claims.ended import REAP_PHASE, told
 from ...claims.host.config import CONFIG
 from ...compute_host.host import Host
-from ...compute_host.lifecycle import Options, absent
+from ...compute_host.lifecycle import Options, absent, must_know_the_lease, work_of
 from ...core.changes import Change
 from ...core.child import in_child
 from ...core.deadline import Deadline
@@ -29,7 +29,7 @@ from ...site.kinds import OF_HOSTS
 from ..verb_parser import verb_parser
 
 if TYPE_CHECKING:
-    from ...claims.host.store import Claim
+    from ...claims.host.claim_records import Claim
 
 VERB = "host reap"
 DOES = "End the containers and guests whose lease is over, and free what they had."
@@ -62,9 +62,14 @@ def reap(
     for claim, end in over(host, kinds, now):
         if only not in (None, claim.instance):
             continue
-        result = absent(host, claim.instance, Options(timeout=PATIENCE, over=now), Change())
         over_for = age(now - end)
         lease = f"{claim.instance} of {claim.owner}: its lease is over since {over_for}"
+        doubt = _doubt(host, claim)
+        if doubt:
+            say(f"{lease} by the database, and it was not ended: {doubt}")
+            ended = False
+            continue
+        result = absent(host, claim.instance, Options(timeout=PATIENCE, over=now), Change())
         there = host.store.claim_of(claim.instance)
         gone = there is None or there.created != claim.created
         if gone and result.get("failed"):
@@ -77,6 +82,17 @@ def reap(
             host.store.event(claim.instance, REAP_PHASE, text)
             say(text)
     return ended
+
+
+def _doubt(host: Host, claim: Claim) -> HeteroError | None:
+    """Return why nobody knows the end of a claim's lease, or None where it is known; it is asked before any work, for
+    the events of an instance would be full of it.
+    """
+    try:
+        must_know_the_lease(work_of(host, claim, Change(check=True), Deadline(PATIENCE), lambda *_said, **_more: None))
+    except HeteroError as error:
+        return error
+    return None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -97,13 +113,22 @@ def main(arguments: Sequence[str]) -> int:
         claims = [claim for claim, _end in over(host, kinds, clock.sure)]
         held = [claim for claim, _end in over(host, kinds, clock.now) if claim not in claims]
         late = clock.behind and any(claim.expires is not None for claim in host.store.claims())
+        node_clock.keep(clock, _say)
+        _keep_missing(host)
     for claim in held:
         _say(f"{claim.instance} of {claim.owner}: its lease is over, but {clock.fault}: {HOLD}")
     if late:
         _say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
-    node_clock.keep(clock, _say)
     ended = [_apart(options.config, claim) for claim in claims]
     return 0 if all(ended) and not held and not late else 1
+
+
+def _keep_missing(host: Host) -> None:
+    """Write the records of claims of an earlier release; say why where that fails, for leases end all the same."""
+    try:
+        host.store.keep_missing()
+    except HeteroError as error:
+        _say(str(error))
 
 
 def _apart(config: str, claim: Claim) -> bool:

@@ -1,0 +1,128 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a claim on a compute host is, and the file that holds it once more, for when the database is lost or older.
+
+The files are NAME.json in a folder beside the database that has its name: /var/lib/hetero/host.claims. claim_copies.py
+keeps them together with the database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...core.errors import HeteroError, naming
+from ...core.json_file import read_text
+from ...site.instance import valid_instance
+from .. import record_files
+from ..record_files import LARGEST, of_other_types
+
+NAME = re.compile(r"([a-z0-9][a-z0-9-]*)\.json")
+LOOK = "correct it, or bring it back"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A part of this host that is given to an instance of an owner.
+
+    :param container: key of its container (hypervisors/lxc/identity.py); None until it has one.
+    :param first_id: the first of the host's user ids that belong to its container; None for a guest, a privileged
+        container, and a container of an earlier release, whose configuration has it.
+    """
+
+    instance: str
+    request: str
+    owner: str
+    kind: str
+    flavor: dict[str, Any]
+    image: str
+    ssh_public_key: str
+    memory_mb: int
+    vcpus: int
+    local_gb: int
+    state: str
+    since: float
+    note: str
+    created: float
+    expires: float | None = None
+    container: str | None = None
+    address: str | None = None
+    host_key: str | None = None
+    image_hash: str | None = None
+    first_id: int | None = None
+
+    @property
+    def holder(self) -> str:
+        """The holder of its GPUs: its container, or its name until it has one."""
+        return self.container or holder_of(self.instance)
+
+    def is_same(self, other: Claim | None) -> bool:
+        """Return whether both are one claim, whatever fields were changed since; a name may be claimed again later."""
+        return other is not None and (self.instance, self.created) == (other.instance, other.created)
+
+
+#: {field of a claim: the types that it may have}.
+TEXT, NUMBER, NONE = (str,), (int, float), (type(None),)
+TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("instance", "request", "owner", "kind", "image", "ssh_public_key", "state", "note"), TEXT),
+    **dict.fromkeys(("container", "address", "host_key", "image_hash"), TEXT + NONE),
+    **dict.fromkeys(("memory_mb", "vcpus", "local_gb"), (int,)),
+    **dict.fromkeys(("since", "created"), NUMBER),
+    "flavor": (dict,),
+    "expires": NUMBER + NONE,
+    "first_id": (int, type(None)),
+}
+
+
+class ClaimRecords:
+    """The files of all claims of a host, which only root may read."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def path(self, instance: str) -> str:
+        """Return the path of an instance's file, whether it exists or not."""
+        return os.path.join(self.folder, f"{instance}.json")
+
+    def instances(self) -> list[str]:
+        """Return the names of the instances of which there is a file."""
+        with naming(self.folder):
+            names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        return sorted(found[1] for found in map(NAME.fullmatch, names) if found)
+
+    def read(self, instance: str) -> Claim | None:
+        """Return what an instance's file says, or None where there is none.
+
+        :raises HeteroError: the file is no record, is damaged, or is another instance's.
+        """
+        path = self.path(instance)
+        try:
+            claim = Claim(**json.loads(read_text(path, LARGEST)))
+            wrong = of_other_types(vars(claim), TYPES)
+            if wrong:
+                raise ValueError(", ".join(wrong))
+            valid_instance(claim.instance)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, OverflowError, RecursionError, HeteroError) as error:
+            raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
+        if claim.instance != instance:
+            raise HeteroError(f"that is a record of {claim.instance}, not of {instance}", path, LOOK)
+        return claim
+
+    def write(self, claim: Claim) -> None:
+        """Write the file of a claim's instance, whole or not at all."""
+        record_files.write(self.path(claim.instance), asdict(claim))
+
+    def remove(self, instance: str) -> None:
+        """Remove an instance's file, for good, and what writers of it that were killed have left."""
+        record_files.remove(self.path(instance))
+
+
+def holder_of(instance: str) -> str:
+    """Return the holder of GPUs for an instance without container. A container's key begins with a /."""
+    return f"instance:{instance}"
