@@ -22,6 +22,8 @@ description:
     no copy of it, with a warning; the GPUs and cards that they have are written down for them, as shared where several
     can open one. Until all of it is written down, each module fails; what is missing is a warning, to be mended before
     this is run again. Where a copy was put in its place as the error says, what they have besides is written down, too.
+  - Where a claim's own record beside the database has another end of its lease, the later end is written into both. One
+    that is lost, or cannot be read, is reported, and its lease is not ended.
   - Nothing is started or ended, and nothing is written into a root.
 extends_documentation_fragment:
   - hetero.compute.attributes

@@ -64,15 +64,19 @@ def test_a_lease_that_was_extended_since_the_copy_lasts(path):
         first = claim(store)
     copy = copied(path)
     with Store(path) as store:
-        store.put("ml-8", expires=first.expires + 86400)
+        store.put("ml-8", expires=first.expires + 86400, container="/lxc/ml-8#id")
     put_back(path, copy)
     with Store(path) as store:
+        with store.transaction(dry=True):
+            store.put("ml-8", expires=1.0)
         (found,) = store.claims()
         assert found.expires == store.claim_of("ml-8").expires == first.expires + 86400
         assert store.doubt_of(found) is None
         assert store.other_lease(found) == (first.expires + 86400, first.expires)
         store.put("ml-8", state="building")
-        assert ClaimRecords(str(record(path).parent)).read("ml-8").expires == first.expires + 86400
+        kept = ClaimRecords(str(record(path).parent)).read("ml-8")
+        assert (kept.expires, kept.container) == (first.expires + 86400, "/lxc/ml-8#id")
+        assert kept.state == "building"
         store.put("ml-8", expires=found.expires)
         assert store.other_lease(found) is None
         store.put("ml-8", expires=None)
@@ -134,13 +138,16 @@ def test_a_copy_of_before_the_records_does_not_renew_them(path):
     """Lost: a lease, by a copy from before the update that is put back after an extension."""
     with Store(path) as store:
         first = claim(store)
+        claim(store, name="ml-9")
     without_records(path)
     copy = copied(path)
     with Store(path) as store:
         store.put("ml-8", expires=first.expires + 86400)
     put_back(path, copy)
+    record(path).with_name("ml-9.json").unlink()
     with Store(path) as store:
         store.keep_missing()
+        assert "is lost" in store.doubt_of(store.claim_of("ml-9"))[0]
         assert store.claim_of("ml-8").expires == store.kept("ml-8").expires == first.expires + 86400
 
 
