@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -74,6 +75,10 @@ def test_a_card_with_which_another_domain_would_start_is_given_to_nobody(lost):
     """Lost: the card of a guest whose folder is damaged: nothing but libvirt knows that it is this guest's."""
     lost.virt.domain("ml-8").stop()
     (lost.folder / "guests-files/ml-8/domain.xml").unlink()
+    records = lost.folder / "var/lib/hetero/host.claims"
+    with pytest.raises(HeteroError, match=f"instances were made on .*record of a claim {records}/ml-8.json"):
+        lost.provision("ml-9")
+    shutil.rmtree(records)
     with pytest.raises(NoneFree, match="domain ml-8 would start with it"):
         lost.provision("ml-9")
 

@@ -32,7 +32,7 @@ def test_a_guest_of_which_no_claim_is_known_is_not_said_to_be_none(site):
     shutil.copy(copy, database)
     with pytest.raises(Refused, match=f"no claim of it is in the database of {THIS_NODE}") as refused:
         site.do("absent", "ml-8")
-    assert f"and guest {folder} is there" in str(refused.value)
+    assert f"and guest {folder} (by the record of its claim " in str(refused.value)
     (found,) = site.info(instance="ml-8")["unclaimed"]
     assert (found["instance"], found["name"]) == ("ml-8", "kvm1")
     assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before
