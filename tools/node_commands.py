@@ -36,7 +36,8 @@ A node does these by itself, without Ansible: systemd starts most of them, and r
 :ansplugin:`hetero.compute.node_tools#module`, which the roles call, installs them. A machine that is several kinds of
 node has one command ``hetero`` for all of them.
 
-``hetero --help`` lists the verbs, and ``hetero VERB --help`` says what one does. The exit code is 0 if it could do all.
+``hetero`` and ``hetero --help`` list the verbs with what each does, and ``hetero VERB --help`` says what one takes.
+The exit code is 0 if it could do all.
 """
 #: Title of a part → the folder of its verbs' files.
 PARTS = {"On a proxy node": "proxy", "On a compute host": "compute_host"}

@@ -10,6 +10,7 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import default_driver
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.registry import DRIVERS
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
@@ -45,6 +46,16 @@ def test_the_first_boards_files_are_taken():
     preflight.wiring(plan, boards, found)
     assert (found.defects, found.notes) == ([], [])
     assert {pdu["driver"] for pdu in host["tftp_proxy_pdus"].values()} <= set(DRIVERS)
+
+
+def test_the_short_line_and_its_flavor_fit():
+    """Who has an x86 board and copies both gets it."""
+    boards = parse(named(guide("first_board"), "short"), source="files/boards")
+    own = yaml.safe_load(named(guide("first_board"), "flavor"))["hetero_extra_instance_types"]
+    (flavor,), (board,) = flavors({}, own).values(), boards
+    assert (flavor["cpu_arch"], default_driver(board)) == (board.arch, "pxe")
+    for key in ("memory_mb", "vcpus", "local_gb"):
+        assert flavor[key] <= getattr(board, key), key
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)

@@ -41,9 +41,35 @@ def test_a_verb_is_called_by_its_own_name():
 def test_who_knows_no_verb_is_told_them_all(asked, capsys):
     """Lost: an operator on a node, to whom `hetero --help` said only that there is no such verb."""
     assert hetero.main([asked]) == 0
-    first, *verbs = capsys.readouterr().out.splitlines()
+    first, *lines = capsys.readouterr().out.splitlines()
     assert "hetero VERB --help" in first
-    assert [verb.strip() for verb in verbs] == sorted(hetero.VERBS)
+    does = {verb: importlib.import_module(path, hetero.__package__).DOES for verb, path in hetero.VERBS.items()}
+    assert [re.split("  +", line.strip(), maxsplit=1) for line in lines] == [[one, does[one]] for one in sorted(does)]
+
+
+def test_who_types_no_verb_is_told_them_all(capsys):
+    """Lost: the way on; "no such verb" of nothing said nothing."""
+    assert hetero.main([]) == 1
+    told = capsys.readouterr()
+    assert (hetero.main(["--help"]), told.out) == (0, "")
+    assert told.err == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "code"), [(["host"], 1), (["host", "--help"], 0)])
+def test_who_types_half_a_verb_is_told_those_that_begin_so(words, code, capsys):
+    assert hetero.main(words) == code
+    told = capsys.readouterr()
+    _first, *lines = (told.err if code else told.out).splitlines()
+    assert [line.strip().partition("  ")[0] for line in lines] == ["host reap"]
+
+
+def test_a_file_that_cannot_be_loaded_hides_no_verb(monkeypatch, capsys):
+    """Lost: restore, to who looks for it on a node where another verb's file is damaged."""
+    monkeypatch.setitem(hetero.VERBS, "reap", ".proxy.no_such_file")
+    assert hetero.main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"^  reap  +cannot be loaded: ModuleNotFoundError: ", told, re.MULTILINE)
+    assert re.search(r"^  restore  +Mount the boards' roots", told, re.MULTILINE)
 
 
 @pytest.mark.parametrize("verb", sorted(hetero.VERBS))
@@ -64,9 +90,9 @@ def test_what_ends_leases_on_a_host_goes_by_its_former_name_too(words, capsys):
     assert "usage: hetero host reap " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [[], ["host"], ["reap-host", "reap"], ["host", "backup"]])
+@pytest.mark.parametrize("words", [["reap-host", "reap"], ["host", "backup"], ["hst"]])
 def test_a_verb_that_is_none_is_refused_with_those_that_are(words):
-    """Lost: what an operator is told who types half of a verb, or one that no node has."""
+    """Lost: what an operator is told who types a verb that no node has."""
     with pytest.raises(BadInput, match=r"no such verb \(known: backup, .*host reap"):
         hetero.main(words)
 

@@ -38,13 +38,32 @@ MORE = "hetero VERB --help says what it does"
 def main(arguments: Sequence[str]) -> int:
     """Run the verb that the words begin with, and return its exit code.
 
+    No verb, or the first word of one, is answered with those that begin so, as is who asks for help.
+
     :raises BadInput: there is no such verb.
     """
-    if arguments and arguments[0] in ASKS:
-        sys.stdout.write("\n  ".join([f"hetero VERB …: what a node does by itself; {MORE}:", *sorted(VERBS)]) + "\n")
-        return 0
+    asks = bool(arguments) and arguments[-1] in ASKS
+    said = list(arguments[:-1] if asks else arguments)
+    begun = sorted(verb for verb in VERBS if verb.split()[: len(said)] == said and verb.split() != said)
+    if begun:
+        (sys.stdout if asks else sys.stderr).write(usage(begun))
+        return 0 if asks else 1
     verb, others = parted(arguments)
     return import_module(VERBS[verb], __package__).main(others)
+
+
+def usage(verbs: Sequence[str]) -> str:
+    """Return a line for each of these verbs, with what it does in its own words."""
+    width = max(map(len, verbs))
+    lines = [f"  {verb:{width}}  {_does(verb)}" for verb in verbs]
+    return "\n".join([f"hetero VERB …: what a node does by itself; {MORE}:", *lines]) + "\n"
+
+
+def _does(verb: str) -> str:
+    try:
+        return str(import_module(VERBS[verb], __package__).DOES)
+    except Exception as error:  # noqa: BLE001 - the others are listed, whatever is wrong with the file of one
+        return f"cannot be loaded: {type(error).__name__}: {error}"
 
 
 def parted(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
