@@ -70,7 +70,8 @@ def find(
         ask = play("provision_instance", instance=name, flavor="FLAVOR")
         remedy = f"{play('status')} shows who has what; ask for it with {ask}"
         raise Stop(f"There is no instance {name} to {to}{why}: {remedy}")
-    nowhere = f"{name}: no such instance on {', '.join(answer['item'] for answer in answers)}{why}"
+    asked = ", ".join(answer["item"] for answer in answers)
+    nowhere = f"{name}: no such instance on {asked}{why}: {play('status')} shows who has what"
     return dict(parts=parts, lines=[nowhere, *owners.notes(answers)])
 
 

@@ -66,7 +66,7 @@ def test_each_step_goes_by_the_plan_of_the_one_before(decide, told):
 
 def test_what_people_are_to_read_is_shown(decide, told):
     nobody = decide(asked(node("p1")), step="find", request=WISH, nodes=["p1"])
-    assert told == ["lab: no such instance on p1"]
+    assert told == ["lab: no such instance on p1: ansible-playbook hetero.compute.status shows who has what"]
     assert nobody == dict(parts=[], changed=False)
 
 

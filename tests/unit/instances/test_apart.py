@@ -183,7 +183,8 @@ def test_a_disk_with_errors_is_said_while_it_runs_and_checked_at_the_next_start(
     said = site.up()["lines"]
     reboot = "ansible-playbook hetero.compute.reboot_instance -e instance=ml-8"
     assert [line["text"] for line in said] == [
-        f"its file system has errors and takes no writes: {reboot} has it checked"
+        f"its file system has errors and takes no writes: {reboot} has it checked",
+        "already running, ssh answers with its own host key",
     ]
     with site.host() as host:
         (look,) = reconciliation.reconcile(host, Change(False), 10.0)["instances"]

@@ -89,6 +89,12 @@ def test_one_name_one_answer_one_table(both_kinds):
     assert any(line.startswith("ml-8") and line.endswith(f"{second}; claimed") for line in table)
 
 
+def console(plays):
+    rc, output = plays.play("console", instance="ml-7")
+    assert rc == 0, output
+    return output
+
+
 @turn(1, 2)
 def test_verbs_find_a_container_by_its_name(both_kinds):
     """What is another's is refused; what is ours is extended, shown and ended, whatever kind it is."""
@@ -102,7 +108,16 @@ def test_verbs_find_a_container_by_its_name(both_kinds):
     rc, output = plays.play("extend_instance", instance="ml-7", hours="48")
     assert (rc, changed(output)) == (0, 1), output
     assert "ml-7 has gpu1, lease: until " in output
-    rc, output = plays.play("console", instance="ml-7")
+    log = host.root / "var" / "lib" / "lxc" / "ml-7" / "console.log"
+    assert not log.exists()
+    nothing = "ml-7 is a container on gpu1, and its console has said nothing yet: "
+    assert f"{nothing}there is no /var/lib/lxc/ml-7/console.log there" in console(plays)
+    log.parent.mkdir(parents=True)
+    log.touch()
+    assert f"{nothing}/var/lib/lxc/ml-7/console.log there is empty" in console(plays)
+    log.write_text("login:")
+    output = console(plays)
+    assert "ml-7 is a container on gpu1; what it said is there in /var/lib/lxc/ml-7/console.log" in output
     assert "lxc-console -P /var/lib/lxc -n ml-7 -t 0" in output
     rc, output = plays.play("reconcile")
     assert rc == 0, output

@@ -64,7 +64,9 @@ def test_every_verb_finds_a_guest_by_its_name(kvm1):
     assert "is made anew of" in play("rebuild_instance", instance="ml-9", fresh="true")
     assert (recorded(host)[0], recorded(host)[1] != key) == ("running", True)
     assert "ml-9 has kvm1, lease: until" in play("extend_instance", instance="ml-9", hours="2")
-    assert "tail -f /var/lib/hetero/guests/ml-9/console.log" in play("console", instance="ml-9")
+    said = play("console", instance="ml-9")
+    assert "ml-9 is a guest on kvm1" in said
+    assert "tail -f /var/lib/hetero/guests/ml-9/console.log" in said
     looked = play("reconcile")
     assert "kvm1 running ml-9 on own key as recorded" in looked
     assert "1 guest: 1 as recorded, 0 mended, 0 to look at" in looked

@@ -203,6 +203,8 @@ class Work(ABC):
             raise TimedOut(what, self.claim.instance, log)
         if self.claim.state != instance_states.RUNNING:
             self.report("ssh", "ssh answers", time.monotonic() - start)
+        else:  # no event, for a user may ask for it each day
+            self.report("ssh", "already running, ssh answers with its own host key", event=False)
 
     @property
     def result(self) -> dict[str, Any]:
