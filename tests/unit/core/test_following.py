@@ -33,3 +33,16 @@ def test_what_other_verbs_wait_for_is_no_news_of_a_job(tmp_path, whose, more, to
             db.execute("INSERT INTO events (time, actor, board, instance, phase, text) VALUES (?, ?, ?, ?, ?, ?)", row)
     news = job_watch.look(dict(whose, state_db=str(path), job=str(job), after=0, **more))
     assert [event[4] for event in news["events"]] == told
+
+
+def test_which_host_was_chosen_is_said_of_the_request(tmp_path):
+    """Lost: its place before what is made there; the result's line of the same words would be printed at the end."""
+    path, job = tmp_path / "state.db", tmp_path / "job"
+    job.touch()
+    with sqlite3.connect(path) as db:
+        db.execute(EVENTS)
+        for phase in ("choice", "image"):
+            db.execute("INSERT INTO events (instance, phase, text) VALUES ('lab', ?, ?)", (phase, f"of {phase}"))
+    follow = dict(instances=["lab", "lab-1"], node="gpu1", state_db=str(path), job=str(job), after=0)
+    told = [event[1:5] for event in job_watch.look(follow)["events"]]
+    assert told == [["", "lab", "", "of choice"], ["gpu1", "lab", "", "of image"]]

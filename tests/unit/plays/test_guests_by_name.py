@@ -53,6 +53,8 @@ def test_every_verb_finds_a_guest_by_its_name(kvm1):
     rc, output = plays.play("provision_instance", "-e", types, instance="ml-9", flavor="kg0.small")
     assert rc == 0, output
     assert f"ml-9 is running on kvm1: ssh root@{host.addresses[0]}" in output
+    (chosen,) = re.findall(r"^ml-9    wants kg0\.small: .*kvm1 chosen$", output, re.MULTILINE)
+    assert output.index(chosen) < output.index("disk ready from"), "in the order of what was done"
     state, key = recorded(host)
     assert state == "running"
     assert "kvm1 kvm - - 0 of 0 free ml-9" in play("status")

@@ -43,10 +43,11 @@ OF_BOARDS = (
     "SELECT id, 'board' || board, instance, phase, text, seconds FROM events"
     " WHERE id > ? AND {} IN ({}) AND phase IN ({}) AND (phase != 'wait' OR actor LIKE ?) ORDER BY id"
 )
-#: Events of containers and guests that people follow; their texts name the phase themselves.
-SHOWN_OF_INSTANCES = ("image", "container", "guest", "gpus", "ssh", "lease", "error", "wait")
+#: Events of containers and guests that people follow; their texts name the phase themselves. Which node was chosen is
+#: said of the request, and in the text.
+SHOWN_OF_INSTANCES = ("choice", "image", "container", "guest", "gpus", "ssh", "lease", "error", "wait")
 OF_INSTANCES = (
-    "SELECT id, ?, instance, '', text, seconds FROM events"
+    "SELECT id, CASE phase WHEN 'choice' THEN '' ELSE ? END, instance, '', text, seconds FROM events"
     " WHERE id > ? AND instance IN ({}) AND phase IN ({}) AND (phase != 'wait' OR actor LIKE ?) ORDER BY id"
 )
 #: Seconds that a look waits for news: below the 2 s within which people are to see each phase, and long enough that

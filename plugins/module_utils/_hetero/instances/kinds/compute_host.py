@@ -65,6 +65,8 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
             # of one that looks for what another one would have claimed, the claim was told before, with its lease
             again = dict(diff=[]) if params["created"] else {}
             return dict(claimed, **{**change.result, **again})
+        if claimed.get("new"):  # for who follows, before what is made of it
+            host.store.event(params["instance"], "choice", claimed["lines"][0]["text"])
         options = _options(params)
         if params["flavor"] and params["state"] == "running":
             options = replace(options, names=tuple(_wish(params, host.config.section(kind), kind).instances))
@@ -84,7 +86,10 @@ def in_background(module: Module) -> NoReturn:
             there = [claim.instance for claim in host.store.claims() if request in (claim.instance, claim.request)]
             names = sorted({*there, *names_of(request, min(params["count"], MOST))})
             newest = [event.id for event in host.store.newest_events(None, 1)]
-            follow = dict(state_db=host.config.state_db, instances=names, node=host.name, after=max(newest, default=0))
+            followed = sorted({request, *names})  # what was chosen for several is an event of the request
+            follow = dict(
+                state_db=host.config.state_db, instances=followed, node=host.name, after=max(newest, default=0)
+            )
             return host.config.run_folder, dict(follow, limit=BESIDES + params["timeout"] * len(names))
 
     job.in_background(module, prepare, lambda: work(params, False))
