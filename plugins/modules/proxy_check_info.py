@@ -61,7 +61,8 @@ options:
   exports:
     description:
       - The NFS server, V(ganesha) or V(nfsd), the kernel's.
-      - V(auto) is what the node has been set up with; on a new node V(ganesha).
+      - V(auto) is what the node has been set up with; on a new node V(nfsd).
+      - By V(ganesha) root on a board reads and writes all files of the node. A note says so.
     type: str
     choices: [auto, ganesha, nfsd]
     default: auto
@@ -179,7 +180,13 @@ nfs_server:
   description: The NFS server to use, which O(exports) names or was chosen.
   returned: when O(stage=machine)
   type: str
-  sample: ganesha
+  sample: nfsd
+nfs_servers_off:
+  description: Other NFS servers that the node was set up with before, which are to stop.
+  returned: when O(stage=machine)
+  type: list
+  elements: str
+  sample: [ganesha]
 roots:
   description: What the roots of boards are promised, take, and could take.
   returned: when O(stage=machine)
@@ -218,7 +225,7 @@ from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
 from ..module_utils._hetero.core.findings import outcome
 from ..module_utils._hetero.core.module import run
-from ..module_utils._hetero.nodes.proxy import preflight, selftest
+from ..module_utils._hetero.nodes.proxy import nfs_check, preflight, selftest
 from ..module_utils._hetero.nodes.proxy.setup_plan import Plan
 from ..module_utils._hetero.site.proxy_config import CONFIG, read_config
 
@@ -231,7 +238,7 @@ SPEC = PLANNED + ArgumentSpec(
         state_folder=dict(type="path", default="/var/lib/hetero"),
         roots_overcommit=dict(type="float", default=1),
         root_gb=dict(type="int", default=8),
-        exports=dict(type="str", choices=["auto", *preflight.SERVERS], default="auto"),
+        exports=dict(type="str", choices=["auto", *nfs_check.SERVERS], default="auto"),
         dhcp=dict(type="bool", default=False),
         boards_text=dict(type="str", default=""),
         boards_source=dict(type="str", default="boards file"),

@@ -387,62 +387,6 @@ def test_the_file_system_of_a_path_is_its_nearest_mount():
     assert mount_of("/")[0] == "/"
 
 
-@pytest.mark.parametrize(
-    ("asked", "before", "kernel_has_it", "server", "said"),
-    [
-        ("auto", None, True, "ganesha", ""),
-        ("auto", "ganesha", True, "ganesha", ""),
-        ("auto", "nfsd", True, "nfsd", ""),
-        ("nfsd", "ganesha", True, "nfsd", ""),
-        ("nfsd", None, False, "nfsd", "this kernel has no NFS server"),
-    ],
-)
-def test_the_nfs_server_is_one_that_can_and_stays(tmp_path, monkeypatch, asked, before, kernel_has_it, server, said):
-    """Else another server's handles make all boards' files stale."""
-    monkeypatch.setattr(preflight, "has_nfsd", lambda: kernel_has_it)
-    monkeypatch.setattr(preflight, "may_open_by_handle", lambda: True)
-    config, found = tmp_path / "proxy.json", Findings()
-    if before:
-        config.write_text(f'{{"exports": "{before}"}}')
-    plan = replace(GOOD, exports=asked, config=str(config))
-    assert preflight.nfs_server(plan, found) == server
-    assert [text for text in map(str, [*found.defects, *found.notes]) if said in text] or not said
-    assert bool(found.defects) == (server == "nfsd" and not kernel_has_it)
-
-
-@pytest.mark.parametrize(
-    "written", ['{"boards": {"1": {"pdu', '{"exports": "nfsd", "boards": {"1": {"disk": {}}}}', ""]
-)
-@pytest.mark.parametrize(("holder", "server"), [("ganesha.nfsd", "ganesha"), (machine.KERNEL_SERVER, "nfsd")])
-def test_a_broken_file_is_written_anew_for_the_server_that_runs(tmp_path, monkeypatch, written, holder, server):
-    """Lost: the way out. Each verb says of a broken proxy.json to run the set-up, which stopped at the same file."""
-    monkeypatch.setattr(preflight, "has_nfsd", lambda: True)
-    monkeypatch.setattr(preflight, "may_open_by_handle", lambda: True)
-    monkeypatch.setattr(preflight, "port_holders", lambda *_port: {holder})
-    config, found = tmp_path / "proxy.json", Findings()
-    config.write_text(written)
-    assert preflight.nfs_server(replace(GOOD, exports="auto", config=str(config)), found) == server
-    (note,) = map(str, found.notes)
-    assert found.defects == []
-    assert note.startswith(f"{config}: ")
-    assert note.endswith(f", and is written anew: its boards' files stay with {server}")
-
-
-def test_a_broken_file_without_a_server_that_runs_takes_an_operators_word(tmp_path, monkeypatch):
-    """Lost by a guess: the other server's handles make all boards' files stale."""
-    monkeypatch.setattr(preflight, "may_open_by_handle", lambda: True)
-    monkeypatch.setattr(preflight, "port_holders", lambda *_port: set())
-    config, found = tmp_path / "proxy.json", Findings()
-    config.write_text("{")
-    plan = replace(GOOD, exports="auto", config=str(config))
-    preflight.nfs_server(plan, found)
-    (defect,) = map(str, found.defects)
-    assert defect.endswith("say which it was: tftp_proxy_exports: ganesha, or nfsd")
-    found = Findings()
-    assert preflight.nfs_server(replace(plan, exports="ganesha"), found) == "ganesha"
-    assert found.defects == []
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run as root")
 def test_overlays_are_tried_not_guessed():
     found = Findings()

@@ -32,12 +32,16 @@ def claims(plan: Plan, boards: Iterable[Board], found: Findings) -> None:
     What cannot be read stops no set-up, which may be what mends it.
     """
     named = {board.id for board in boards}
-    users = {**_by_records(plan, found), **_by_database(plan, found)}
     before = _before(plan)
-    for board, instance in sorted(users.items()):
+    for board, instance in sorted(users(plan, found).items()):
         if board not in named:
             what = f"leaves out board{board}, which {instance} has"
             found.defect(plan.boards_source, what, f"{BACK} {_way_out(plan, board in before, instance)}")
+
+
+def users(plan: Plan, found: Findings) -> dict[int, str]:
+    """Return {board id: instance} of all boards that somebody has; a note says what could not be read."""
+    return {**_by_records(plan, found), **_by_database(plan, found)}
 
 
 def _way_out(plan: Plan, is_known: bool, instance: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -25,11 +24,11 @@ from ...core.machine import missing_packages
 from ...core.spelling import instead
 from ...roots.ram import ON_CONSOLE, RAM_KEYS
 from ...site.boards_file import COLUMNS, BoardsFileError, parse
-from ...site.proxy_config import DEFAULTS, read_config
+from ...site.proxy_config import DEFAULTS
 from .. import plan_check
-from . import left_out_boards, routers_check, settings_check, tile_monitor_check, words_check
+from . import left_out_boards, nfs_check, routers_check, settings_check, tile_monitor_check, words_check
 from .entries_check import Entry, right_types
-from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
+from .machine import port_holders
 from .roots_check import roots
 from .wiring_check import contradictions
 
@@ -42,11 +41,6 @@ PORTS: dict[tuple[str, int], tuple[str, set[str]]] = {
     ("udp", 69): ("TFTP", {"xinetd", "in.tftpd"}),
     ("tcp", 2049): ("NFS", set()),
     ("udp", 67): ("DHCP", {"dnsmasq"}),
-}
-#: NFS server → its packages, and who then holds its port.
-SERVERS = {
-    "ganesha": (["nfs-ganesha", "nfs-ganesha-vfs"], {"ganesha.nfsd"}),
-    "nfsd": (["nfs-kernel-server"], {KERNEL_SERVER}),
 }
 DISK = re.compile(r"/dev/[a-z][a-z0-9]*")
 #: Addresses that dnsmasq never takes from a range, for the sake of old clients (its dhcp.c, address_allocate).
@@ -96,16 +90,17 @@ def look(plan: Plan) -> Findings:
         if found.facts["network"]:
             routers_check.learned(found.facts["interface"], plan.boards_interface_ra, found)
         kernel(found)
-        server = nfs_server(plan, found)
-        ports(plan, found, server)
+        server = nfs_check.nfs_server(plan, found)
+        aside = nfs_check.set_aside(server)
+        ports(plan, found, [server, *aside])
         if "state_folder" not in wrong:
             # what one wrong number would hide is looked for with the right one
             overcommit = DEFAULTS.roots_overcommit if "roots_overcommit" in wrong else plan.roots_overcommit
             root_gb = DEFAULTS.root_gb if "root_gb" in wrong else plan.root_gb
             roots(plan.state_folder, overcommit, root_gb, boards, found)
         packet_filter(found)
-        packages = [*plan.packages, *SERVERS[server][0]]
-        found.facts.update(nfs_server=server, missing_packages=missing_packages(packages))
+        packages = [*plan.packages, *nfs_check.SERVERS[server].packages]
+        found.facts.update(nfs_server=server, nfs_servers_off=aside, missing_packages=missing_packages(packages))
     settings_check.say(mistakes, found)
     found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
     network = ipaddress.IPv4Network("{network}/{netmask}".format(**found.facts)) if found.facts.get("network") else None
@@ -261,50 +256,18 @@ def address(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
     )
 
 
-def ports(plan: Plan, found: Findings, server: str = "ganesha") -> None:
-    """Report ports that another program holds on the server address, with its name."""
+def ports(plan: Plan, found: Findings, servers: Sequence[str]) -> None:
+    """Report ports that another program holds on the server address, with its name.
+
+    :param servers: NFS servers that are the role's own here.
+    """
+    nfs = set().union(*(nfs_check.SERVERS[server].programs for server in servers))
     for (protocol, port), (service, ours) in PORTS.items():
         if service == "DHCP" and not plan.dhcp:
             continue
-        ours = SERVERS[server][1] if service == "NFS" else ours
+        ours = nfs if service == "NFS" else ours
         for holder in sorted(port_holders(protocol, port, plan.server) - ours):
             found.defect(f"port {port}/{protocol} ({service})", f"is held by {holder}", f"stop and disable {holder}")
-
-
-def nfs_server(plan: Plan, found: Findings) -> str:
-    """Return the NFS server to export by; what a proxy node has it keeps, for its boards have its file handles."""
-    server = plan.exports if plan.exports != "auto" else _kept_server(plan, found)
-    if server == "ganesha" and not may_open_by_handle():
-        found.defect(
-            "open_by_handle_at",
-            "is denied, so that each file on an NFS root would be 'permission denied'",
-            "a container needs an empty lxc.seccomp.profile and CAP_DAC_READ_SEARCH",
-        )
-    if server == "nfsd" and not has_nfsd():
-        what = "this kernel has no NFS server, or it is not this container's"
-        found.defect("NFS", what, "set tftp_proxy_exports: ganesha")
-    return server
-
-
-def _kept_server(plan: Plan, found: Findings) -> str:
-    """Return the NFS server that the configuration on this machine names.
-
-    The role writes one anew that cannot be read, so that stops nothing: the server that holds NFS's port is the one.
-    """
-    if not os.path.exists(plan.config):
-        return "ganesha"
-    try:
-        return read_config(plan.config).exports
-    except HeteroError as error:
-        unread = error
-    holders = port_holders("tcp", 2049, plan.server)
-    running = [name for name, (_packages, programs) in SERVERS.items() if holders & programs]
-    if running:
-        found.note(plan.config, f"{unread.what}, and is written anew", f"its boards' files stay with {running[0]}")
-        return running[0]
-    what = f"{unread.what}, and no NFS server runs here that would tell by which one boards have their files"
-    found.defect(plan.config, what, "say which it was: tftp_proxy_exports: ganesha, or nfsd")
-    return "ganesha"
 
 
 def kernel(found: Findings) -> None:

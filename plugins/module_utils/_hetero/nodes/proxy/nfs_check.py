@@ -1,0 +1,135 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which NFS server a proxy node is to export by, whether this machine can run it, and what it gives to tenants.
+
+A running board has its root by the handles of one server, so the one that a machine was set up with is never changed by
+a guess, nor while anybody has a board.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...core.errors import HeteroError
+from ...core.findings import Findings
+from ...core.plays import play
+from ...site.proxy_config import read_config
+from . import left_out_boards
+from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
+
+if TYPE_CHECKING:
+    from .setup_plan import Plan
+
+OPTION = "tftp_proxy_exports"
+
+
+class Server(NamedTuple):
+    """An NFS server.
+
+    :param packages: what the role installs for it.
+    :param programs: who then holds NFS's port.
+    :param file: a file that the role writes for it and for no other.
+    """
+
+    packages: list[str]
+    programs: set[str]
+    file: str
+
+
+SERVERS = {
+    "ganesha": Server(
+        ["nfs-ganesha", "nfs-ganesha-vfs"], {"ganesha.nfsd"}, "/etc/systemd/system/nfs-ganesha.service.d/hetero.conf"
+    ),
+    "nfsd": Server(["nfs-kernel-server"], {KERNEL_SERVER}, "/etc/nfs.conf.d/hetero.conf"),
+}
+#: What `auto` is on a new machine. The kernel refuses a name with a / in it (fs/nfsd/nfs3xdr.c, which decodes names);
+#: nfs-ganesha 4.3 hands it to openat(2), which walks out of the root by `..`.
+NEW = "nfsd"
+OPEN = (
+    "serves names with / in them, by which root on any board reads and writes all files of this node and of its tenants"
+)
+TRUST = f"{OPTION}: ganesha is for tenants who trust each other, for it {OPEN}"
+
+
+def nfs_server(plan: Plan, found: Findings) -> str:
+    """Return the NFS server to export by; what a proxy node has it keeps, for its boards have its file handles."""
+    before, unread = _before(plan)
+    if plan.exports != "auto":
+        server = plan.exports
+        if before and before != server:
+            _refuse_change(before, plan, found)
+    elif unread and not before:
+        what = f"{unread}, and no NFS server runs here that would tell by which one boards have their files"
+        found.defect(plan.config, what, f"say which it was: {OPTION}: ganesha, or nfsd")
+        return "ganesha"
+    else:
+        server = before or NEW
+        if unread:
+            found.note(plan.config, f"{unread}, and is written anew", f"its boards' files stay with {server}")
+    if server == "ganesha":
+        _ganesha(plan, found)
+    elif not has_nfsd():
+        _no_nfsd(plan, before, found)
+    return server
+
+
+def set_aside(server: str) -> list[str]:
+    """Return the other NFS servers that the role has set up on this machine, which are to stop."""
+    return [name for name, other in SERVERS.items() if name != server and os.path.exists(other.file)]
+
+
+def _before(plan: Plan) -> tuple[str | None, str | None]:
+    """Return the server that boards have their files by, if any; and why the configuration does not say it.
+
+    The role writes a configuration anew that cannot be read, so that stops nothing: the server that holds NFS's port is
+    the one. So it is where there is none though boards are somebody's, as on a node that was installed anew.
+    """
+    if os.path.exists(plan.config):
+        try:
+            return read_config(plan.config).exports, None
+        except HeteroError as error:
+            unread = error.what
+    elif left_out_boards.users(plan, Findings()):
+        unread = "is not there, though instances have boards"
+    else:
+        return None, None
+    holders = port_holders("tcp", 2049, plan.server)
+    running = [name for name, server in SERVERS.items() if holders & server.programs]
+    return (running[0] if running else None), unread
+
+
+def _refuse_change(before: str, plan: Plan, found: Findings) -> None:
+    """Report who has a board: its files, which it has by the handles of the server before, would all be stale."""
+    unread = Findings()
+    users = left_out_boards.users(plan, unread)
+    if users:
+        who = ", ".join(f"{instance} on board{board}" for board, instance in sorted(users.items()))
+        what = f"is {plan.exports}, and by {before} are the files of {who}: they would all be stale"
+        found.defect(OPTION, what, f"set it when no board has an instance; until then {OPTION}: {before}")
+    for note in unread.notes:
+        found.defect(note.thing, f"{note.what}, so that {OPTION} cannot become {plan.exports}", note.remedy)
+
+
+def _ganesha(plan: Plan, found: Findings) -> None:
+    """Check what nfs-ganesha needs, and say what it gives to tenants."""
+    if not may_open_by_handle():
+        found.defect(
+            "open_by_handle_at",
+            "is denied, so that each file on an NFS root would be 'permission denied'",
+            "a container needs an empty lxc.seccomp.profile and CAP_DAC_READ_SEARCH",
+        )
+    way = f"when no board has an instance, set {OPTION}: nfsd and run {play('proxy')}"
+    if not has_nfsd():
+        way = "lend boards to tenants who trust each other, or set up a proxy node whose kernel has module nfsd"
+    kept = ", which auto keeps here," if plan.exports == "auto" else ""
+    found.note("NFS", f"nfs-ganesha{kept} {OPEN}", way)
+
+
+def _no_nfsd(plan: Plan, before: str | None, found: Findings) -> None:
+    """Report that the kernel's NFS server is missing."""
+    new = f"{OPTION} is nfsd on a new machine, and " if plan.exports == "auto" and not before else ""
+    what = f"{new}this kernel has no NFS server, or it is not this container's"
+    remedy = f"use a machine, or a virtual one, whose kernel has module nfsd (modinfo nfsd finds it); {TRUST}"
+    found.defect("NFS", what, remedy)
