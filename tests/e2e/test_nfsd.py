@@ -15,7 +15,7 @@ import time
 
 import pytest
 from conftest import FOLDER
-from forging import forge, look_for
+from forging import forge, look_for, slashed_names
 from labs import Lab
 from writing import write_on, writing
 
@@ -35,7 +35,8 @@ def site():
     lab.play("lab_down")
     try:
         lab.play("lab_up", lab_proxy="machine")
-        lab.play("proxy", tftp_proxy_exports="nfsd")
+        # nobody says which NFS server
+        lab.play("proxy")
         yield lab
     finally:
         lab.play("lab_down")
@@ -76,8 +77,8 @@ def mount(lab, instance, path):
     )
 
 
-def test_the_machine_keeps_the_server_that_it_was_given(site):
-    """Lost: all boards' open files, when a set-up without the option takes the other server."""
+def test_a_new_machine_has_the_kernels_server_and_keeps_it(site):
+    """Lost: all files of the proxy and its tenants, by the other server; all boards' open files, when it changes."""
     assert '"exports": "nfsd"' in site.on_proxy("cat /etc/hetero/proxy.json")
     assert site.on_proxy("ss -Htlnp sport = :2049 src 0.0.0.0").split()[5:] == [], "a program holds the port"
     again = site.play("proxy")
@@ -100,6 +101,16 @@ def test_forged_handles_find_nothing_but_the_tenants_own(two):
     said = forge(two, "alice", ROOTS["alice"], ROOTS["bert"], look_for(two, ROOTS["bert"], "bert"))
     assert "works" in said, said
     assert [line for line in said if line.startswith(("found", "mounts"))] == []
+
+
+def test_names_with_slashes_lead_nowhere(two):
+    """Lost: all files of all tenants and of the proxy; tests/attack/test_nfs_names.py says so of nfs-ganesha."""
+    said, made = slashed_names(two, "alice", ROOTS["alice"])
+    assert said[0] == "works", f"this shows nothing: {said}"
+    assert [line for line in said[1:] if not line.startswith("refused")] == []
+    calls = {"LOOKUP", "CREATE", "MKDIR", "SYMLINK", "LINK", "RENAME", "REMOVE", "RMDIR"}
+    assert {line.split()[1] for line in said[1:]} == calls
+    assert made == []
 
 
 def test_groups_are_those_of_the_board(two):
