@@ -130,15 +130,6 @@ def test_a_record_goes_with_the_board(store):
     assert (store.kept_boards(), store.kept(1).claim) == ([1], store.claim_of("jackie"))
 
 
-def test_a_board_that_somebody_has_is_kept_out_by_nobody(store):
-    """Lost: a board, put out of use under who claimed it meanwhile; or one at fault, given to the next who asks."""
-    claim(store)
-    store.move(1, "maintenance", "new fan")
-    assert [store.keep_out(board, "it smells") for board in (0, 1, 2)] == [False, False, True]
-    assert [store.record(board).state for board in (0, 1, 2)] == ["power off", "maintenance", "error"]
-    assert (store.record(1).note, store.record(2).note) == ("new fan", "it smells")
-
-
 @pytest.mark.parametrize("word", ["on", "off"])
 def test_what_an_outlet_may_be(store, word):
     """Lost: whether a board has power."""

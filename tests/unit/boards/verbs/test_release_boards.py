@@ -210,3 +210,19 @@ def test_what_was_removed_counts_although_the_rest_fails(proxy, steps):
     steps.bad, steps.rooted = {0: "wipe"}, (0,)
     result = end(proxy, 0)
     assert (result["failed"], result["changed"], owners(proxy)) == (True, True, ["lab-1", "lab-2"])
+
+
+def test_a_board_at_fault_is_nobodys_and_out_of_use_at_once(proxy, steps):
+    """Lost: a board at fault, to the next who asks in the moment after it was given back."""
+    seen = []
+    lets_go = BoardWork.let_go
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            BoardWork, "let_go", lambda work: seen.append(proxy.store.record(work.board.id).state) or lets_go(work)
+        )
+        release.end(proxy, [0, 1], wipes.Wish(), Options(instance="lab"), {0: "no boot request"})
+    assert "power off" in seen
+    assert seen[0] == "error"
+    record = proxy.store.record(0)
+    assert (record.state, record.note, record.claim) == ("error", "no boot request", None)
+    assert proxy.store.record(1).state == "power off"

@@ -102,7 +102,7 @@ def test_what_is_given_back_is_of_who_asked(node, proxy, monkeypatch, check):
     """Lost: the board of another owner, or one of a request that is to stay."""
     given = []
 
-    def end(proxy, ids, wish, options):
+    def end(proxy, ids, wish, options, at_fault):
         return dict(boards=[dict(board=id) for id in ids], step="", ended=[])
 
     def absent(proxy, instances, change, deadline, left, on):

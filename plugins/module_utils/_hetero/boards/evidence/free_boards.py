@@ -80,12 +80,21 @@ def in_the_way(proxy: Proxy, board: Board) -> list[str]:
     return texts + list(leftovers(proxy, board)) + unwiped(proxy, board)
 
 
-def give_back(proxy: Proxy, board: Board, claim: Claim | None, thing: str, remedy: str, on: bool = False) -> None:
+def give_back(
+    proxy: Proxy,
+    board: Board,
+    claim: Claim | None,
+    thing: str,
+    remedy: str,
+    on: bool = False,
+    out_of_use: str | None = None,
+) -> None:
     """Make a board free; the caller holds its lock.
 
     :param claim: the claim that ends, None for a board that nobody has.
     :param thing: the name in an error: the board, or the instance that has it.
     :param on: allow a board to be on that never had power for its claim; it goes out of use (boot/stops.py).
+    :param out_of_use: why nobody is to get the board, which is in error from then on; None for a sound one.
     :raises Refused: the board is not off or not clean, or has another claim by now.
     """
     left_on = claim if on and claim is not None and is_left_on(proxy, board, claim) else None
@@ -93,7 +102,7 @@ def give_back(proxy: Proxy, board: Board, claim: Claim | None, thing: str, remed
     if texts:
         board_name = "" if thing == board.name else f"{board.name} "
         raise Refused(f"{board_name}is not clean: {'; '.join(texts)}", thing, remedy)
-    proxy.store.release(board.id, claim, NOBODYS.format(name=left_on.instance) if left_on else None)
+    proxy.store.release(board.id, claim, NOBODYS.format(name=left_on.instance) if left_on else out_of_use)
 
 
 def is_left_on(proxy: Proxy, board: Board, claim: Claim | None) -> bool:

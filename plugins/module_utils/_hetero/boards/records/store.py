@@ -145,15 +145,6 @@ class Store(KeptClaims):
         known = OutOfUse(record.note, record.since or 0.0, record.state)
         return self.out_of_use(record.board) == known
 
-    def keep_out(self, board: int, note: str) -> bool:
-        """Put a board that nobody has into error, and return whether it was free."""
-        with self._db.transaction():
-            record = self.record(board)
-            free = record.claim is None and record.state == board_states.POWER_OFF
-            if free:
-                self.move(board, board_states.ERROR, note)
-            return free
-
     def power_seen(self, board: int, power: str) -> None:
         """Record the outlet's state as it was read: "on" or "off"."""
         if power not in ("on", "off"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming
@@ -35,9 +35,12 @@ GONE = "its claim was ended meanwhile: nothing is touched"
 STEPS = ("stop", "remove", "wipe", RELEASE)
 
 
-def end(proxy: Proxy, ids: Sequence[int], wish: Wish, options: Options) -> dict[str, Any]:
+def end(
+    proxy: Proxy, ids: Sequence[int], wish: Wish, options: Options, at_fault: Mapping[int, str] | None = None
+) -> dict[str, Any]:
     """End the claims of boards: free the boards, each as soon as its own disks are wiped.
 
+    :param at_fault: {board id: why nobody is to get the board afterwards}.
     :returns: the module's result; in it `step`, the first step that failed, and `ended`, the names of instances whose
         claims ended.
     """
@@ -46,7 +49,7 @@ def end(proxy: Proxy, ids: Sequence[int], wish: Wish, options: Options) -> dict[
 
     def free(work: BoardWork) -> None:
         if work.claim:
-            end_claim(proxy, work.board, work.claim, change, told, on=True)
+            end_claim(proxy, work.claim, change, told, True, (at_fault or {}).get(work.board.id))
             work.changed = True
 
     with locked(works, RELEASE, Deadline(options.limit)):

@@ -105,11 +105,19 @@ def _release(proxy: Proxy, claim: Claim, deadline: Deadline, change: Change, res
     """Give one board back, under its lock; add the outcome to `result`."""
     board = board_of(proxy, claim)
     with board_lock(proxy, board, RELEASE, change, deadline, result["lines"]):
-        end_claim(proxy, board, claim, change, result, on)
+        end_claim(proxy, claim, change, result, on)
 
 
-def end_claim(proxy: Proxy, board: Board, claim: Claim, change: Change, result: dict[str, Any], on: bool) -> None:
-    """Give one board back whose lock the caller holds; add the outcome to `result`."""
+def end_claim(
+    proxy: Proxy,
+    claim: Claim,
+    change: Change,
+    result: dict[str, Any],
+    on: bool,
+    out_of_use: str | None = None,
+) -> None:
+    """Give one board back whose lock the caller holds, as free_boards.give_back does; add the outcome to `result`."""
+    board = board_of(proxy, claim)
     start, name = time.monotonic(), board.name
     if change.check:
         # In check mode the steps before this one (stop, remove) were not done: what is left is no error.
@@ -120,7 +128,7 @@ def end_claim(proxy: Proxy, board: Board, claim: Claim, change: Change, result: 
             raise Refused("was changed by somebody else just now", claim.instance, "run this again")
         terminate = play("terminate_instance", instance=claim.instance)
         remedy = f"stop the board and remove its image first ({terminate} does both)"
-        give_back(proxy, board, claim, claim.instance, remedy, on)
+        give_back(proxy, board, claim, claim.instance, remedy, on, out_of_use)
         seconds = round(time.monotonic() - start, 3)
         text = _given_back(proxy, board)
         result["lines"].append(line(claim.instance, name, "release", text, seconds))
@@ -133,7 +141,7 @@ def _given_back(proxy: Proxy, board: Board) -> str:
     record = proxy.store.record(board.id)
     if record.state == board_states.ERROR:
         way = play("repair", node=board.name)
-        return f"its claim is ended; {board.name} is kept out of use ({way} switches it off): {record.note}"
+        return f"its claim is ended; {board.name} is kept out of use ({way} puts it back): {record.note}"
     left = left_by(proxy, board, record)
     return f"off and clean, and its claim is ended; nobody gets the board yet: {left}" if left else GIVEN_BACK
 

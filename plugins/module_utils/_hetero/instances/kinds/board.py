@@ -13,7 +13,7 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Collection, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Mapping, NoReturn, Sequence
 
 from ...boards.disk import wipes
 from ...boards.evidence.unclaimed_instances import refuse_unclaimed
@@ -212,13 +212,20 @@ class Request:
         result = board_images.absent(self.proxy, ids, change, deadline, self.asked.tenant, never_ran)
         return self.steps.took(result, "remove")
 
-    def end(self, ids: Sequence[int], never_ran: bool = False, left: Collection[int] = ()) -> None:
+    def end(
+        self,
+        ids: Sequence[int],
+        never_ran: bool = False,
+        left: Collection[int] = (),
+        at_fault: Mapping[int, str] | None = None,
+    ) -> None:
         """Take the boards from whoever has them; what fails stays claimed, and the next try goes on there.
 
         :param left: boards of the request that stay claimed as they are.
+        :param at_fault: as of release.end.
         """
         wish = wipes.Wish.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
-        result = release.end(self.proxy, ids, wish, replace(self.options, never_ran=never_ran))
+        result = release.end(self.proxy, ids, wish, replace(self.options, never_ran=never_ran), at_fault)
         self.steps.took(result, result["step"])
         ended = self.steps.boards
         # What was asked for anew meanwhile is left; what the boards file does not name is told here.
@@ -232,18 +239,14 @@ class Request:
     def take_back(self, ids: Sequence[int]) -> None:
         """Give boards back because what was to run on them is not sound; the verb fails all the same.
 
-        One that is at fault itself stays out of use; who claimed it meanwhile finds that out. Where it was found so
-        before any power was switched for it, somebody may be at work there: it is left as it is, claimed.
+        One that is at fault itself stays out of use. Where it was found so before any power was switched for it,
+        somebody may be at work there: it is left as it is, claimed.
         """
         store = self.proxy.store
         at_fault = {id: record for id, record in store.records(ids).items() if record.state == ERROR}
         left = [id for id, record in at_fault.items() if record.claim and not store.had_power(record.claim)]
-        self.end([id for id in ids if id not in left], never_ran=True, left=left)
-        if self.check:
-            return
-        kept = {id: record.note for id, record in at_fault.items() if store.keep_out(id, record.note)}
-        said = [board_claims.line(self.name, f"board{id}", "error", f"kept out of use: {kept[id]}") for id in kept]
-        self.steps.took(dict(boards=self.steps.boards, lines=said), "release")
+        notes = {id: record.note for id, record in at_fault.items()}
+        self.end([id for id in ids if id not in left], never_ran=True, left=left, at_fault=notes)
 
     def say_what_stays(self) -> None:
         """Tell who asked and did not get it which boards they have all the same, and what they may type.
