@@ -13,9 +13,11 @@ TINY = {"name": "c1.tiny", "memory_mb": 64, "vcpus": 1, "local_gb": 1, "extra_sp
 #: More levels than Python calls itself; by names of one letter, as the shell knows no path of more than 4,096.
 DEEP = "mkdir /root/a && cd /root/a && i=0 && while [ $i -lt 1900 ]; do mkdir d && cd d && i=$((i+1)) || exit 1; done"
 MANY = "cd /root && n=$(printf %0240d 0) && i=0 && while [ $i -lt 2000 ]; do : > $n$i; i=$((i+1)); done; ls | wc -l"
-#: As if the hours had passed.
+#: As if the hours had passed, by the database and by the records of the claims.
 OVER = """
-import sqlite3
+import json, pathlib, sqlite3
+for path in pathlib.Path("/var/lib/hetero/host.claims").glob("mole-*.json"):
+    path.write_text(json.dumps(dict(json.loads(path.read_text()), expires=1.0)))
 db = sqlite3.connect("/var/lib/hetero/host.db")
 db.execute("UPDATE instances SET expires = 1 WHERE request = 'mole'")
 db.commit()
