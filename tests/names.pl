@@ -17,7 +17,9 @@ sub named { return opaque($root) . opaque(shift) }
 sub asked {
     my ($procedure, $body) = @_;
     ask($nfs, $NFS, 3, $procedure, $body);
-    my ($status, $rest) = unpack 'N a*', answer($nfs);
+    my $answer = answer($nfs);
+    # A call that the server cannot decode (GARBAGE_ARGS) has no status.
+    my ($status, $rest) = length $answer ? unpack('N a*', $answer) : ();
     return defined $status && $status == 0 ? $rest : undef;
 }
 sub try { my ($call, $answer) = @_; printf "%s %s\n", defined $answer ? 'served' : 'refused', $call; return $answer }
