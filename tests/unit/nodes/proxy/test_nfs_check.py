@@ -18,12 +18,13 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import machine, nfs_check, preflight
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 PROGRAMS = {"ganesha": "ganesha.nfsd", "nfsd": machine.KERNEL_SERVER}
 #: What is said of each proxy node that exports by nfs-ganesha.
-OPEN = "root on any board reads and writes all files of this node and of its tenants"
+OPEN = f"root on any board reads and writes all files of {THIS_NODE} and of its tenants"
 SWITCH = "when no board has an instance, set tftp_proxy_exports: nfsd and run ansible-playbook hetero.compute.proxy"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...core.errors import HeteroError
 from ...core.findings import Findings
 from ...core.plays import play
+from ...core.this_node import THIS_NODE
 from ...site.proxy_config import read_config
 from . import left_out_boards
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
@@ -48,7 +49,8 @@ SERVERS = {
 #: nfs-ganesha 4.3 hands it to openat(2), which walks out of the root by `..`.
 NEW = "nfsd"
 OPEN = (
-    "serves names with / in them, by which root on any board reads and writes all files of this node and of its tenants"
+    f"serves names with / in them, by which root on any board reads and writes all files of {THIS_NODE} and of its "
+    "tenants"
 )
 TRUST = f"{OPTION}: ganesha is for tenants who trust each other, for it {OPEN}"
 
