@@ -197,7 +197,6 @@ def cells(tmp_path_factory):
         (presence, "LONGEST", 0.05),
         (presence, "PROOF", 0.03),
         (presence, "NAP", 0.001),
-        (presence, "strain", lambda: 1.0),
         (starts, "SHORT_PATIENCE", 0.02),
         (power_proof, "LINGER", 0.05),
         (power_proof, "LOOK", 0.01),

@@ -83,7 +83,7 @@ def test_nothing_hidden(disks):
     """An ordinary disk would be kept out of use."""
     hdparm(disks)
     result, left = wiped(disks)
-    assert (result["failed"], left) == (False, False)
+    assert (result["failed"], left) == (False, False), result
     proof = result["boards"][0]["proof"]
     assert (proof["not_wiped"], proof["not_looked_for"]) == ([], [])
 
@@ -121,7 +121,7 @@ def test_a_password_that_a_wipe_left(disks):
     (folder / "ours").write_text("")
     (folder / "unlocked").write_text(IDENTITY)
     result, left = wiped(disks)
-    assert (result["failed"], left) == (False, False)
+    assert (result["failed"], left) == (False, False), result
     assert (folder / "hdparm-set").read_text().splitlines()[0].startswith("--user-master u --security-unlock hetero /")
 
 
@@ -141,7 +141,7 @@ def test_what_was_not_looked_for_is_said(disks, sectors, identity, text):
     else:
         hdparm(disks, identity, sectors)
     result, left = wiped(disks)
-    assert (result["failed"], left) == (False, False)
+    assert (result["failed"], left) == (False, False), result
     assert any(unseen.startswith(text) for unseen in result["boards"][0]["proof"]["not_looked_for"])
     assert any(line["text"].startswith(f"not looked for: {text}") for line in result["lines"])
 
