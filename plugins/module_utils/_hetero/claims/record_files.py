@@ -17,7 +17,9 @@ from ..files.whole_file import remove_left, sync_folder, write_whole
 
 #: Bytes of a record: keys have 64 KiB at most (must_be_keys), six times that as JSON, and the rest is a few lines.
 LARGEST = 1 << 20
-#: Types that the fields of a record may have.
+#: Types that many fields have.
+TEXT, NUMBER, NONE = (str,), (int, float), (type(None),)
+#: {field of a record: the types that it may have}.
 Types = Mapping[str, "tuple[type, ...]"]
 
 

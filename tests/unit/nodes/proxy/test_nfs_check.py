@@ -164,6 +164,19 @@ def test_the_server_does_not_change_where_nobody_can_tell_who_has_boards(node):
     assert "so that tftp_proxy_exports cannot become nfsd" in defect
 
 
+@pytest.mark.parametrize("damaged", ["state.db", f"{FOLDER}/board1.json"])
+def test_boards_that_may_be_somebodys_keep_their_server_as_those_that_are(node, damaged):
+    """Lost by a guess: the files of a running board, whose claim nobody can read, to a node without its proxy.json."""
+    path = node.folder / damaged
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("this says nothing" * 100)
+    node.holders = {PROGRAMS["ganesha"]}
+    assert (node.look()[0], node.look()[3]) == ("ganesha", [])
+    node.set_up("ganesha")
+    _server, (defect,), _notes, _aside = node.look("nfsd")
+    assert "so that tftp_proxy_exports cannot become nfsd" in defect
+
+
 @pytest.mark.parametrize(
     "written", ['{"boards": {"1": {"pdu', '{"exports": "nfsd", "boards": {"1": {"disk": {}}}}', "", None]
 )

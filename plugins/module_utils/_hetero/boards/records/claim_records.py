@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...claims import record_files
-from ...claims.record_files import LARGEST, of_other_types
+from ...claims.record_files import LARGEST, NONE, NUMBER, TEXT, of_other_types
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_text
 from ...site import board_states
@@ -57,7 +57,6 @@ class Claim:
 
 
 #: {field of a claim: the types that it may have}.
-TEXT, NUMBER, NONE = (str,), (int, float), (type(None),)
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("instance", "request", "owner", "image", "ssh_public_key"), TEXT),
     **dict.fromkeys(("host_key", "image_hash", "boot_source"), TEXT + NONE),

@@ -19,7 +19,7 @@ from ...core.errors import HeteroError, naming
 from ...core.json_file import read_text
 from ...site.instance import valid_instance
 from .. import record_files
-from ..record_files import LARGEST, of_other_types
+from ..record_files import LARGEST, NONE, NUMBER, TEXT, of_other_types
 
 NAME = re.compile(r"([a-z0-9][a-z0-9-]*)\.json")
 LOOK = "correct it, or bring it back"
@@ -66,7 +66,6 @@ class Claim:
 
 
 #: {field of a claim: the types that it may have}.
-TEXT, NUMBER, NONE = (str,), (int, float), (type(None),)
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("instance", "request", "owner", "kind", "image", "ssh_public_key", "state", "note"), TEXT),
     **dict.fromkeys(("container", "address", "host_key", "image_hash"), TEXT + NONE),

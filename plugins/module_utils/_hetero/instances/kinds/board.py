@@ -55,7 +55,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
     with Proxy(params, actor, create=not check) as proxy:
         request = Request(proxy, params, check)
         try:
-            with naming_full(THIS_NODE):
+            with naming_full(THIS_NODE):  # here, and not in core/module.py alone: what was done until then is told
                 VERBS[params["state"]](request)
         except HeteroError as error:
             request.steps.broke_off(error)

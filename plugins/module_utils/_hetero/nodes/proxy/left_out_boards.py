@@ -82,10 +82,24 @@ def _by_records(plan: Plan, found: Findings) -> dict[int, str]:
         try:
             kept = records.read(board)
         except HeteroError:
-            continue  # wiring_check.py says it
+            continue  # unreadable() names it, and wiring_check.py says it
         if kept and kept.is_somebodys:
             users[board] = kept.claim.instance
     return users
+
+
+def unreadable(plan: Plan) -> list[HeteroError]:
+    """Return the errors of records of claims that cannot be read: somebody may have the boards of these, too."""
+    records, errors = ClaimRecords(os.path.join(plan.state_folder, FOLDER)), []
+    try:
+        for board in records.boards():
+            try:
+                records.read(board)
+            except HeteroError as error:
+                errors.append(error)
+    except HeteroError:
+        pass  # users() notes it
+    return errors
 
 
 def _before(plan: Plan) -> set[int]:

@@ -93,24 +93,31 @@ def _before(plan: Plan) -> tuple[str | None, str | None]:
             return read_config(plan.config).exports, None
         except HeteroError as error:
             unread = error.what
-    elif left_out_boards.users(plan, Findings()):
-        unread = "is not there, though instances have boards"
     else:
-        return None, None
+        users, doubts = _users(plan)
+        if not (users or doubts):
+            return None, None
+        unread = f"is not there, though instances {'' if users else 'may '}have boards"
     holders = port_holders("tcp", 2049, plan.server)
     running = [name for name, server in SERVERS.items() if holders & server.programs]
     return (running[0] if running else None), unread
 
 
+def _users(plan: Plan) -> tuple[dict[int, str], list[HeteroError]]:
+    """Return ({board id: instance} of all boards that somebody has, and what keeps others of them from being known)."""
+    found = Findings()
+    users = left_out_boards.users(plan, found)
+    return users, [*found.notes, *left_out_boards.unreadable(plan)]
+
+
 def _refuse_change(before: str, plan: Plan, found: Findings) -> None:
     """Report who has a board: its files, which it has by the handles of the server before, would all be stale."""
-    unread = Findings()
-    users = left_out_boards.users(plan, unread)
+    users, doubts = _users(plan)
     if users:
         who = ", ".join(f"{instance} on board{board}" for board, instance in sorted(users.items()))
         what = f"is {plan.exports}, and by {before} are the files of {who}: they would all be stale"
         found.defect(OPTION, what, f"set it when no board has an instance; until then {OPTION}: {before}")
-    for note in unread.notes:
+    for note in doubts:
         found.defect(note.thing, f"{note.what}, so that {OPTION} cannot become {plan.exports}", note.remedy)
 
 
