@@ -21,9 +21,8 @@ description:
 positional: _input, own, file
 options:
   _input:
-    description: The default flavors by name, such as C(hetero_instance_types).
+    description: The default flavors by name. Without them, those of the collection.
     type: dict
-    required: true
   own:
     description: Flavors of your own by name, such as C(hetero_extra_instance_types).
     type: dict
@@ -43,7 +42,7 @@ seealso:
 EXAMPLES = r"""
 - name: All flavors
   ansible.builtin.set_fact:
-    flavors: "{{ hetero_instance_types | hetero.compute.flavors(file=inventory_dir ~ '/flavors.yml') }}"
+    flavors: "{{ none | hetero.compute.flavors(file=inventory_dir ~ '/flavors.yml') }}"
 # flavors.yml:
 #   arm.small: {memory_mb: 4096, vcpus: 4, local_gb: 50, cpu_arch: aarch64}
 #   kvm.gpu:

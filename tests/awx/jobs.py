@@ -33,7 +33,7 @@ TABLES = """- hosts: localhost
         dest: "{{{{ playbook_dir }}}}/tables.json"
         content: "{{{{ {{'templates': _templates, 'types': _credential_types}} | to_json }}}}"
 """
-FILES = ("playbooks/vars/instance_types.yml", "playbooks/vars/request.yml", "awx/surveys.yml", "awx/credentials.yml")
+FILES = ("playbooks/vars/request.yml", "awx/surveys.yml", "awx/credentials.yml")
 
 
 def environment(*collections):

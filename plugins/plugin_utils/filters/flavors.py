@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
+import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
@@ -15,10 +17,12 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.
 from ansible_collections.hetero.compute.plugins.plugin_utils.flavors_file import FlavorsFile
 
 VARIABLE = "hetero_extra_instance_types"
+#: The collection's own flavors. Plays do not name it as a file of variables, which Ansible would read for each task.
+DEFAULTS = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "instance_types.yml"
 
 
 def flavors(defaults: Any, own: Any = None, file: Any = None) -> dict[str, dict[str, Any]]:
-    own = own or {}
+    defaults, own = _own_of_the_collection() if defaults is None else defaults, own or {}
     for what, table in (("before the bar", defaults), (f"as {VARIABLE}", own)):
         if not isinstance(table, dict):
             raise AnsibleFilterError(f"hetero.compute.flavors needs a mapping of flavors by name {what}")
@@ -33,6 +37,12 @@ def flavors(defaults: Any, own: Any = None, file: Any = None) -> dict[str, dict[
     if wrong:
         raise AnsibleFilterError("\n".join(wrong))
     return {name: dict(flavor, name=name) for name, flavor in found.items()}
+
+
+def _own_of_the_collection() -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found: dict[str, Any] = yaml.load(DEFAULTS.read_text(encoding="utf-8"), loader)["hetero_instance_types"]
+    return found
 
 
 def _of(name: object) -> str:

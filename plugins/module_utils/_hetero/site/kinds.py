@@ -19,6 +19,7 @@ class Kind:
     :param several: its plural in texts for people.
     :param nodes: what the scheduler's answers call the machines that have instances of this kind.
     :param row: what column KIND of the status table says of such a machine.
+    :param group: the inventory's group of such machines.
     :param option: the option of module instance that only this kind has, or None.
     :param hypervisor: its word in a flavor's `hypervisor`; None for the kind that flavors without that word mean.
     :param section: its section in host.json, and its kind in a host's claims; None for a kind that is on no host.
@@ -29,15 +30,16 @@ class Kind:
     several: str
     nodes: str
     row: str
+    group: str
     option: str | None = None
     hypervisor: str | None = None
     section: str | None = None
     disks: str = ""
 
 
-BOARD = Kind("board", "boards", "boards", "board", option="board")
-CONTAINER = Kind("container", "containers", "GPU hosts", "gpu", None, "LXC", "lxc", "lxcpath")
-GUEST = Kind("guest", "guests", "KVM hosts", "kvm", "devices", "KVM", "kvm", "guests_folder")
+BOARD = Kind("board", "boards", "boards", "board", "proxies", option="board")
+CONTAINER = Kind("container", "containers", "GPU hosts", "gpu", "hypervisor_lxc", None, "LXC", "lxc", "lxcpath")
+GUEST = Kind("guest", "guests", "KVM hosts", "kvm", "hypervisor_kvm", "devices", "KVM", "kvm", "guests_folder")
 
 #: All kinds by name.
 KINDS = {kind.name: kind for kind in (BOARD, CONTAINER, GUEST)}

@@ -1,0 +1,86 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.login_key`: the public key of a request, or what is wrong with the one that was given."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Mapping
+
+from ansible.errors import AnsibleFilterError
+
+#: A line of an OpenSSH public key, as module_utils/_hetero/roots/machine_identity.py takes it; nothing else goes to a
+#: node or to its events.
+KEY = re.compile(r"(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]{16,}={0,2}( .*)?")
+#: The user's own keys, in this order, if no other was given; ssh logs in with each of them by itself.
+OWN = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
+PRIVATE = "PRIVATE KEY"
+
+
+def login_key(asked: Any, in_a_job: bool = False, default: Any = None) -> dict[str, str]:
+    """Return `given` (the key's text, or ""), `public` (that, or the default), `problem` and `missing`.
+
+    The last two say in words, without a word of the key, what is wrong, and that there is none; "" otherwise.
+
+    :param asked: the request's `key` (text) and `key_file`.
+    :param in_a_job: whether a form asks. It names no file, because what runs the job may read the secrets of others.
+    :param default: the site's key, if it has one.
+    """
+    if not isinstance(asked, Mapping):
+        raise AnsibleFilterError("hetero.compute.login_key needs a mapping of key and key_file before the bar")
+    text, named = (str(asked.get(name) or "") for name in ("key", "key_file"))
+    given = text if not named or in_a_job else _read(named)
+    problem = _problem(text, named, given, in_a_job)
+    home = os.path.join(os.environ.get("HOME", ""), ".ssh")
+    own = [path for path in (os.path.join(home, name) for name in OWN) if os.path.isfile(path)]
+    if given or default is not None or own:
+        public = given or (_read(own[0]) if default is None else str(default))
+        return dict(given=given, public=public, problem=problem, missing="")
+    return dict(given="", public="", problem=problem, missing="" if problem else _missing(home, in_a_job))
+
+
+def _read(path: str) -> str:
+    """Return the text of a file; "" if there is none that can be read."""
+    try:
+        with open(os.path.expanduser(path), encoding="utf-8") as file:
+            return file.read().rstrip()
+    except (OSError, UnicodeDecodeError, ValueError):
+        return ""
+
+
+def _problem(text: str, named: str, given: str, in_a_job: bool) -> str:
+    lines = [line.strip() for line in given.splitlines() if line.strip()]
+    wrong = [number for number, line in enumerate(lines, 1) if not KEY.fullmatch(line)]
+    if named and in_a_job:
+        return "key_file is for the command line; in a job give the text of the key (key)"
+    if named and text:
+        return "Give key (the text) or key_file (its file), not both"
+    if PRIVATE in given:
+        return (
+            "That is a private key: give the .pub file beside it (key_file=FILE, key=TEXT or hetero_ssh_public_key)"
+        )
+    if lines and not wrong:
+        return ""
+    if named and not given and not os.path.exists(os.path.expanduser(named)):
+        return f"{named}: there is no such file: key_file names the .pub file"
+    if named:
+        return f"{named} is no file with OpenSSH public keys: key_file names the .pub file"
+    if len(lines) > 1:
+        return (
+            f"line {wrong[0]} of key is no OpenSSH public key; a key is one line: give key_file=FILE, or the whole text"
+        )
+    cut = "give key_file=FILE, or the text, which -e cuts at its first blank unless it is quoted once more"
+    return f"key is no OpenSSH public key: {cut}" if text else ""
+
+
+def _missing(home: str, in_a_job: bool) -> str:
+    names = ", ".join(os.path.join(home, name) for name in OWN)
+    remedy = (
+        "give the text of one (key), or set hetero_ssh_public_key"
+        if in_a_job
+        else "give one (-e key_file=FILE, -e key=TEXT, or hetero_ssh_public_key in the inventory), or make one: "
+        "ssh-keygen -t ed25519"
+    )
+    return f"No public key was given, and there is none of {names}: {remedy}"
