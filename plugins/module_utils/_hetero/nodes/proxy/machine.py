@@ -13,6 +13,7 @@ import ctypes
 import errno
 import ipaddress
 import os
+import shutil
 
 from ...core.command import command
 from ...core.machine import text_of
@@ -81,8 +82,12 @@ def may_open_by_handle() -> bool:
 
 
 def has_nfsd() -> bool:
-    """Return whether the kernel's NFS server is there, loaded or to be loaded; in a container it is another's."""
-    if command(["systemd-detect-virt", "--container"], ok=(0, 1)).strip() not in ("none", ""):
+    """Return whether the kernel's NFS server is there, loaded or to be loaded; in a container it is another's.
+
+    A machine without systemd is refused for that (core/findings.py), and none of its containers is known here.
+    """
+    virt = "systemd-detect-virt"
+    if shutil.which(virt) and command([virt, "--container"], ok=(0, 1)).strip() not in ("none", ""):
         return False
     modules = text_of(f"/lib/modules/{os.uname().release}/modules.dep")
     return "/nfsd/nfsd.ko" in modules or "\tnfsd\n" in text_of("/proc/filesystems")
