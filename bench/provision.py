@@ -5,7 +5,8 @@
 
 `bench/provision.py [COUNT …]`, from the repository's root, with the lab up. First the play: from the start of
 ansible-playbook to its end. Then the same boards, all their outlets cut and given power again at once, with nothing of
-ours in the way: from the PDUs' own first "power on" in the console logs to the end of the last first ssh command.
+ours in the way: from the PDUs' own first "power on" in the console logs to the end of the last first ssh command. What
+Ansible itself takes for a play that does nothing, which no boot can hide, is measured beside.
 """
 
 from __future__ import annotations
@@ -154,6 +155,15 @@ def pair(lab, count):
     return wall, boots, tasks
 
 
+def nothing(folder):
+    """Seconds of a play without a task."""
+    path = Path(folder) / "nothing.json"
+    path.write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": []}]))
+    start = time.time()
+    subprocess.run([ANSIBLE, path], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)
+    return time.time() - start
+
+
 def main(counts):
     lab, tasks = json.loads((LAB / "lab.json").read_text()), {}
     for count in counts:
@@ -162,6 +172,9 @@ def main(counts):
         wall, boots, over = (statistics.median(values) for values in zip(*((w, b, w - b) for w, b, _t in seen)))
         measured = f"{over:.1f} s ({wall:.1f} s beside {boots:.1f} s)"
         if count == 1:
+            with tempfile.TemporaryDirectory() as folder:
+                own = statistics.median(nothing(folder) for _turn in range(TIMES[1]))
+            record("of it, a play of Ansible that does nothing", f"{own:.1f} s")
             record("provision of 1: over its own boot", measured, over <= 1.0)
             times = statistics.median(wall / boots for wall, boots, _tasks in seen)
             record("provision of 1: times its own boot", f"{times:.2f}", times <= 1.15)
