@@ -16,6 +16,7 @@ from contextlib import suppress
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import tenants_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import room
@@ -24,6 +25,7 @@ from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import run_alone
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR
 from ansible_collections.hetero.compute.tests.unit.verbs.conftest import played
+from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import lose
 
 #: Of which each has a file system of its own here.
 FOLDERS = ("state", "run", "tftpboot", "tmp")
@@ -42,9 +44,9 @@ class Full:
     def __init__(self, site):
         self.site = site
 
-    def fill(self, name):
+    def fill(self, name, mode="wb"):
         """To the last byte, but for what is kept for such a day."""
-        with open(self.site.folder / name / "filler", "wb", buffering=0) as file, suppress(OSError):
+        with open(self.site.folder / name / "filler", mode, buffering=0) as file, suppress(OSError):
             while file.write(bytes(4096)):
                 pass
 
@@ -130,6 +132,43 @@ def test_what_is_full_for_one_board_is_no_fault_of_another(full, monkeypatch):
         "board0: cannot be written (No space left on device): free space on its file system, then run this again"
     ]
     assert [(found["found"], found["done"]) for found in second] == [("missing: vmlinux_1", "put back")]
+
+
+def full_at(monkeypatch, full, name):
+    """The file system of the state is full, to the last byte, from a call of the store on."""
+    call = getattr(Store, name)
+
+    def without_room(*args, **given):
+        full.fill("state")
+        (full.site.state / "state.reserve").unlink(missing_ok=True)
+        full.fill("state", "ab")
+        return call(*args, **given)
+
+    monkeypatch.setattr(Store, name, without_room)
+
+
+@pytest.mark.parametrize("name", ["adopt", "move"])
+def test_what_a_full_disk_kept_from_the_database_is_not_told_as_done(full, monkeypatch, name):
+    """Lost: an instance that was told as adopted, and that no database has; or a state that nobody ever recorded."""
+    site = full.site
+    if name == "adopt":
+        lose(site)
+    else:
+        site.cut(0)
+    with monkeypatch.context() as patched:
+        full_at(patched, full, name)
+        result = full.verb("reconcile")
+    (found,) = result["boards"][0]["found"]
+    failed = {
+        "adopt": f"could not be adopted for jackie: {site.params['state_db']}: cannot grow, its disk is full (SQLite: ",
+        "move": f"{site.state}/claims/board0.json: cannot be written (No space left on device): ",
+    }
+    assert found["found"].startswith(failed[name]), found
+    assert "free space on" in found["found"]
+    assert (found["done"], result["changed"], result["diff"], result["lines"]) == (None, False, [], [])
+    full.free("state")
+    found = full.verb("reconcile")["boards"][0]["found"][0]
+    assert found["done"].startswith("adopted" if name == "adopt" else "recorded as power off")
 
 
 def test_a_lease_ends_on_a_full_disk(full):

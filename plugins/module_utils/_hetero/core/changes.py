@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any, Iterator, Mapping
 
 
@@ -37,6 +38,16 @@ class Change:
             self.note(thing, before, other._after[thing])
         for name, seconds in other.seconds.items():
             self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Forget what the block noted where it fails: nothing of it was done."""
+        before, after = deepcopy((self._before, self._after))
+        try:
+            yield
+        except BaseException:
+            self._before, self._after = before, after
+            raise
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:

@@ -203,8 +203,8 @@ def compare(proxy: Proxy, looks: Sequence[PowerLook], names: Collection[str]) ->
         by_word, again = named and not look.found, TWICE.format(name=work.instance) if named and look.found else None
         if doubt is None:
             if feeds.is_unknown(work.board) and by_word:
-                look.mend(UNKNOWN, f"{'would be ' if work.change.check else ''}noted, by an operator's word")
                 feeds.remember(work, True)
+                look.mend(UNKNOWN, f"{'would be ' if work.change.check else ''}noted, by an operator's word")
             elif feeds.is_unknown(work.board) and again:
                 look.note(again)
             elif look.power == "on" and look.ssh == presence.OWN_KEY:
@@ -214,8 +214,8 @@ def compare(proxy: Proxy, looks: Sequence[PowerLook], names: Collection[str]) ->
                     feeds.remember(work, False)
         elif by_word or (doubt.key_proves and work.state in ON and look.ssh == presence.OWN_KEY):
             done = "would be noted" if work.change.check else "noted"
-            look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)
             feeds.remember(work, True)
+            look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)
         elif doubt.is_off and look.ssh is None:
             start = play("start_instance", instance=work.instance)
             look.note(f"{doubt}: it is off, and {start} takes the outlet that its wiring names")

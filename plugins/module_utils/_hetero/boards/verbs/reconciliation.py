@@ -143,9 +143,10 @@ def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, A
 def _adopt(proxy: Proxy, look: Look, kept: Kept, names: Names) -> None:
     """Adopt a record, or note why that failed; other records are then still adopted."""
     try:
-        adoption.decide(proxy, look, kept, names)
+        with look.whole():
+            adoption.decide(proxy, look, kept, names)
     except HeteroError as error:
-        look.note(str(error))
+        look.note(f"could not be adopted for {kept.claim.instance}: {error}")
         look.settled = look.left = True
 
 
@@ -224,7 +225,8 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
     if look.power is None or look.settled:
         return
     if _is_mended(proxy, look):
-        _in_use_again(look)
+        with look.whole():
+            _in_use_again(look)
     elif work.state in (board_states.ERROR, board_states.MAINTENANCE):
         look.note(_out_of_use(look))
     elif work.claim is None:
@@ -238,11 +240,13 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
         and work.state in (board_states.RUNNING, board_states.POWER_OFF)
         and is_lost(proxy, work.board, work.claim)
     ):
-        left_over(look)
+        with look.whole():
+            left_over(look)
     else:
         if put_parts_back(proxy, look) and look.ssh in (ALIVE, SILENT):
             look.ssh = _answer(look)  # ask again, for the board may have come up since
-        correct_power(look)
+        with look.whole():
+            correct_power(look)
         correct_entry(look)
 
 

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Collection, Iterable
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Iterator
 
 from ...core.errors import HeteroError, Refused
 from ...core.locks import BUSY, held_by
@@ -81,6 +81,20 @@ class Look:
         self.note(found, done)
         self.work.changed = True
         self.work.say(PHASE, f"{found}: {done}")
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Make what the block mends one transaction; where that is not committed, nothing of it is told as done."""
+        work = self.work
+        found, lines, changed, record = len(self.found), len(work.lines), work.changed, work.record
+        contradiction = work.contradiction
+        try:
+            with work.change.all_or_nothing(), work.proxy.store.transaction():
+                yield
+        except HeteroError:
+            del self.found[found:], work.lines[lines:]
+            work.changed, work.record, work.contradiction = changed, record, contradiction
+            raise
 
     @property
     def names(self) -> set[str | None]:
