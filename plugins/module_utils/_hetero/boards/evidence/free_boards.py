@@ -40,7 +40,8 @@ def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
         return None
     out = proxy.store.out_of_use(board.id)
     if out and out.state != record.state:
-        return f"is in {out.state} by its own record: {out.reason} {RECONCILE}"
+        misplaced = proxy.store.anothers_out_of_use(board.id)
+        return misplaced or f"is in {out.state} by its own record: {out.reason} {RECONCILE}"
     whose = whose_root(proxy, board) or whose_archive(proxy, board)
     if whose:
         return f"has the root of {whose}, of which no claim is known {RECONCILE}"

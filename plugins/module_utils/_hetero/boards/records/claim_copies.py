@@ -81,8 +81,22 @@ class KeptClaims(Recorded):
         return self._records_of_claims.read(board) if self._records_of_claims else None
 
     def out_of_use(self, board: int) -> OutOfUse | None:
-        """Return what a board's own record says of its being out of use, or None without a record."""
-        return self._maintenance.read(board) if self._maintenance else None
+        """Return what a board's own record says of its being out of use, or None without a record.
+
+        Of a board whose place has another board's record, the database alone is believed; one that is free by it is in
+        maintenance, for its own record may be gone.
+        """
+        out = self._maintenance.read(board) if self._maintenance else None
+        if out is None or out.of is None:
+            return out
+        record = self.record(board)
+        if record.claim is not None:
+            return None
+        return OutOfUse(record.note, record.since or 0.0, record.state) if record.state in STATES else out
+
+    def anothers_out_of_use(self, board: int) -> str | None:
+        """Return what is said where another board's record of being out of use lies in a board's place, or None."""
+        return self._maintenance.misplaced(board) if self._maintenance else None
 
     def kept_anywhere(self) -> list[tuple[str, Kept]]:
         """Return [(path, Kept)] of all records that can be read, wherever they lie and whatever their names."""
@@ -241,7 +255,10 @@ class KeptClaims(Recorded):
         """
         if self._maintenance is None or not (touch.moved or touch.ended):
             return
-        maintenance, out = board_states.MAINTENANCE, self.out_of_use(record.board)
+        maintenance, out = board_states.MAINTENANCE, self._maintenance.read(record.board)
+        if out and out.of is not None and touch.left:
+            self._maintenance.remove(record.board)
+            return
         unknown = out is not None and out.state == maintenance and maintenance not in (record.state, touch.left)
         if record.claim is None and record.state in STATES and not unknown:
             self._maintenance.write(record.board, OutOfUse(record.note, record.since or 0.0, record.state))

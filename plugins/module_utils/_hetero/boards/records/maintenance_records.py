@@ -6,18 +6,21 @@ database gives the board to anybody.
 
 One folder for all boards, <state>/maintenance/boardN.json, beside the records of claims (claim_records.py), which tell
 of boards that somebody has. A file is there from before the database says that the board is out of use until it is
-about to say that it is not.
+about to say that it is not. A file names its board: what another board's says in its place is believed of neither.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
+import time
 from dataclasses import asdict, dataclass
 
 from ...claims import record_files
-from ...core.errors import HeteroError
+from ...core.errors import HeteroError, naming
 from ...core.json_file import read_object
 from ...core.printable import brief
+from ...core.this_node import THIS_NODE
 from ...core.typed_keys import is_text
 from ...site.board_states import ERROR, MAINTENANCE
 
@@ -28,6 +31,8 @@ LATEST = 1e11
 LONGEST = 4000
 #: The states of boards that are out of use. A file of an earlier release names none: it is of maintenance.
 STATES = (MAINTENANCE, ERROR)
+#: What is said of a file that names another board. One of an earlier release names none, and is its place's.
+ANOTHERS = "{path} is a record of board{of}, not of board{board}, and nothing of it is believed"
 WORDS = {
     MAINTENANCE: "an operator took it out of use by its own record ({reason})",
     ERROR: "it is kept out of use for a fault by its own record ({reason})",
@@ -39,11 +44,13 @@ class OutOfUse:
     """A board that nobody has is out of use: why, since when (seconds since 1970), and by what.
 
     :ivar state: MAINTENANCE by an operator's word, ERROR by a fault that was seen.
+    :ivar of: the other board that the file names; None for a board's own record.
     """
 
     reason: str
     since: float
     state: str = MAINTENANCE
+    of: int | None = None
 
     @property
     def told(self) -> str:
@@ -76,14 +83,50 @@ class MaintenanceRecords:
             reason, since = found["reason"], float(found["since"])
             if not is_text(reason) or not 0 <= since < LATEST:
                 raise ValueError
+            of = found.get("board", board)
+            if type(of) is not int:
+                raise ValueError
+            if of != board:
+                return OutOfUse(ANOTHERS.format(path=path, of=of, board=board), 0.0, of=of)
             return OutOfUse(brief(reason, LONGEST), since, state if state in STATES else MAINTENANCE)
         except (HeteroError, KeyError, TypeError, ValueError, OverflowError):
             return OutOfUse(f"{path} cannot be read", 0.0)
 
+    def misplaced(self, board: int) -> str | None:
+        """Return what is said where another board's record lies in a board's place, and what to do; else None."""
+        out = self.read(board)
+        if out is None or out.of is None:
+            return None
+        here, there = self.path(board), self.path(out.of)
+        beside = self.read(out.of)
+        if beside is not None and beside.of == board:
+            moves = [(here, f"{here}.moved"), (there, here), (f"{here}.moved", there)]
+        elif beside is None or beside.of is not None:
+            moves = [(here, there)]
+        else:
+            return f"{out.reason}: board{out.of} has its own: remove this one"
+        typed = " && ".join(f"mv --backup=numbered {shlex.quote(one)} {shlex.quote(to)}" for one, to in moves)
+        return f"{out.reason}: run on {THIS_NODE}: {typed}"
+
     def write(self, board: int, out: OutOfUse) -> None:
-        """Write a board's file, whole or not at all."""
-        record_files.write(self.path(board), asdict(out))
+        """Write a board's file, whole or not at all; keep another board's that lies there."""
+        self._put_aside(board)
+        fields = {name: value for name, value in asdict(out).items() if name != "of"}
+        record_files.write(self.path(board), dict(fields, board=board))
 
     def remove(self, board: int) -> None:
-        """Remove a board's file, for good, and what writers of it that were killed have left."""
-        record_files.remove(self.path(board))
+        """Remove a board's file, for good, and what writers of it that were killed have left.
+
+        Another board's that lies there is kept, under another name.
+        """
+        if not self._put_aside(board):
+            record_files.remove(self.path(board))
+
+    def _put_aside(self, board: int) -> bool:
+        """Rename the file in a board's place if it is another board's, whose only one it may be; return whether."""
+        path, out = self.path(board), self.read(board)
+        if out is None or out.of is None:
+            return False
+        with naming(path):
+            os.rename(path, f"{path}.of-board{out.of}.{time.time_ns()}")
+        return True

@@ -95,7 +95,7 @@ def _told(proxy: Proxy, boards: Iterable[Board], records: Mapping[int, Record]) 
     """Return {board id: Record} with notes that explain what is wrong.
 
     A note says why a board without a claim is not free, why a board with one is not switched, and that the record of a
-    claim is lost or cannot be read.
+    claim is lost or cannot be read, or that of a board out of use is another board's.
     """
     feeds: Feeds | None
     try:
@@ -106,8 +106,10 @@ def _told(proxy: Proxy, boards: Iterable[Board], records: Mapping[int, Record]) 
     for board in boards:
         record = records[board.id]
         note = record.note or somebodys(proxy, board, record) or _doubt(feeds, board, record.claim)
+        misplaced = proxy.store.anothers_out_of_use(board.id) if feeds else None
         of_record = told_of_record(proxy, board, record, lost) if feeds else None
-        told[board.id] = replace(record, note="; ".join(filter(None, (note, of_record))))
+        notes = filter(None, (note, None if misplaced == note else misplaced, of_record))
+        told[board.id] = replace(record, note="; ".join(notes))
     return told
 
 

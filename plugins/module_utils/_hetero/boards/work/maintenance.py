@@ -18,7 +18,7 @@ from ...site import board_states
 from ..power.last_outlet import Feeds
 from ..power.outlet_power import outlet_power
 from ..records.disk_records import used
-from ..records.maintenance_records import agree
+from ..records.maintenance_records import STATES, agree
 from .each_board import each
 
 if TYPE_CHECKING:
@@ -102,11 +102,17 @@ def catch_up(look: Look) -> None:
     """Bring the database and the board's own record of its being out of use into agreement after the database was put
     back, or was lost.
 
-    A board that somebody has by the database is left as it is.
+    A board that somebody has by the database is left as it is, and so is a free one in whose place another board's
+    record lies.
     """
     work, store = look.work, look.work.proxy.store
     record, out = store.record(work.board.id), store.out_of_use(work.board.id)
-    if out and record.claim:
+    misplaced = store.anothers_out_of_use(work.board.id)
+    if misplaced:
+        look.note(misplaced)
+    if misplaced and record.claim is None and record.state not in STATES:
+        look.settled = True  # its own record, which is not in its place, may say why nobody is to get it
+    elif out and record.claim:
         look.note(f"{out.told}: {END_CLAIM.format(name=record.claim.instance)}")
     elif record.claim is None and not agree(record.state, out):
         if work.change.check:
