@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import adoption
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import looks
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 
@@ -33,7 +35,11 @@ def test_a_record_that_cannot_be_taken_over_is_said_and_its_board_is_left(monkey
         raise HeteroError("no space is left", "/state/claims/board0.json", "free some")
 
     monkeypatch.setattr(adoption, "decide", full)
-    look = looks.Look(SimpleNamespace())
-    reconciliation._adopt(None, look, None, ())
-    assert look.found == [dict(found="/state/claims/board0.json: no space is left: free some", done=None)]
+    store = SimpleNamespace(transaction=nullcontext)
+    work = SimpleNamespace(lines=[], changed=False, record=None, contradiction=None, change=Change())
+    work.proxy = SimpleNamespace(store=store)
+    look = looks.Look(work)
+    reconciliation._adopt(None, look, SimpleNamespace(claim=SimpleNamespace(instance="jackie")), ())
+    why = "could not be adopted for jackie: /state/claims/board0.json: no space is left: free some"
+    assert look.found == [dict(found=why, done=None)]
     assert look.settled
