@@ -383,6 +383,22 @@ def test_who_is_not_served_is_told_what_stays_claimed(site, how):
     assert site.record(0).claim is None
 
 
+def test_which_board_it_has_is_said_before_it_boots(site):
+    """Lost: what is being done, at the end of it all; or an event more of each request that changes nothing."""
+    up(site)
+    assert not verb(site, "stopped").get("failed")
+    with site.proxy() as proxy:
+        before = max(event.id for event in proxy.store.newest_events(None, 1))
+    for _turn in range(2):
+        up(site)
+    with site.proxy() as proxy:
+        said = [(event.phase, event.text) for event in proxy.store.events(before)]
+    there = [text for phase, text in said if phase == "choice"]
+    assert there == ["wants tp64.8x8: has board0"], said
+    phases = [phase for phase, _text in said]
+    assert phases.index("choice") < phases.index("power")
+
+
 def test_of_what_was_given_back_nothing_is_said_to_stay(site):
     """Lost: the trust in it: an image that does not boot leaves no claim."""
     fake(site, 0, stall="nfs")

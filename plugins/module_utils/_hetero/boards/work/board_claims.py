@@ -164,7 +164,8 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
         rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
         boards_of = {claim.instance: claim.board for claim in after}
         headline = _headline(wish, pool, fit, free, before, after)
-        if boards_of.keys() - before.keys():
+        idle = not wish.move and any(store.record(claim.board).state != board_states.RUNNING for claim in after)
+        if boards_of.keys() - before.keys() or idle:  # said before what is made of it; of what runs nothing is made
             store.event(None, CHOICE, headline, instance=wish.request)
         lines = [line(wish.request, "", "", headline)]
         for instance, why in moved.items():
