@@ -168,6 +168,16 @@ ended:
     instance: {description: The instance., type: str}
     owner: {description: Whose it was., type: str}
     time: {description: When it was ended (seconds since 1970)., type: float}
+alike:
+  description:
+    - Where the node has nothing of O(instance), of each owner the instance or request whose name is most similar to it.
+      Empty without O(instance).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    instance: {description: The instance or request., type: str}
+    owner: {description: Whose it is., type: str}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -197,6 +197,7 @@ HOSTED = dict(
 ROOTS = dict(dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number), root_gb=left_out(is_number))
 UNCLAIMED = dict(instance=or_none(is_text), name=is_text, text=is_text)
 ENDED = dict(instance=is_instance, owner=is_text, time=is_made)
+ALIKE = dict(instance=is_instance, owner=is_text)
 DEVICE = dict(
     address=is_text,
     arch=or_none(is_text),
@@ -228,6 +229,7 @@ SHAPES: dict[str, Shape] = {
         roots=of(ROOTS),
         unclaimed=left_out(list_of(UNCLAIMED)),
         ended=left_out(list_of(ENDED)),
+        alike=left_out(list_of(ALIKE)),
         images=maybe(are_images),
     ),
     "host_info": dict(
@@ -244,6 +246,7 @@ SHAPES: dict[str, Shape] = {
         capacity=of(dict.fromkeys(("memory_mb", "vcpus", "local_gb"), of(AMOUNT))),
         unclaimed=left_out(list_of(UNCLAIMED)),
         ended=left_out(list_of(ENDED)),
+        alike=left_out(list_of(ALIKE)),
     ),
     "board_reconcile": dict(
         dict.fromkeys(("others", "ended", "not_adopted", "removed", "gone", "kept", "unseen"), are_texts),

@@ -66,12 +66,14 @@ def find(
         return dict(parts=parts, lines=[])
     over = owners.ended(answers, name, None if force else owner)
     why = f" ({over})" if over else ""
+    near = owners.meant(answers, name, owner)
+    status = f"{near} {play('status')}" if near else play("status")
     if to:
         ask = play("provision_instance", instance=name, flavor="FLAVOR")
-        remedy = f"{play('status')} shows who has what; ask for it with {ask}"
+        remedy = f"{status} shows who has what; ask for it with {ask}"
         raise Stop(f"There is no instance {name} to {to}{why}: {remedy}")
     asked = ", ".join(answer["item"] for answer in answers)
-    nowhere = f"{name}: no such instance on {asked}{why}: {play('status')} shows who has what"
+    nowhere = f"{name}: no such instance on {asked}{why}: {status} shows who has what"
     return dict(parts=parts, lines=[nowhere, *owners.notes(answers)])
 
 

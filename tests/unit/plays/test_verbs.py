@@ -92,6 +92,7 @@ def test_by_force_and_what_is_said(jackie):
     plays, look = jackie
     rc, output = plays.play("extend_instance", instance="jackie", hours="none", owner="eve", force="true")
     assert (rc, changed(output)) == (0, 0), output
+    assert "TASK [Set the end of its lease]" in output
     rc, output = plays.play("extend_instance", instance="jackie", hours="soon")
     assert (
         "hours is soon: give more than 0 and at most 87600, such as -e hours=24, or none for no end; "
@@ -108,8 +109,12 @@ def test_by_force_and_what_is_said(jackie):
     rc, output = plays.play("stop_instance", instance="nobody")
     assert rc != 0
     assert "There is no instance nobody to stop: ansible-playbook hetero.compute.status shows who has what" in output
+    rc, output = plays.play("stop_instance", instance="jakie")
+    assert rc != 0
+    assert "There is no instance jakie to stop: is jackie meant? ansible-playbook hetero.compute.status shows" in output
     rc, output = plays.play("provision_instance", instance="nobody", flavor="tp64.8x9")
-    assert (rc != 0, "tp64.8x9 is no flavor: give one of cg1.xlarge, " in output) == (True, True), output
+    assert rc != 0, output
+    assert "tp64.8x9 is no flavor: is tp64.8x8 meant? Give one of cg1.xlarge, " in output
     rc, output = plays.play("rebuild_instance", "--check", instance="jackie", fresh="true")
     assert rc == 0, output
     assert "a fresh root from debian" in output

@@ -130,6 +130,22 @@ def test_find_tells_its_owner_that_a_lease_is_over(owner, force, said):
     assert request_steps.find(request, answers, [], force=force)["lines"] == [nowhere]
 
 
+@pytest.mark.parametrize(
+    ("owner", "force", "said"), [("jo", False, "is lap meant? "), ("eve", True, "is lob meant? "), ("bob", True, "")]
+)
+def test_who_misspelt_a_name_is_told_which_of_their_own_is_meant(owner, force, said):
+    """Lost: the time of who looks for a missing letter; or the names of what others have, to anybody."""
+    alike = [dict(instance="lap", owner="jo"), dict(instance="lob", owner="eve")]
+    answers = [node("p1"), dict(node("p2"), alike=alike)]
+    request = dict(wish(), owner=owner)
+    with pytest.raises(Stop) as stop:
+        request_steps.find(request, answers, [], force=force, to="stop")
+    assert str(stop.value).startswith(f"There is no instance lab to stop: {said}ansible-playbook")
+    assert request_steps.find(request, answers, [], force=force)["lines"] == [
+        f"lab: no such instance on p1, p2: {said}{STATUS}"
+    ]
+
+
 def test_find_has_all_parts_of_a_request():
     """Lost: the part on the second node, which nobody acts on."""
     of_bob = claim("lab-2", 1, owner="bob", request="lab")

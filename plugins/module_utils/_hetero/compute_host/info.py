@@ -19,6 +19,7 @@ from ..devices.pci.holders import holders as pci_holders
 from ..scheduling.fit import AMOUNTS
 from ..site.instance_states import STOPPING
 from ..site.leases import until
+from ..site.owners import alike
 from .unclaimed_instances import unclaimed
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def information(host: Host, instance: str | None = None, events: int = 0) -> Fie
         claims=[claim_fields(host, claim) for claim in claims],
         unclaimed=unclaimed(host, instance),
         ended=[] if instance is None or claims else host.store.ended(instance),
+        alike=[] if instance is None or claims else alike(everybody, instance),
     )
 
 

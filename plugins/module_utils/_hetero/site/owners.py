@@ -14,6 +14,7 @@ from typing import Any, Collection, Container, Iterable, Iterator, Mapping, Prot
 
 from ..core.errors import BadInput, Refused
 from ..core.printable import one_line, printable
+from ..core.spelling import like
 from .kinds import BOARD, OF_HOSTS
 from .leases import as_date
 
@@ -31,6 +32,9 @@ class MadeClaim(Protocol):
 
     @property
     def instance(self) -> str: ...
+
+    @property
+    def request(self) -> str: ...
 
     @property
     def owner(self) -> str: ...
@@ -266,6 +270,29 @@ def ended(results: Iterable[Result], request: str, owner: str | None = None) -> 
             last = as_date(max(one["time"] for one in found))
             told.append(f"{result['item']} ended {', '.join(names[:TOLD])}{more} at {last}")
     return f"{'; '.join(told)}, as the lease was over: what it had is removed" if told else ""
+
+
+def alike(claims: Iterable[MadeClaim], request: str) -> list[dict[str, str]]:
+    """Return, of each owner, the name of a request that is most similar to one that a node does not have.
+
+    :param claims: all of the node's claims.
+    :returns: dicts with instance and owner, as many as there are owners of similar names.
+    """
+    names: dict[str, set[str]] = {}
+    for claim in claims:
+        names.setdefault(claim.owner, set()).add(claim.request)
+    found = {owner: like(request, sorted(theirs)) for owner, theirs in sorted(names.items())}
+    return [dict(instance=near, owner=owner) for owner, near in found.items() if near]
+
+
+def meant(results: Iterable[Result], request: str, owner: str) -> str:
+    """Return `is jackie meant?`: the owner's own name that is most similar to one that no node has; "" for none.
+
+    :param results: as of `holders`. Each may have `alike`, dicts with instance and owner.
+    """
+    theirs = {one["instance"] for result in results for one in result.get("alike", ()) if one["owner"] == owner}
+    near = like(request, sorted(theirs))
+    return f"is {near} meant?" if near else ""
 
 
 def notes(results: Iterable[Result]) -> list[str]:

@@ -40,6 +40,7 @@ def node(monkeypatch):
             return record
 
         store = SimpleNamespace(kept=read, out_of_use=lambda board: out, release=lambda *given: released.append(given))
+        store.anothers_out_of_use = lambda board: None
         known = SimpleNamespace(**{"state": "power off", "power": "off", "claim": None, **recorded})
         store.record = lambda number: known
         return SimpleNamespace(store=store, released=released), known

@@ -96,8 +96,8 @@ def test_what_is_not_known_of_a_board_is_none():
 
 BOARDS = {number: SimpleNamespace(id=number, name=f"board{number}") for number in (3, 0, 1)}
 CLAIMS = [
-    SimpleNamespace(board=0, instance="eve-1", request="eve"),
-    SimpleNamespace(board=3, instance="bob", request="bob"),
+    SimpleNamespace(board=0, instance="eve-1", request="eve", owner="jo"),
+    SimpleNamespace(board=3, instance="bob", request="bob", owner="bob"),
 ]
 
 
@@ -136,6 +136,7 @@ def node(monkeypatch):
         ({"instance": "eve"}, [0], ["eve-1"]),
         ({"instance": "eve-1"}, [0], ["eve-1"]),
         ({"instance": "nobody"}, [], []),
+        ({"instance": "evee"}, [], []),
         ({"ids": [1, 3], "instance": "eve"}, [], []),
     ],
 )
@@ -148,6 +149,7 @@ def test_which_boards_are_meant(node, given, boards, claims):
     assert node.read == [{*boards, *(claim.board for claim in CLAIMS if claim.instance in claims)}]
     assert found["unclaimed"] == ([{"instance": given["instance"]}] if "instance" in given else [])
     assert found["ended"] == ([f"end of {given['instance']}"] if "instance" in given and not claims else [])
+    assert found["alike"] == ([{"instance": "eve", "owner": "jo"}] if given.get("instance") == "evee" else [])
 
 
 def test_the_rest_of_what_is_known(node):
@@ -161,6 +163,7 @@ def test_the_rest_of_what_is_known(node):
         images=["image"],
         unclaimed=[],
         ended=[],
+        alike=[],
         pdu_errors={},
     )
     assert info.information(node, ids=[1])["boards"][0]["events"] == []
@@ -182,18 +185,20 @@ def test_why_a_board_is_noted(monkeypatch):
     monkeypatch.setattr(
         info, "told_of_record", lambda proxy, board, record, lost: asked.append(lost) or ("lost" if board.id else None)
     )
-    node = SimpleNamespace(store=SimpleNamespace(lost=lambda: [SimpleNamespace(board=1), SimpleNamespace(board=7)]))
+    store = SimpleNamespace(lost=lambda: [SimpleNamespace(board=1), SimpleNamespace(board=7)])
+    store.anothers_out_of_use = lambda board: "another's" if board == 0 else None
+    node = SimpleNamespace(store=store)
     records = {0: Record(0, claim=EVE), 1: Record(1, claim=EVE), 3: Record(3)}
 
     def notes():
         return {number: record.note for number, record in info._told(node, BOARDS.values(), records).items()}
 
-    assert notes() == {0: "doubt", 1: "lost", 3: "somebody's; lost"}
+    assert notes() == {0: "doubt; another's", 1: "lost", 3: "somebody's; lost"}
     assert asked == [{1, 7}] * 3
     records[0] = Record(0, note="its own", claim=EVE)
-    assert notes()[0] == "its own"
+    assert notes()[0] == "its own; another's"
     records[0] = Record(0)
-    assert notes()[0] == ""
+    assert notes()[0] == "another's"
 
     def refuse(*given):
         raise HeteroError("has no outlet")

@@ -16,6 +16,7 @@ from ...core.errors import BadInput, HeteroError
 from ...images.choice import images_of
 from ...images.room import room_of
 from ...site import board_states
+from ...site.owners import alike
 from ..evidence.free_boards import somebodys
 from ..evidence.record_notes import told_of_record
 from ..evidence.unclaimed_instances import unclaimed
@@ -136,6 +137,7 @@ def information(
     if ids is not None:
         asked = {board.id for board in boards}
         claims = [claim for claim in claims if claim.board in asked]
+    everybodys = claims
     if instance is not None:
         claims = [claim for claim in claims if instance in (claim.instance, claim.request)]
         asked = {claim.board for claim in claims}
@@ -154,5 +156,6 @@ def information(
         "images": images_of(proxy),
         "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],
         "ended": [] if instance is None or claims else proxy.store.ended(instance),
+        "alike": [] if instance is None or claims else alike(everybodys, instance),
         "pdu_errors": {},
     }
