@@ -26,8 +26,8 @@ description:
     another guest has is not given. The kernel gets the guest's address as C(ip=).
   - An instance is running when it answers ssh with the host key that was put into its root.
   - What never ran and cannot be brought up is taken back, so that nothing of it stays claimed. A board stays claimed
-    where its proxy node, the network or a PDU is at fault, and the next run goes on there; the message says so. What ever
-    ran keeps its node and its data, whatever is at fault.
+    where its proxy node, the network or a PDU is at fault, and the next run goes on there; the message says so. What
+    ever ran keeps its node and its data, whatever is at fault.
   - Run again after it was killed anywhere, it goes on.
 extends_documentation_fragment:
   - hetero.compute.attributes
