@@ -15,12 +15,13 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_n
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
 
 PINNED, LEGACY, KEPT = dict(host_key="ssh-rsa AAAA"), dict(legacy_ssh=True), dict(known_hosts="/state/known_hosts")
+WAY = "check its host and port (10.0.0.9 port 23, as tftp_proxy_pdus has pdu-t)"
 UPDATE = "update its firmware, or use telnet or SNMP"
 
 
 def meant(screen, after=None, heard="", ended=True, **settings):
     """The error for a session that ended with this screen."""
-    pdu = Apc("pdu-t", settings, {"username": "apc"}, Deadline(1))
+    pdu = Apc("pdu-t", dict(settings, host="10.0.0.9", port=23), {"username": "apc"}, Deadline(1))
     odd = SimpleNamespace(what="its screen has no menu or command line of an APC")
     pdu._line = SimpleNamespace(screen=screen, words=screen, heard=heard, unknown=lambda wanted: (odd, wanted))
     return pdu._hung_up(Lost("the session ended", "pdu-t", "look at the PDU", ended=ended, screen=screen), after)
@@ -29,10 +30,10 @@ def meant(screen, after=None, heard="", ended=True, **settings):
 @pytest.mark.parametrize(
     ("screen", "settings", "what", "remedy"),
     [
-        ("ssh: Could not resolve hostname x", {}, "cannot be reached", "check its host and port"),
-        ("telnet: x: Name or service not known", {}, "cannot be reached", "check its host and port"),
-        ("connect to host x: No route to host", {}, "cannot be reached", "check its host and port"),
-        ("Network is unreachable", {}, "cannot be reached", "check its host and port"),
+        ("ssh: Could not resolve hostname x", {}, "cannot be reached", WAY),
+        ("telnet: x: Name or service not known", {}, "cannot be reached", WAY),
+        ("connect to host x: No route to host", {}, "cannot be reached", WAY),
+        ("Network is unreachable", {}, "cannot be reached", WAY),
         (
             "REMOTE HOST IDENTIFICATION HAS CHANGED!",
             KEPT,

@@ -96,7 +96,8 @@ def test_an_address_where_nobody_is(elsewhere):
     elsewhere("127.0.0.1")
     error = unreached(QUIET, seconds=1.5)
     assert error.what.startswith("cannot be reached: nobody took the connection (no answer within"), error
-    assert error.remedy == "check its host and port, and whether it has power"
+    own = f"check its host and port ({QUIET}, as tftp_proxy_pdus has pdu-t), and whether it has power"
+    assert error.remedy == own
     error = unreached("10.98.9.7", seconds=20)
     assert error.what.startswith("cannot be reached: "), error
 

@@ -43,7 +43,7 @@ NO_PLACE = "Failed object: iso.3.6.1\nCreated directory: /var/lib/snmp/mib_index
 @pytest.mark.parametrize(
     ("out", "err", "kind", "what", "remedy"),
     [
-        ("", "Timeout: No Response from udp:pdu-a:161.\n", Lost, "no answer by SNMP (Timeout: No Resp", snmp.NO_ANSWER),
+        ("", "Timeout: No Response from udp:pdu-a:161.\n", Lost, "no answer by SNMP (Timeout: No", "check its host"),
         (
             "",
             "snmpget: Unknown user name\n",
@@ -103,7 +103,14 @@ def test_silence_says_what_to_look_at(pdu, version, remedy):
     """Lost: that a wrong community, or a wrong password of version 3, looks like a PDU that is off."""
     with pytest.raises(Lost, match=r"no answer by SNMP \(Timeout: No Response\)") as caught:
         pdu(1, err="Timeout: No Response", version=version)._ask("snmpget", "1.3")
-    assert caught.value.remedy == remedy
+    assert caught.value.remedy == remedy.format(way="check its host and port (pdu-a, as tftp_proxy_pdus has pdu-t)")
+
+
+def test_a_pdu_that_a_task_gives_by_its_address_is_in_no_settings(pdu):
+    """Lost: the time of who looks for it in a proxy's settings."""
+    one = pdu()
+    one.name = "pdu-a"
+    assert one.way == "check its host and port (pdu-a)"
 
 
 @pytest.mark.parametrize(("left", "wait", "limit"), [(60, 3, 60), (5, 2, 5), (0, 0.1, 0.5)])

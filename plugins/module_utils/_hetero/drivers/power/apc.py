@@ -38,7 +38,7 @@ HOPELESS = (
     (
         re.compile(r"could not resolve|unknown host|not known|no route|network is unreachable", re.I),
         "cannot be reached",
-        "check its host and port",
+        "{way}",
     ),
     (
         re.compile(r"host identification has changed|host key verification failed", re.I),
@@ -178,6 +178,7 @@ class Apc(PowerDriver):
                 mend = f"remove its lines from {self.settings.get('known_hosts') or 'known_hosts'}"
                 legacy = self.settings.get("legacy_ssh")
                 named = dict(
+                    way=self.way,
                     before="the one pinned" if pinned else "before",
                     mend="correct its host_key in tftp_proxy_pdus" if pinned else mend,
                     lack=f"the ssh of {THIS_NODE} does not have" if legacy else "are off by default",
@@ -207,7 +208,7 @@ class Apc(PowerDriver):
             why = "it took the connection and asks for no login"
             remedy = "look at the PDU and its name server, or raise timeout"
         elif "Trying" in screen or not self.nameless:
-            why, remedy = "nobody took the connection", "check its host and port, and whether it has power"
+            why, remedy = "nobody took the connection", f"{self.way}, and whether it has power"
         else:
             why, remedy = self.nameless, NAMELESS
         return Lost(f"cannot be reached: {why} ({lost.what})", self.name, remedy, **lost.facts)

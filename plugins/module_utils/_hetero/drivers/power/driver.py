@@ -91,6 +91,14 @@ class PowerDriver(ABC):
             yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
 
     @property
+    def way(self) -> str:
+        """Return the remedy for a PDU that is not reached: by which address it was asked, and where that is set."""
+        port = self.settings.get("port")
+        at = f"{self.settings.get('host')}{f' port {port}' if port else ''}"
+        whose = "" if self.name == self.settings.get("host") else f", as tftp_proxy_pdus has {self.name}"
+        return f"check its host and port ({at}{whose})"
+
+    @property
     def nameless(self) -> str | None:
         """Return a note that the PDU's host name may be unknown, for a PDU that was not heard; None for an address."""
         host = str(self.settings.get("host") or "")

@@ -78,8 +78,10 @@ ROW = re.compile(r"^\.([\d.]+)[ \t]+(.*)$", re.M)
 #: net-snmp's words for endOfMibView (RFC 3416, 3).
 PAST_THE_END = "No more variables left"
 #: What to look at if nothing answers: the community, or with version 3 the user.
-NO_ANSWER = "look at the PDU; one that has another community does not answer either"
-NO_ANSWER_TO_USER = "look at the PDU; one whose user has another privacy_password or protocol does not answer either"
+NO_ANSWER = "{way}, and whether it has power; one that has another community does not answer either"
+NO_ANSWER_TO_USER = (
+    "{way}, and whether it has power; one whose user has another privacy_password or protocol does not answer either"
+)
 #: Lines that say nothing about the PDU: the object that failed, and folders that net-snmp makes.
 BESIDE = ("Failed object", "Created directory")
 REFUSED = re.compile(r"unknown user name|authentication failure|unsupported security level|decryption error", re.I)
@@ -169,7 +171,7 @@ class Snmp(PowerDriver):
         if REFUSED.search(heard):
             raise HeteroError(f"refuses the SNMP user: {said}", self.name, f"correct the credential of {self.name}")
         if UNREACHABLE.search(heard):
-            raise HeteroError(f"cannot be reached: {said}", self.name, "check its host and port")
+            raise HeteroError(f"cannot be reached: {said}", self.name, self.way)
         what = said or f"{program} ended with {done.returncode}"
         raise HeteroError(what, self.name, "check what this account may do")
 
@@ -178,7 +180,7 @@ class Snmp(PowerDriver):
         if left < CUT_OFF:
             return Lost("its time was up before it could answer by SNMP", self.name, "raise timeout")
         remedy = NO_ANSWER_TO_USER if self._version == "3" else NO_ANSWER
-        return Lost(f"no answer by SNMP ({said})", self.name, remedy)
+        return Lost(f"no answer by SNMP ({said})", self.name, remedy.format(way=self.way))
 
     @property
     def _version(self) -> str:
