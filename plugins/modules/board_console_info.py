@@ -17,6 +17,7 @@ description:
     control characters are escaped.
   - The log goes on from tenant to tenant. Only the part of the present claim is shown. It begins where the log ended
     before the board first got power for this claim.
+  - What the board's sshd says there of the proxy node, which asks for its host key only, is left out, but with O(all).
   - If the wiring names a C(console_command), it is returned as the way to attach to the live console.
 options:
   board:

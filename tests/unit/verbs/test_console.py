@@ -49,6 +49,30 @@ def test_a_claim_sees_its_own_part_only(site, log):
     assert site.module("board_console_info", board=0)["console"] == ["ours", "after a reboot"]
 
 
+#: What sshd of OpenSSH 9.2 said (-D -e) of a proof of its key, and of connections that ended before and while it said
+#: its version.
+ASKED = """\
+Connection closed by authenticating user root 10.0.2.254 port 44270 [preauth]
+kex_exchange_identification: Connection closed by remote host
+Connection closed by 10.0.2.254 port 44282
+kex_exchange_identification: read: Connection reset by peer
+Connection reset by 10.0.2.254 port 44286
+"""
+
+
+@pytest.mark.parametrize("times", [1, 1000])
+def test_the_proxys_own_questions_are_not_the_boards_words(site, log, times):
+    """Lost: the lines that the board said, behind those of who asked whether it is alive."""
+    assert not any(result.get("failed") for result in site.provision())
+    say(log, "one\ntwo\nthree\nConnection closed by 10.0.2.7 port 4 [preauth]\nkex_exchange_identification: x\nfour")
+    say(log, ASKED.strip() + "\n" + ASKED * (times - 1))
+    theirs = ["Connection closed by 10.0.2.7 port 4 [preauth]", "kex_exchange_identification: x", "four"]
+    assert site.module("board_console_info", board=0, last=3)["console"] == theirs
+    assert site.module("board_console_info", board=0, last=6)["console"] == ["one", "two", "three", *theirs]
+    everything = site.module("board_console_info", board=0, last=2, all=True)["console"]
+    assert everything == ASKED.splitlines()[-2:]
+
+
 @pytest.mark.parametrize("way", ["renamed", "truncated"])
 def test_a_log_that_was_rotated_is_the_claims(site, log, way):
     """Lost: a user's own console, each time the site rotates its logs; or, the last tenant's with it."""

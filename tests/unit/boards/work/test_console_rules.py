@@ -26,6 +26,7 @@ class Node:
         self.store, self.said, self.mark = self, [], mark
         self.claim = claim
         self.wired = Wire(**wiring)
+        self.config = SimpleNamespace(server="10.0.2.254")
 
     def record(self, board):
         return SimpleNamespace(claim=self.claim)

@@ -4,7 +4,8 @@
 """A board's console: the end of its log, and the command to attach to it, where the wiring names one.
 
 The site's own programs write the log (conserver, ipmitool, the lab's machines). One log has the output of all tenants
-in turn, so the start of a claim's part is written down before the board first gets power for the claim.
+in turn, so the start of a claim's part is written down before the board first gets power for the claim. What the
+board's sshd says of this node's own questions is left out, but for operators who read all of it.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def console(
     if file and not claim and not everything:
         raise Refused("nobody has it, and what it said is of those who had it", board.name, OPERATORS)
     start = 0 if everything else begins(proxy, board)
-    tail = console_tail(file, start, lines)
+    tail = console_tail(file, start, lines, None if everything else proxy.config.server)
     name = claim.instance if claim else None
     said: list[Any] = []
     if file:

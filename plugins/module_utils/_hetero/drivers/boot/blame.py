@@ -29,6 +29,15 @@ MONITOR = "monitor"
 #: Lines of the console that go with an error, and bytes of the log that are read for them.
 CONSOLE_LINES = 20
 CONSOLE_BYTES = 65536
+#: Most bytes that are read to find as many lines beside what sshd says of the proxy's questions.
+CONSOLE_MOST = 4 << 20
+#: What OpenSSH's sshd says of who asked for its host key and left (drivers/boot/ssh.py; its packet.c and auth.c), and
+#: the line before it where the connection ended earlier (kex.c), which names no address.
+QUESTION = (
+    r"(?:.*sshd\S*: )?(?:Connection (?:closed|reset)|Disconnected) (?:by|from) "
+    r"(?:(?:authenticating|invalid) user \S+ )?{ip} port \d+(?: \[preauth\])?"
+)
+CUT_OFF = re.compile(r"(?:.*sshd\S*: )?(?:error: )?kex_exchange_identification: .*")
 #: Characters of one console line that are shown; a terminal has 80 to 250.
 CONSOLE_WIDTH = 1000
 #: Colours (ECMA-48, SGR), which init systems write and which are left out. Other control characters are escaped.
@@ -134,8 +143,12 @@ def console_size(path: str | None) -> int:
         return 0
 
 
-def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES) -> list[str]:
-    """Return the last lines, at most `most`, that a console's log got after byte `since`, safe to print."""
+def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES, asked_by: str | None = None) -> list[str]:
+    """Return the last lines, at most `most`, that a console's log got after byte `since`, safe to print.
+
+    :param asked_by: the address whose questions for the board's ssh host key are left out, with what its sshd says of
+        them; None to leave out nothing.
+    """
     if not path:
         return []
     try:
@@ -143,12 +156,34 @@ def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES) -> lis
             end = file.seek(0, os.SEEK_END)
             # A log that became shorter was rotated, so all of it is new.
             start = since if since <= end else 0
-            file.seek(max(start, end - CONSOLE_BYTES * (1 + most // 500)))
-            text = file.read().decode("utf-8", "replace")
+            size = CONSOLE_BYTES * (1 + most // 500)
+            while True:
+                begin = max(start, end - size)
+                file.seek(begin)
+                text = file.read(end - begin).decode("utf-8", "replace")
+                lines = [_shown(line) for line in text.replace("\r", "\n").split("\n")]
+                lines = _without_questions([line for line in lines if line], asked_by)
+                if len(lines) > most or begin == start or size >= CONSOLE_MOST or not asked_by:
+                    return lines[-most:]
+                size *= 8
     except OSError as error:
         return [f"{path}: {error.strerror}"]
-    lines = [_shown(line) for line in text.replace("\r", "\n").split("\n")]
-    return [line for line in lines if line][-most:]
+
+
+def _without_questions(lines: list[str], asked_by: str | None) -> list[str]:
+    """Return the lines without those in which sshd tells of an address that asked for its host key and logged in
+    nowhere.
+    """
+    if not asked_by:
+        return lines
+    asked = re.compile(QUESTION.format(ip=re.escape(asked_by)))
+    left: list[str] = []
+    for line in lines:
+        if not asked.fullmatch(line):
+            left.append(line)
+        elif left and CUT_OFF.fullmatch(left[-1]):
+            del left[-1]
+    return left
 
 
 def _shown(line: str) -> str:
