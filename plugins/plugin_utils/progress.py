@@ -29,7 +29,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 )
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import LONGEST, checked, no_answer
 from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, TooLong, only_data
-from ansible_collections.hetero.compute.plugins.plugin_utils.telling import tell
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import FIRST, QUIET, tell
 
 #: Seconds that a job may last longer than it announced before it counts as lost.
 GRACE = 30.0
@@ -91,6 +91,9 @@ class Follows(ShowsLines):
     def _follow(self, job: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
         """Print events until the job ends; return the module's result."""
         printed = set()
+        # Of a compute host's work each step is told when it is done; a board's boot tells what is seen of it.
+        told, pause, last = time.monotonic(), FIRST if "node" in job else QUIET, ""
+        began, node = told, self._task.delegate_to or self._play_context.remote_addr
         end = time.monotonic() + job["limit"] + GRACE
         while True:
             for number, node, instance, phase, text, seconds in news["events"]:
@@ -98,6 +101,7 @@ class Follows(ShowsLines):
                 text = as_text(dict(instance=instance, node=node, phase=phase, text=text, seconds=seconds))
                 printed.add(text)
                 tell(text)
+                told, last = time.monotonic(), text
             if news["done"]:
                 result = outcome(news["result"])
                 show(line for line in result.get("lines", ()) if as_text(line) not in printed)
@@ -107,6 +111,10 @@ class Follows(ShowsLines):
                 raise AnsibleActionFail(
                     f"the work in the background has not ended within {limit:.0f} s (job file {job['job']})"
                 )
+            if time.monotonic() - told >= pause:
+                told, pause = time.monotonic(), QUIET
+                after = f", since: {' '.join(last.split())}" if last else ""
+                tell(f"{node}: {self.module.rpartition('.')[2]} goes on, {told - began:.0f} s so far{after}")
             news = self._look(job)
 
     def _look(self, job: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL, FOLDER, name_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
-from ansible_collections.hetero.compute.plugins.plugin_utils.telling import told_while_it_lasts
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import FIRST, QUIET, told_while_it_lasts
 
 try:  # since ansible-core 2.19
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -50,6 +50,16 @@ COPY = f"{FOLDER}/{name_of(code())}"
 #: Keys of a result that Ansible obeys: hosts and groups, variables of the play's host (in the playbooks the
 #: controller), and what AWX stores of a job. No module that is called here returns them.
 WORDS = ("add_host", "add_group", "ansible_facts", "ansible_stats")
+#: What modules do that tell nothing until they end.
+LASTING = {
+    "board_reconcile": "looks at boards and mends what is safe",
+    "host_reconcile": "looks at containers and guests and mends what is safe",
+    "gpu_reconcile": "looks who can open which GPU and closes what nobody was given",
+}
+#: Words of an operator to such a module, and what it does for them.
+BY_WORD = {"adopt": "adopts {}", "forget": "ends the claims of {}", "remove": "removes what lies there of {}"}
+#: Most names in such a line.
+NAMED = 5
 #: Most characters of an answer. 1,000 boards with the 50 newest events of each take 9.5 million.
 MOST = 64 * 10**6
 #: Most warnings of an answer that Ansible shows.
@@ -89,6 +99,24 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
     return result
 
 
+def lasts(node: Any, module: str, given: dict[str, Any]) -> tuple[str, float]:
+    """Return (what is waited for, in words; seconds until that is said) of a call of a module.
+
+    :param given: its arguments.
+    """
+    does = LASTING.get(module)
+    if does is None:
+        return f"{node}: {module}", QUIET
+    named = [(word, given.get(word) or []) for word in BY_WORD]
+    asked = [
+        BY_WORD[word].format(", ".join(map(str, names[:NAMED])) + (" and more" if names[NAMED:] else ""))
+        for word, names in named
+        if isinstance(names, list) and names
+    ]
+    does = " and ".join(asked) or does
+    return one_line(f"{node}: {module}, which {does},"), FIRST
+
+
 class ShortCalls(ActionBase):
     """Runs the module of the same name from the node's copy, if that has exactly this release."""
 
@@ -118,7 +146,7 @@ class ShortCalls(ActionBase):
     ) -> dict[str, Any]:
         name, given = module_name or self.module, self._task.args if module_args is None else module_args
         node = self._task.delegate_to or (task_vars or {}).get("inventory_hostname")
-        with told_while_it_lasts(f"{node}: {name.rpartition('.')[2]}"):
+        with told_while_it_lasts(*lasts(node, name.rpartition(".")[2], given)):
             said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})
             if said is None:
                 said = super()._execute_module(name, given, tmp, task_vars, **how)

@@ -19,16 +19,23 @@ display = Display()
 
 #: Seconds between two lines which say that something still goes on.
 QUIET = 5.0
+#: Seconds to the first of them, where nothing else is told meanwhile of work that a person waits for.
+FIRST = 2.0
 
 
 @contextlib.contextmanager
-def told_while_it_lasts(what: str) -> Iterator[None]:
-    """Print "`what` has taken 5 s so far" every QUIET seconds during the block: a hung PDU may take a node a minute."""
+def told_while_it_lasts(what: str, first: float = QUIET) -> Iterator[None]:
+    """Print "`what` has taken 5 s so far" every QUIET seconds during the block: a hung PDU may take a node a minute.
+
+    :param first: seconds to the first line.
+    """
     began, over = time.monotonic(), threading.Event()
 
     def goes_on() -> None:
-        while not over.wait(QUIET):
+        pause = first
+        while not over.wait(pause):
             tell(f"{what} has taken {time.monotonic() - began:.0f} s so far")
+            pause = QUIET
 
     teller = threading.Thread(target=goes_on, daemon=True)
     teller.start()
