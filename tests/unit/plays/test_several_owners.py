@@ -113,7 +113,7 @@ def test_waiting_for_a_free_board(proxies):
     assert (rc, changed(output)) == (2, 0), output
     assert "never waits for tp64.8x8, 0.05 min at most: 4 boards in use" in output
     assert "waited 0.05 min" in output
-    assert re.search(r"TASK \[Wait 1 s, then look again: 4 boards in use", output), output
+    assert re.search(r"TASK \[Wait, and look again in 1 s: 4 boards in use", output), output
     rc, output = plays.end(wrong)
     assert (rc, "waits for" in output, "4 boards: cpu_arch TILEPro64 is not tile-gx64" in output) == (2, False, True)
     assert claims(folders) == before
