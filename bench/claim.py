@@ -21,7 +21,10 @@ sys.path.insert(0, "build")
 from goals import record
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import Wish, present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import (
+    ClaimRequest,
+    present,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import parse
@@ -56,7 +59,7 @@ def claims(number):
         for turn in range(TIMES):
             start = time.perf_counter()
             with Proxy(files) as proxy:
-                present(proxy, Wish(f"bench-{turn}", "bench", FLAVOR, "image", KEY), Change())
+                present(proxy, ClaimRequest(f"bench-{turn}", "bench", FLAVOR, "image", KEY), Change())
             yield time.perf_counter() - start
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, "build")
 from goals import record
 from lxd import Lxd
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import GpuRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -62,7 +62,7 @@ class Ours:
             return work(site)
 
     def attach(self, box):
-        done = self.run(lambda site: attachment.attach(site, box, Wanted(1), Change(), Deadline(20)))
+        done = self.run(lambda site: attachment.attach(site, box, GpuRequest(1), Change(), Deadline(20)))
         assert [node["opens"] for node in done["nodes"]] == ["ENXIO"] * 5, done
 
     def detach(self, box):

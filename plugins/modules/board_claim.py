@@ -231,7 +231,7 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.boards.records.proxy import Proxy
-from ..module_utils._hetero.boards.work.board_claims import Wish, present
+from ..module_utils._hetero.boards.work.board_claims import ClaimRequest, present
 from ..module_utils._hetero.boards.work.board_releases import absent, make_free
 from ..module_utils._hetero.boards.work.each_board import Instances
 from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
@@ -268,7 +268,7 @@ def work(params, check):
     # In check mode a missing database is not made: nothing is claimed yet, and every board is free.
     with Proxy(params, actor, create=not check) as proxy, change.step("claim"):
         if params["state"] == "present":
-            result = present(proxy, wish(params), change)
+            result = present(proxy, request(params), change)
         elif params["instance"] is None:
             result = make_free(proxy, proxy.board(params["board"]), change, Deadline(params["timeout"]))
         else:
@@ -277,10 +277,10 @@ def work(params, check):
     return dict(result, **change.result)
 
 
-def wish(params):
-    given = {name: value for name, value in params.items() if name in Wish.__dataclass_fields__}
+def request(params):
+    given = {name: value for name, value in params.items() if name in ClaimRequest.__dataclass_fields__}
     given["numbers"] = tuple(given["numbers"])
-    return Wish(params["instance"], tolerance=params["memory_tolerance"], **given)
+    return ClaimRequest(params["instance"], tolerance=params["memory_tolerance"], **given)
 
 
 def main():

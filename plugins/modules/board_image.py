@@ -251,7 +251,7 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._hetero.boards.image.board_images import Source, Wish, absent, present, take_in
+from ..module_utils._hetero.boards.image.board_images import ImageRequest, Source, absent, present, take_in
 from ..module_utils._hetero.boards.records.proxy import Proxy
 from ..module_utils._hetero.boards.work.each_board import Tenant
 from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
@@ -293,8 +293,8 @@ def work(params, check):
             valid_image(params["image"])
         image, lines = take_in(proxy, source, change, deadline)
         given = {name: params[name] for name in ("boot_source", "flavor", "rebuilt")}
-        wish = Wish(image, params["ssh_public_key"], **given)
-        result = present(proxy, params["boards"], wish, change, deadline, tenant)
+        request = ImageRequest(image, params["ssh_public_key"], **given)
+        result = present(proxy, params["boards"], request, change, deadline, tenant)
         return dict(result, lines=lines + result["lines"])
 
 

@@ -125,7 +125,7 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._hetero.boards.image.rebuilds import Wish, rebuild
+from ..module_utils._hetero.boards.image.rebuilds import RebuildRequest, rebuild
 from ..module_utils._hetero.boards.records.proxy import Proxy
 from ..module_utils._hetero.boards.work.each_board import Instances
 from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec
@@ -148,8 +148,8 @@ SPEC = PROXY_CLAIMS + ArgumentSpec(
 def work(params, check):
     with Proxy(params, create=not check) as proxy:
         instances = Instances(params["instance"], params["owner"], created=params["created"])
-        wish = Wish(params["image"], params["ssh_public_key"], params["fresh"])
-        return rebuild(proxy, instances, wish, Change(check), Deadline(params["timeout"]))
+        request = RebuildRequest(params["image"], params["ssh_public_key"], params["fresh"])
+        return rebuild(proxy, instances, request, Change(check), Deadline(params["timeout"]))
 
 
 def main():

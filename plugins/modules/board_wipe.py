@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wipe the disks of boards, proven, from a system in RAM.
 
-Arguments to wish and result only; boards/disk/wipes.py does it.
+Arguments to request and result only; boards/disk/wipes.py does it.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ news:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.boards.disk.wipe_disk import METHODS, PROOFS
-from ..module_utils._hetero.boards.disk.wipes import Wish, wipe
+from ..module_utils._hetero.boards.disk.wipes import WipeRequest, wipe
 from ..module_utils._hetero.boards.records.proxy import Proxy
 from ..module_utils._hetero.boards.verbs.lifecycle import Options
 from ..module_utils._hetero.boards.work.job import in_background
@@ -242,8 +242,10 @@ def options(params, check):
 def work(params, check):
     """Wipe what is to be wiped; returns the module's result."""
     with Proxy(params, create=not check) as proxy:
-        wish = Wish.of(proxy, **{name: params[name] for name in ("method", "verify", "samples", "inspect", "limit")})
-        return wipe(proxy, params["boards"], wish, options(params, check))
+        request = WipeRequest.of(
+            proxy, **{name: params[name] for name in ("method", "verify", "samples", "inspect", "limit")}
+        )
+        return wipe(proxy, params["boards"], request, options(params, check))
 
 
 def main():

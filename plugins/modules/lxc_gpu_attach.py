@@ -215,7 +215,7 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._hetero.claims.host.allocation import Wanted
+from ..module_utils._hetero.claims.host.allocation import GpuRequest
 from ..module_utils._hetero.compute_host.gpu_site import gpu_site
 from ..module_utils._hetero.core.argument_spec import GPU_HOST, ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
@@ -249,7 +249,7 @@ def work(params, check):
         names = tuple(params["gpus"] or ())
         if params["state"] == "detached":
             return detach(site, container, names, change, deadline, params["on_holders"])
-        wanted = Wanted(params["count"], params["gpu_arch"], names, params["share"])
+        wanted = GpuRequest(params["count"], params["gpu_arch"], names, params["share"])
         return attach(site, container, wanted, change, deadline, params["persistent"], params["method"])
 
 

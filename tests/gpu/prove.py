@@ -100,7 +100,7 @@ def prove(folder):
 def given_and_taken_back(folder, found, gpu):
     from container import Proof
 
-    from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import GpuRequest
     from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
     from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
     from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -111,7 +111,7 @@ def given_and_taken_back(folder, found, gpu):
         site = attachment.Site(store, found, (proof.lxcpath,), os.path.join(folder, "run"))
         expect(proof, gpu, False, "before")
         given = Change()
-        wanted = Wanted(gpus=(gpu.address,))
+        wanted = GpuRequest(gpus=(gpu.address,))
         result = attachment.attach(site, proof.container, wanted, given, Deadline(LIMIT), persistent=False)
         print(f"given:      {', '.join(node['path'] for node in result['nodes'])}; {given.seconds}")
         expect(proof, gpu, True, "with it")

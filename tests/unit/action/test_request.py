@@ -11,9 +11,9 @@ import pytest
 from ansible.errors import AnsibleError
 
 from ansible_collections.hetero.compute.plugins.action import request as action
-from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_request_steps import FLAVOR, claim, node, wish
+from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_request_steps import FLAVOR, asked, claim, node
 
-WISH = {key: value for key, value in wish().items() if value != ""}
+ASKED_FOR = {key: value for key, value in asked().items() if value != ""}
 SHELL = SimpleNamespace(tmpdir="/nowhere")
 
 
@@ -48,7 +48,7 @@ def asked(*answers, **done):
 def test_each_step_goes_by_the_plan_of_the_one_before(decide, told):
     """Lost: the way from one step to the next, such as what was there before this request."""
     said = asked(node("p1", 1), node("p2", 0))
-    given = dict(request=WISH, nodes=["p1", "p2"])
+    given = dict(request=ASKED_FOR, nodes=["p1", "p2"])
     plan = decide(said, step="choose", **given)
     assert (plan["visits"], plan["changed"]) == ([dict(item="p1", kind="board", numbers=[])], False)
     mine = claim("lab", 20)
@@ -65,24 +65,24 @@ def test_each_step_goes_by_the_plan_of_the_one_before(decide, told):
 
 
 def test_what_people_are_to_read_is_shown(decide, told):
-    nobody = decide(asked(node("p1")), step="find", request=WISH, nodes=["p1"])
+    nobody = decide(asked(node("p1")), step="find", request=ASKED_FOR, nodes=["p1"])
     assert told == ["lab: no such instance on p1: ansible-playbook hetero.compute.status shows who has what"]
     assert nobody == dict(parts=[], changed=False)
 
 
 def test_a_stop_is_a_failure_with_its_reason(decide):
     """Lost: what a program reads of the failure, such as what is still claimed."""
-    result = decide(asked(node("p1")), step="find", to="stop", request=WISH, nodes=["p1"])
+    result = decide(asked(node("p1")), step="find", to="stop", request=ASKED_FOR, nodes=["p1"])
     assert (result["failed"], result["msg"].partition(":")[0]) == (True, "There is no instance lab to stop")
     plan = dict(visits=[dict(item="p1", kind="board", numbers=[])], refused=[], looked=False)
     failure = dict(msg="Task failed: no power", failed=False, failure=dict(what="no power"), changed=True)
-    result = decide(dict(p1=dict(_done=failure)), step="claimed", request=WISH, nodes=["p1"], plan=plan)
+    result = decide(dict(p1=dict(_done=failure)), step="claimed", request=ASKED_FOR, nodes=["p1"], plan=plan)
     assert result == dict(failure, failed=True, msg="no power")
 
 
 def test_a_stop_that_holds_somebodys_words_is_printable(decide):
     """Lost: the operator's terminal, or which lines are ours, to the name of who asks."""
-    asks = dict(WISH, owner="ann\x1b[31m")
+    asks = dict(ASKED_FOR, owner="ann\x1b[31m")
     result = decide(asked(node("p1", 0, [claim("lab", owner="bob")])), step="find", request=asks, nodes=["p1"])
     assert "not to ann\\x1b[31m: ask bob" in result["msg"]
 
@@ -90,20 +90,20 @@ def test_a_stop_that_holds_somebodys_words_is_printable(decide):
 def test_the_options_reach_the_step(decide):
     """Lost: `force`, `without`, `wait` or check mode, in a play that gives them."""
     of_bob = asked(node("p1", 0, [claim("lab", owner="bob")]))
-    assert decide(of_bob, step="find", request=WISH, nodes=["p1"])["failed"] is True
-    assert decide(of_bob, step="find", request=WISH, nodes=["p1"], force=True)["parts"] != []
+    assert decide(of_bob, step="find", request=ASKED_FOR, nodes=["p1"])["failed"] is True
+    assert decide(of_bob, step="find", request=ASKED_FOR, nodes=["p1"], force=True)["parts"] != []
     silent = asked(dict(item="p1", unreachable=True, msg="x"))
-    said = decide(silent, step="find", request=WISH, nodes=["p1"], without=["p9"])["msg"]
+    said = decide(silent, step="find", request=ASKED_FOR, nodes=["p1"], without=["p9"])["msg"]
     assert said.endswith("-e without=p9,p1")
     full = asked(node("p1", 0, [claim("eve", 3, owner="eve")]))
-    given = dict(request=WISH, nodes=["p1"], wait=5, interval=7)
-    plan = decide(full, step="choose", request=WISH, nodes=["p1"])
+    given = dict(request=ASKED_FOR, nodes=["p1"], wait=5, interval=7)
+    plan = decide(full, step="choose", request=ASKED_FOR, nodes=["p1"])
     waits = decide(full, step="claimed", plan=plan, **given)
     assert (waits["waits"], waits["pause"]) == (True, 7)
     assert decide(full, check=True, step="claimed", plan=plan, **given)["waits"] is False
     gone = asked(node("p1", 1), p1=dict(unreachable=True, msg="x"))
-    plan = decide(gone, step="choose", request=WISH, nodes=["p1"])
-    said = decide(gone, step="claimed", request=WISH, nodes=["p1"], plan=plan, without=["p9"])["msg"]
+    plan = decide(gone, step="choose", request=ASKED_FOR, nodes=["p1"])
+    said = decide(gone, step="claimed", request=ASKED_FOR, nodes=["p1"], plan=plan, without=["p9"])["msg"]
     assert said.endswith("-e without=p9,p1")
 
 
@@ -118,10 +118,10 @@ def test_a_request_may_be_text_as_older_releases_of_ansible_give_it(decide):
     ("args", "why"),
     [
         (dict(step="find", nodes=[]), "missing required arguments: request"),
-        (dict(step="guess", nodes=[], request=WISH), "value of step must be one of"),
+        (dict(step="guess", nodes=[], request=ASKED_FOR), "value of step must be one of"),
         (dict(step="find", nodes=[], request=dict(instance="lab")), "missing required arguments: owner"),
-        (dict(step="choose", nodes=[], request=dict(WISH, count="many")), "count"),
-        (dict(step="choose", nodes=[], request=dict(WISH, colour="red")), "Unsupported parameters"),
+        (dict(step="choose", nodes=[], request=dict(ASKED_FOR, count="many")), "count"),
+        (dict(step="choose", nodes=[], request=dict(ASKED_FOR, colour="red")), "Unsupported parameters"),
     ],
 )
 def test_a_slip_in_a_play_names_the_option(decide, args, why):

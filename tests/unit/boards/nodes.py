@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ownership import token_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Made
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
@@ -95,7 +95,7 @@ def claimed(proxy, request="jackie", boards=(0,), made=True, owner="ann", **more
     """Claims of boards, and whether something was made for them; of several the instances are NAME-1 …"""
     boards = list(boards)
     names = [f"{request}-{n + 1}" for n in range(len(boards))] if boards[1:] else [request]
-    proxy.store.claim(request, names, Wanted(owner, FLAVOR, "debian", KEY), boards, **more)
+    proxy.store.claim(request, names, ClaimTerms(owner, FLAVOR, "debian", KEY), boards, **more)
     for name in names if made else ():
         proxy.store.put(name, image_hash=HASH)
     return [proxy.store.claim_of(name) for name in names]

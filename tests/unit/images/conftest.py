@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
@@ -74,7 +74,9 @@ class Site:
         return Proxy(self.params, "test")
 
     def claim(self, proxy, instance="jackie", board=0, image="debian", key=KEY):
-        return proxy.store.claim(instance, [instance], Wanted("jackie", {"name": "tp64.8x8"}, image, key), [board])[0]
+        return proxy.store.claim(instance, [instance], ClaimTerms("jackie", {"name": "tp64.8x8"}, image, key), [board])[
+            0
+        ]
 
     def exports(self):
         """{id: export} as the server has it."""

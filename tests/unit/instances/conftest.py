@@ -22,10 +22,10 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.claim_request import ClaimRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import present
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.info import information
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.wish import Wish
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
@@ -173,7 +173,7 @@ class Site:
         """What state `present` does; its result, with `changed`."""
         change = Change(check)
         with self.host(create=not check) as host:
-            asked = Wish(instance, owner, flavor or CG1, image or self.settings["default_image"], key, **more)
+            asked = ClaimRequest(instance, owner, flavor or CG1, image or self.settings["default_image"], key, **more)
             result = present(host, asked, change)
         return dict(result, changed=change.changed, diff=change.diff)
 

@@ -14,7 +14,7 @@ import os
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import GpuRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
@@ -33,7 +33,7 @@ def claim(host, instance, owner):
     """What a play that was killed after its claim has left: two GPUs, and no container."""
     gpus = discovery.find(None, Paths.below(str(host.root))).gpus
     capacity = dict(memory_mb=65536, vcpus=32, local_gb=640)
-    asked = Asked(instance, owner, TYPES["cg1.xlarge"], "debian", KEY, "lxc", Wanted(2, "fermi"))
+    asked = Asked(instance, owner, TYPES["cg1.xlarge"], "debian", KEY, "lxc", GpuRequest(2, "fermi"))
     with Store(host.state_db) as store:
         store.claim(asked, capacity, lambda: Live(()), gpus)
         store.put(instance, address=f"10.0.81.{10 + len(store.claims())}")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
@@ -24,7 +24,7 @@ def test_status_and_terminate_say_that_the_database_is_gone(proxies):
     folders, plays = proxies
     path = Path(folders["p1"].state_db)
     with Store(str(path), records=str(path.parent / "claims")) as store:
-        store.claim("jackie", ["jackie"], Wanted("jo", {"name": "tp64.8x8"}, "debian", KEY), [0])
+        store.claim("jackie", ["jackie"], ClaimTerms("jo", {"name": "tp64.8x8"}, "debian", KEY), [0])
     copy = Path(backups.make(str(path))).name
     path.unlink()
     for playbook, flags in (("status", ()), ("terminate_instance", ("--check",)), ("reconcile", ("--check",))):
@@ -43,7 +43,7 @@ def test_no_verb_says_that_there_is_none_of_which_a_record_lies_there(proxies):
     path = Path(folders["p1"].state_db)
     with Store(str(path), records=str(path.parent / "claims")) as store:
         copy = backups.make(str(path))
-        store.claim("dave", ["dave"], Wanted("jo", {"name": "tp64.8x8"}, "debian", KEY), [1])
+        store.claim("dave", ["dave"], ClaimTerms("jo", {"name": "tp64.8x8"}, "debian", KEY), [1])
         store.put("dave", image_hash="0" * 64)
     for left in path.parent.glob("state.db*"):
         left.unlink()

@@ -12,7 +12,7 @@ import re
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.tests.turns import turn
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
@@ -33,7 +33,9 @@ def claims(folders):
 def take(proxy, *instances):
     """Give the first boards of a proxy to somebody else."""
     with Store(proxy.state_db) as store:
-        store.claim("full", list(instances), Wanted("alice", {"name": "x"}, "debian", KEY), list(range(len(instances))))
+        store.claim(
+            "full", list(instances), ClaimTerms("alice", {"name": "x"}, "debian", KEY), list(range(len(instances)))
+        )
 
 
 @turn(0, 2)

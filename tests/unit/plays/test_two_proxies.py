@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import FOLDER
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
 
@@ -144,7 +144,7 @@ def claims(proxies):
 def claim(proxy, flavor, owner="jo", ago=0.0, made_ready=False):
     """What a play that was killed after its claim has left, `ago` seconds ago."""
     with Store(proxy.state_db) as store:
-        store.claim("jackie", ["jackie"], Wanted(owner, flavor, "debian", KEY), [0])
+        store.claim("jackie", ["jackie"], ClaimTerms(owner, flavor, "debian", KEY), [0])
         with store.transaction():
             store._db.write("UPDATE claims SET created = ?", (time.time() - ago,))
             if made_ready:
@@ -162,7 +162,7 @@ def test_a_play_claims_where_it_finds_a_board_and_nowhere_else(proxies):
     """Without it, each request takes a board of every proxy, if only for a moment; a full proxy is passed over."""
     folders, plays = proxies
     with Store(folders["p1"].state_db) as store:
-        store.claim("full", ["full-1", "full-2"], Wanted("alice", {"name": "x"}, "debian", KEY), [0, 1])
+        store.claim("full", ["full-1", "full-2"], ClaimTerms("alice", {"name": "x"}, "debian", KEY), [0, 1])
     for name in ("jackie", "bob"):
         rc, output = plays.play("provision_instance", instance=name, flavor=FLAVOR)
         assert rc == 0, output

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.info import information
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 
@@ -47,7 +47,7 @@ class Site:
         """A claim and the events of its boot; `until` is the phase it has come to."""
         with Proxy(self.params, actor="test") as proxy:
             store = proxy.store
-            store.claim(instance, [instance], Wanted(owner, FLAVOR, "debian-12", KEY), [board], lease_hours=hours)
+            store.claim(instance, [instance], ClaimTerms(owner, FLAVOR, "debian-12", KEY), [board], lease_hours=hours)
             store.event(board, "image", f"root ready, exported to 10.0.2.{board + 1} only", 0.1)
             store.move(board, board_states.BOOTING)
             outlet = f"{proxy.wiring(proxy.board(board)).pdu} outlet {self.outlets - board % self.outlets}"

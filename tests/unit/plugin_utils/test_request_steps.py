@@ -32,7 +32,7 @@ def node(name, free=0, claims=(), **more):
     return dict(item=name, claims=list(claims), boards=boards, roots=ROOTS, **more)
 
 
-def wish(name="lab", **more):
+def asked(name="lab", **more):
     fixed = dict(flavor=FLAVOR, count=1, partial=False, placement="spread", board="", boot_source="nfs", image="")
     return dict(fixed, instance=name, owner="jo") | more
 
@@ -56,9 +56,9 @@ def test_a_node_that_was_not_asked_stops_each_step(answer, why):
     """Lost: an instance that this node has, taken for none, or made a second time elsewhere."""
     answers = [node("p1", 2), answer]
     for step in (
-        lambda: request_steps.find(wish(), answers, ["p9"]),
-        lambda: request_steps.choose(wish(), answers, ["p9"], {}),
-        lambda: request_steps.settle(wish(), answers, dict(before=[], parts=[]), ["p9"]),
+        lambda: request_steps.find(asked(), answers, ["p9"]),
+        lambda: request_steps.choose(asked(), answers, ["p9"], {}),
+        lambda: request_steps.settle(asked(), answers, dict(before=[], parts=[]), ["p9"]),
     ):
         with pytest.raises(Stop) as stop:
             step()
@@ -104,7 +104,7 @@ def test_a_node_that_was_not_asked_stops_each_step(answer, why):
 def test_find_stops(answers, more, why):
     """Lost: another's instance, or the right one of two, to a verb that was meant for something else."""
     with pytest.raises(Stop) as stop:
-        request_steps.find(wish(), answers, [], **more)
+        request_steps.find(asked(), answers, [], **more)
     assert str(stop.value) == why
 
 
@@ -122,7 +122,7 @@ def test_find_tells_its_owner_that_a_lease_is_over(owner, force, said):
     speaks of no other instances.
     """
     answers = [node("p1"), dict(node("p2"), ended=OVER)]
-    request = dict(wish(), owner=owner)
+    request = dict(asked(), owner=owner)
     with pytest.raises(Stop) as stop:
         request_steps.find(request, answers, [], force=force, to="stop")
     assert str(stop.value).startswith(f"There is no instance lab to stop{said}: ansible-playbook")
@@ -137,7 +137,7 @@ def test_who_misspelt_a_name_is_told_which_of_their_own_is_meant(owner, force, s
     """Lost: the time of who looks for a missing letter; or the names of what others have, to anybody."""
     alike = [dict(instance="lap", owner="jo"), dict(instance="lob", owner="eve")]
     answers = [node("p1"), dict(node("p2"), alike=alike)]
-    request = dict(wish(), owner=owner)
+    request = dict(asked(), owner=owner)
     with pytest.raises(Stop) as stop:
         request_steps.find(request, answers, [], force=force, to="stop")
     assert str(stop.value).startswith(f"There is no instance lab to stop: {said}ansible-playbook")
@@ -150,7 +150,7 @@ def test_find_has_all_parts_of_a_request():
     """Lost: the part on the second node, which nobody acts on."""
     of_bob = claim("lab-2", 1, owner="bob", request="lab")
     answers = [node("p1", claims=[claim("lab-1", request="lab"), claim("other", 5)]), node("p2", claims=[of_bob])]
-    found = request_steps.find(wish(), answers, [], force=True)
+    found = request_steps.find(asked(), answers, [], force=True)
     assert found["lines"] == []
     assert [(part["item"], part["kind"], part["numbers"], part["boards"]) for part in found["parts"]] == [
         ("p1", "board", [1], [0]),
@@ -160,14 +160,14 @@ def test_find_has_all_parts_of_a_request():
 
 def test_find_has_what_belongs_to_the_asker():
     """Lost: each verb, for all who do not use force."""
-    (part,) = request_steps.find(wish(), [node("p1"), node("p2", claims=[claim("lab")])], [], to="stop")["parts"]
+    (part,) = request_steps.find(asked(), [node("p1"), node("p2", claims=[claim("lab")])], [], to="stop")["parts"]
     assert (part["item"], part["claims"]) == ("p2", [claim("lab")])
 
 
 def test_find_of_nothing_says_where_it_looked():
     """Lost: on which nodes the instance that was to be ended is not, and what lies on them."""
     answers = [node("p1"), node("p2", unclaimed=[dict(LEFT, harmless=True)])]
-    found = request_steps.find(wish(), answers, [])
+    found = request_steps.find(asked(), answers, [])
     nowhere = f"lab: no such instance on p1, p2: {STATUS}"
     assert found == dict(parts=[], lines=[nowhere, "board3 on p2: its root lies there"])
 
@@ -177,7 +177,7 @@ def test_find_of_nothing_says_where_it_looked():
 
 def test_choose_asks_several_nodes_for_their_shares():
     """Lost: a request that no single node has room for."""
-    plan = request_steps.choose(wish(count=3), [node("p1", 2), node("p2", 1)], [], {})
+    plan = request_steps.choose(asked(count=3), [node("p1", 2), node("p2", 1)], [], {})
     assert plan == dict(
         visits=[dict(item="p1", kind="board", numbers=[1, 2]), dict(item="p2", kind="board", numbers=[3])],
         before=[], new=True, refused=[], looked=True,
@@ -186,17 +186,17 @@ def test_choose_asks_several_nodes_for_their_shares():
 
 def test_choose_asks_nobody_if_there_is_too_little():
     """Lost: boards of a request that cannot be met, which others wait for."""
-    assert request_steps.choose(wish(count=3), [node("p1", 2)], [], {})["visits"] == []
-    visits = request_steps.choose(wish(count=3, partial=True), [node("p1", 2)], [], {})["visits"]
+    assert request_steps.choose(asked(count=3), [node("p1", 2)], [], {})["visits"] == []
+    visits = request_steps.choose(asked(count=3, partial=True), [node("p1", 2)], [], {})["visits"]
     assert [visit["numbers"] for visit in visits] == [[1, 2]]
 
 
 def test_choose_asks_nobody_for_a_name_of_another_owner():
     """Lost: whose the name is; or a board, for one that no verb would know from the other."""
     answers = [node("p1", 1, [claim("lab", owner="bob")]), node("p2", 1)]
-    plan = request_steps.choose(wish(), answers, [], {})
+    plan = request_steps.choose(asked(), answers, [], {})
     assert plan["visits"] == []
-    done = request_steps.claimed(wish(), answers, plan, {}, Wait(minutes=5))
+    done = request_steps.claimed(asked(), answers, plan, {}, Wait(minutes=5))
     assert (done["placed"], done["waits"]) == (False, False)
     assert done["text"] == "lab: belongs to bob (p1): choose another name"
 
@@ -204,18 +204,18 @@ def test_choose_asks_nobody_for_a_name_of_another_owner():
 def test_choose_stops_if_several_have_made_it():
     """Lost: the older of two instances of a name, for the younger is brought up in its place."""
     with pytest.raises(Stop, match=r"^lab is there 2 times, on board0 of p1"):
-        request_steps.choose(wish(), MADE_TWICE, [], {})
+        request_steps.choose(asked(), MADE_TWICE, [], {})
     others = [node(one["item"], 1, [dict(one["claims"][0], owner="bob")]) for one in MADE_TWICE]
-    assert request_steps.choose(wish("new"), others, [], {})["visits"] != []
+    assert request_steps.choose(asked("new"), others, [], {})["visits"] != []
 
 
 def test_choose_remembers_what_was_there_at_the_first_look():
     """Lost: what ran before this request, which is given back with it."""
     ran = claim("lab-1", created=1.0, request="lab", image_hash="ab")
-    first = request_steps.choose(wish(count=2), [node("p1", 1, [ran])], [], {})
+    first = request_steps.choose(asked(count=2), [node("p1", 1, [ran])], [], {})
     assert (first["before"], first["new"]) == (["lab-1"], False)
     since = claim("lab-2", 1, created=2.0, request="lab")
-    second = request_steps.choose(wish(count=2), [node("p1", 0, [ran, since])], [], first)
+    second = request_steps.choose(asked(count=2), [node("p1", 0, [ran, since])], [], first)
     assert (second["before"], second["new"]) == (["lab-1"], False)
 
 
@@ -225,7 +225,7 @@ def test_choose_does_not_ask_again_who_refused_for_good():
         dict(item="p1", failure=dict(rejected={"board20": ["too small"]}, unfit={"board20": ["too small"]})),
         dict(item="p2", failure=dict(rejected={"board20": ["in use"]})),
     ]
-    plan = request_steps.choose(wish(), [node("p1", 1), node("p2", 1)], [], dict(refused=refused, before=[], new=True))
+    plan = request_steps.choose(asked(), [node("p1", 1), node("p2", 1)], [], dict(refused=refused, before=[], new=True))
     assert [visit["item"] for visit in plan["visits"]] == ["p2"]
     assert plan["refused"] == refused[:1]
 
@@ -241,7 +241,7 @@ GONE = dict(unreachable=True, msg="no route")
 
 
 def planned(answers=ANSWERS, count=3, **more):
-    request = wish(count=count, **more)
+    request = asked(count=count, **more)
     return request, request_steps.choose(request, answers, [], {})
 
 
@@ -332,19 +332,19 @@ def test_one_of_several_goes_away(there, remedy):
 def test_the_only_node():
     """Lost: what a program reads of the failure; or the reasons, which a look tells, where there is no room."""
     plan = dict(visits=[dict(item="p1", kind="board", numbers=[])], refused=[], looked=False)
-    placed = request_steps.claimed(wish(), [], plan, {"p1": dict(instances=[claim("lab")])}, Wait())
+    placed = request_steps.claimed(asked(), [], plan, {"p1": dict(instances=[claim("lab")])}, Wait())
     assert (placed["placed"], placed["surplus"], placed["text"]) == (True, [], "")
-    refused = request_steps.claimed(wish(), [], plan, {"p1": IN_USE}, Wait(minutes=5))
+    refused = request_steps.claimed(asked(), [], plan, {"p1": IN_USE}, Wait(minutes=5))
     assert (refused["placed"], refused["again"], refused["waits"], refused["surplus"]) == (False, True, False, [])
     assert refused["text"] == ""
     with pytest.raises(Stop, match=r"^the disk is full$") as stop:
-        request_steps.claimed(wish(), [], plan, {"p1": BROKE}, Wait())
+        request_steps.claimed(asked(), [], plan, {"p1": BROKE}, Wait())
     assert stop.value.result == BROKE
     booted = dict(IN_USE, step="boot")  # of one that was claimed, and had no room for its root
     with pytest.raises(Stop, match=r"^none free$"):
-        request_steps.claimed(wish(), [], plan, {"p1": booted}, Wait())
+        request_steps.claimed(asked(), [], plan, {"p1": booted}, Wait())
     with pytest.raises(Stop) as stop:
-        request_steps.claimed(wish(), [], plan, {"p1": GONE}, Wait())
+        request_steps.claimed(asked(), [], plan, {"p1": GONE}, Wait())
     text = "p1 cannot be reached: no route. What it has claimed of lab, if anything, stays: run this again"
     assert str(stop.value) == text
 
@@ -432,7 +432,7 @@ def clock(monkeypatch):
 )
 def test_there_is_nothing_to_wait_for(wait, found):
     """Lost: the minutes of a wait for what no node ever has."""
-    assert wait.goes_on(wish(), {}, found)["waits"] is False
+    assert wait.goes_on(asked(), {}, found)["waits"] is False
 
 
 @pytest.mark.parametrize(
@@ -449,34 +449,34 @@ def test_who_gets_nothing_is_told_which_options_help(wait, found, ways):
     """Lost: that a request can wait, or take a part, to somebody who does not know the options; or an option that would
     not help.
     """
-    assert wait.goes_on(wish(), {}, found)["text"].splitlines() == [FOUND["text"], *(f"  {way}" for way in ways)]
+    assert wait.goes_on(asked(), {}, found)["text"].splitlines() == [FOUND["text"], *(f"  {way}" for way in ways)]
 
 
 def test_a_wait_says_what_it_waits_for_and_ends(clock):
     """Lost: why nothing happens for minutes; or the end of the wait."""
     wait, plan = Wait(1.5, 10.0), {}
-    plan.update(wait.goes_on(wish(), plan, FOUND))
+    plan.update(wait.goes_on(asked(), plan, FOUND))
     assert plan == dict(
         waits=True, text=FOUND["text"], pause=10, looks=9, until=1090.0, told="board0 in use",
         lines=["lab waits for tp64, 1.5 min at most: board0 in use"],
     )  # fmt: skip
     clock[0] = 1010.0
-    plan.update(wait.goes_on(wish(), plan, FOUND))
+    plan.update(wait.goes_on(asked(), plan, FOUND))
     assert (plan["waits"], plan["lines"], plan["until"]) == (True, [], 1090.0)
     clock[0] = 1029.0
-    plan.update(wait.goes_on(wish(), plan, dict(FOUND, waiting="board0 shutting down")))
+    plan.update(wait.goes_on(asked(), plan, dict(FOUND, waiting="board0 shutting down")))
     assert plan["lines"] == ["lab waits, 2 min more at most: board0 shutting down"]
     clock[0] = 1086.5
-    last = wait.goes_on(wish(), plan, FOUND)
+    last = wait.goes_on(asked(), plan, FOUND)
     assert (last["pause"], last["looks"]) == (4, 1)
     clock[0] = 1090.0
-    assert wait.goes_on(wish(), plan, FOUND) == dict(waits=False, text=f"{FOUND['text']}\n  waited 1.5 min")
+    assert wait.goes_on(asked(), plan, FOUND) == dict(waits=False, text=f"{FOUND['text']}\n  waited 1.5 min")
 
 
 @pytest.mark.parametrize(("interval", "pause"), [(0.1, 1), (10.4, 11), (10.0, 10)])
 def test_a_pause_is_not_shorter_than_asked(clock, interval, pause):
     """Lost: the last minutes of a long wait, whose looks are used up."""
-    assert Wait(60.0, interval).goes_on(wish(), {}, FOUND)["pause"] == pause
+    assert Wait(60.0, interval).goes_on(asked(), {}, FOUND)["pause"] == pause
 
 
 def test_a_request_waits_only_without_its_claims(clock):
@@ -495,7 +495,7 @@ def test_a_request_waits_only_without_its_claims(clock):
 
 def settled(*answers, count=1, before=(), parts=("p2",)):
     plan = dict(before=list(before), parts=[dict(item=item) for item in parts], visits=[1], placed=True)
-    return request_steps.settle(wish(count=count), answers, plan, [])
+    return request_steps.settle(asked(count=count), answers, plan, [])
 
 
 def test_nobody_else_asked():

@@ -38,7 +38,7 @@ MODULES = "ansible_collections.hetero.compute.plugins.modules."
 CPU = '{"vendor":"tilera","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLPYmxFQCbDXOYrVHhQDnHRlHvZnLLhDmTv0Rdq jackie@desk"
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
-WISH = dict(instance="jackie", owner="jo", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+REQUEST = dict(instance="jackie", owner="jo", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
 #: Nothing here takes longer than a second, but on a machine that does other things too (seconds).
 HANG = 60
 #: More of an input than an error may show.
@@ -52,7 +52,7 @@ PROCESSES = 50
 ON_PROXY = (
     ("board_info", False, dict(power=True, timeout=1.0)),
     ("board_info", False, dict(power=False, timeout=1.0, events=5)),
-    ("board_claim", True, dict(WISH, instance="bob", timeout=1.0)),
+    ("board_claim", True, dict(REQUEST, instance="bob", timeout=1.0)),
     ("board_claim", True, dict(instance="jackie", owner="jo", state="absent", timeout=1.0)),
     ("board_lease", True, dict(instance="jackie", hours=2.0, timeout=1.0)),
     ("board_maintenance", True, dict(boards=[1], state="on", reason="fan", timeout=1.0)),
@@ -70,9 +70,9 @@ ON_PROXY = (
 ON_HOST = (
     ("host_info", False, dict(events=5)),
     ("gpu_facts", False, {}),
-    ("instance", True, dict(WISH, kind="container", state="present", timeout=1.0)),
+    ("instance", True, dict(REQUEST, kind="container", state="present", timeout=1.0)),
     ("instance", True, dict(kind="container", instance="jackie", owner="jo", state="absent", timeout=1.0)),
-    ("instance", True, dict(WISH, kind="guest", state="present", timeout=1.0)),
+    ("instance", True, dict(REQUEST, kind="guest", state="present", timeout=1.0)),
     ("host_reconcile", True, {}),
 )
 
@@ -135,7 +135,7 @@ class Site:
         (image / "root").mkdir()
         (image.parent / "names").mkdir()
         (image.parent / "names" / "debian").write_text(f"{image.name}\n")
-        result = self.called("board_claim", False, dict(WISH, timeout=1.0))
+        result = self.called("board_claim", False, dict(REQUEST, timeout=1.0))
         assert result.get("boards"), result
 
     def path(self, name):

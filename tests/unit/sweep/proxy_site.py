@@ -71,8 +71,8 @@ class Site:
     # ---- plays: the modules in the order of the playbooks
 
     def provision(self, name="jackie"):
-        wish = dict(instance=name, owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
-        claimed = self._module("board_claim", **wish)
+        request = dict(instance=name, owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+        claimed = self._module("board_claim", **request)
         if claimed is None or claimed.get("failed"):
             return [claimed]
         boards = [claim["board"] for claim in claimed["boards"]]

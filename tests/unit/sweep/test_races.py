@@ -60,9 +60,9 @@ def claimer(params, number):
         got = {}
         for turn in range(CLAIMS_EACH):
             name = f"user-{number}-{turn}"
-            wish = dict(instance=name, owner=f"user-{number}", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+            request = dict(instance=name, owner=f"user-{number}", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
             try:
-                got[name] = board_claim.work({**options, **params, **wish}, False)["boards"][0]["board"]
+                got[name] = board_claim.work({**options, **params, **request}, False)["boards"][0]["board"]
             except NoneFree:
                 got[name] = "none free"
             except HeteroError as error:

@@ -111,5 +111,5 @@ def test_who_asks_for_a_board_whose_address_is_taken_gets_another(site):
     assert LIVES in first["msg"]
     assert first["blame"] == "board"
     assert site.record(0).state == "error"
-    wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=PUBLIC)
-    assert [claim["board"] for claim in site.module("board_claim", **wish)["boards"]] == [1]
+    request = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=PUBLIC)
+    assert [claim["board"] for claim in site.module("board_claim", **request)["boards"]] == [1]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import backup
@@ -171,7 +171,7 @@ def test_what_contradicts_itself_is_not_adopted_and_not_touched(jackie, how, sai
         jackie.pdu(faults={"hang": True})
     elif how == "claimed elsewhere":
         with jackie.proxy() as proxy:
-            wanted = Wanted("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x")
+            wanted = ClaimTerms("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x")
             proxy.store.claim("jackie", ["jackie"], wanted, [1])
     else:
         wrong = {"another board": {"board": 1}, "another name": {"instance": "bob"}, "wrong types": {"created": True}}
@@ -246,7 +246,7 @@ def test_cabling_which_is_named_as_the_way_out_switches_nothing_of_it(jackie):
 
 def test_a_claim_for_which_nothing_was_made_is_given_back(site):
     """Nothing of anybody is on its board: who asked asks again."""
-    wanted = Wanted("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x")
+    wanted = ClaimTerms("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x")
     with site.proxy() as proxy:
         proxy.store.claim("jackie", ["jackie"], wanted, [0])
     lose(site)

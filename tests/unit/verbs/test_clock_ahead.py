@@ -41,8 +41,8 @@ def marked(jackie, clock):
 
 def ask(site, **given):
     """What a claim of bob's with a lease comes to."""
-    wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=3)
-    return site.module("board_claim", **dict(wish, **given))
+    request = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=3)
+    return site.module("board_claim", **dict(request, **given))
 
 
 def by_hand(clock, seconds):

@@ -28,7 +28,7 @@ from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVO
 TOKEN = "eve 1.5"
 
 
-def wish():
+def request():
     return dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
 
 
@@ -245,7 +245,7 @@ def test_a_lease_whose_record_cannot_be_read_is_not_ended(jackie):
 
 def test_what_another_play_started_meanwhile_is_not_taken_back(site):
     """Lost: a running instance, by a play that asked for the same name, lost the race and tidied up after itself."""
-    (board,) = site.module("board_claim", **wish())["boards"]
+    (board,) = site.module("board_claim", **request())["boards"]
     assert (board["ran"], board["image_hash"]) == (False, None)
     assert not any(result.get("failed") for result in site.provision())
     there = site.what_is_there()
@@ -258,7 +258,7 @@ def test_what_another_play_started_meanwhile_is_not_taken_back(site):
 
 def test_who_moved_since_the_backup_has_the_board_that_has_its_root(site):
     """Lost: a root, by an empty instance of the same name on the board that it had before; and reconcile for ever."""
-    assert not site.module("board_claim", **wish()).get("failed")
+    assert not site.module("board_claim", **request()).get("failed")
     copy = backups.make(site.params["state_db"])
     with site.proxy() as proxy:
         proxy.store.move(0, "error", "its relay sticks")

@@ -13,10 +13,10 @@ from contextlib import closing
 import pytest
 
 from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
-from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, verb
+from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import REQUEST, verb
 
 ASKED = {
-    "present": WISH,
+    "present": REQUEST,
     "running": {},
     "stopped": {},
     "rebooted": dict(how="hard"),

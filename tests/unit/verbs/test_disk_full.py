@@ -184,10 +184,10 @@ def test_a_full_disk_takes_no_more(full):
     """Lost: what is kept for ending instances, to those who ask for more of them; a good database, by its own copy."""
     site = full.site
     site.wire(1, disk="sda")
-    wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    request = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
     full.fill("state")
     for _turn in range(3):
-        asked = site.module("board_claim", boot_source="disk", **wish)
+        asked = site.module("board_claim", boot_source="disk", **request)
         assert "board1: the file system of the proxy's database is full: free space on it, or term" in asked["msg"], (
             asked
         )

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
-from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, fake, root
+from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import REQUEST, fake, root
 
 #: Seconds that a boot which is to stall may take.
 SOON = 2
@@ -30,7 +30,7 @@ def verb(site, state="running", timeout=10, **given):
 
 def stalls(site, **given):
     """Jackie, asked for where nothing boots."""
-    return verb(site, timeout=SOON, **WISH, **given)
+    return verb(site, timeout=SOON, **REQUEST, **given)
 
 
 def out_of_use(site, board):
@@ -92,7 +92,7 @@ def test_both_are_told_where_the_root_of_a_board_at_fault_stays(site, monkeypatc
 def test_what_went_wrong_on_the_way_to_a_board_that_boots_is_no_failure(site):
     """Lost: the word that all is well."""
     fake(site, 0, stall="tftp")
-    result = verb(site, **WISH)
+    result = verb(site, **REQUEST)
     assert not result.get("failed"), result
     assert "msg" not in result
 
@@ -116,7 +116,7 @@ def test_the_board_that_was_asked_for_and_no_other(site, attempts):
         assert site.board_of("jackie") == 0
     assert not verb(site, "absent").get("failed")
     fake(site, 0)
-    assert verb(site, **WISH, board=0)["instances"][0]["name"] == "board0"
+    assert verb(site, **REQUEST, board=0)["instances"][0]["name"] == "board0"
     assert (root(site) / "root").exists()
 
 
@@ -124,7 +124,7 @@ def test_another_board_where_none_was_asked_for_by_name_any_more(site):
     """Lost: an instance, to a board that stays at fault, after its owner has left out the option."""
     fake(site, 0, stall="tftp")
     assert stalls(site, board=0)["failed"]
-    assert verb(site, **WISH)["instances"][0]["name"] == "board1"
+    assert verb(site, **REQUEST)["instances"][0]["name"] == "board1"
 
 
 # ---- one at fault beside an image that does not boot
@@ -134,7 +134,7 @@ def test_a_board_at_fault_stays_out_of_use_where_the_others_image_is_taken_back(
     """Lost: the evidence against a board: the next one to ask gets it."""
     fake(site, 0, stall="nfs")
     fake(site, 1, stall="tftp")
-    result = site.module("instance", kind="board", instance="lab", count=2, timeout=SOON, **WISH)
+    result = site.module("instance", kind="board", instance="lab", count=2, timeout=SOON, **REQUEST)
     assert (result["failed"], result["blame"]) == (True, "image")
     assert "board1: no boot request within 2 s, twice" in result["msg"]
     assert (site.record(0).state, site.record(0).claim) == ("power off", None)

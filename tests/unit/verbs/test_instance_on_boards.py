@@ -16,12 +16,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY, OTHER_KEY
 
-WISH = dict(owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+REQUEST = dict(owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
 
 
 def verb(site, state="running", timeout=10, **given):
@@ -30,7 +30,7 @@ def verb(site, state="running", timeout=10, **given):
 
 def up(site, **given):
     """Jackie, asked for and running."""
-    result = verb(site, **WISH, **given)
+    result = verb(site, **REQUEST, **given)
     assert not result.get("failed"), result
     return result
 
@@ -104,9 +104,9 @@ def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, mon
 
 def test_a_dry_run_of_both_steps_tells_of_the_claim_once(site):
     """Lost: when the lease ends: a second block of the diff says that it never does."""
-    first = verb(site, "present", check=True, **WISH, lease_hours=3)
+    first = verb(site, "present", check=True, **REQUEST, lease_hours=3)
     created = [claim["created"] for claim in first["instances"]]
-    second = verb(site, check=True, **WISH, created=created)
+    second = verb(site, check=True, **REQUEST, created=created)
     things = [[diff["before_header"] for diff in result["diff"]] for result in (first, second)]
     assert (things[0], "jackie" in things[1], second["changed"]) == (["jackie"], False, True)
     assert first["diff"][0]["after"]["expires"]
@@ -127,7 +127,7 @@ def test_a_dry_run_of_both_steps_tells_of_the_claim_once(site):
 def test_whose_request_is_wrong_is_told_what_to_change_in_it(site, given, way):
     """Lost: the time of who looks for something to mend."""
     up(site)
-    result = verb(site, **dict(WISH, **given))
+    result = verb(site, **dict(REQUEST, **given))
     assert (result["failed"], result["changed"]) == (True, False)
     assert result["msg"].endswith(f"; jackie on board0 stays claimed: {way}"), result["msg"]
     assert "mended" not in result["msg"]
@@ -135,7 +135,7 @@ def test_whose_request_is_wrong_is_told_what_to_change_in_it(site, given, way):
 
 def test_a_dry_run_makes_nothing(site):
     there = site.what_is_there()
-    result = verb(site, check=True, **WISH)
+    result = verb(site, check=True, **REQUEST)
     assert result["changed"]
     assert not result.get("failed"), result
     assert site.what_is_there() == there
@@ -177,7 +177,7 @@ def test_keys_that_fill_the_database_are_refused(site):
     """Lost: the proxy's database, to whoever may fill in a form: each claim of a request keeps the keys."""
     keys = f"{KEY}\n" * 1000
     told = f"ssh_public_key: has {len(keys)} bytes: give at most 65536, all keys together"
-    assert verb(site, **dict(WISH, ssh_public_key=keys))["msg"] == told
+    assert verb(site, **dict(REQUEST, ssh_public_key=keys))["msg"] == told
     assert site.record(0).claim is None
     up(site)
     (root(site) / "root" / "data").write_text("work")
@@ -230,12 +230,12 @@ def test_the_next_board_where_hardware_is_at_fault(site):
 def test_the_board_that_was_named_or_none(site):
     """Lost: what `board=` is for, this very board; another one was booted instead, with rc 0."""
     site.pdu(board0="on")
-    result = verb(site, **WISH, board=0)
+    result = verb(site, **REQUEST, board=0)
     assert (result["failed"], result["blame"]) == (True, "board")
     assert "its outlet is on, and jackie was never started here" in result["msg"]
     assert (site.board_of("jackie"), site.record(0).state, site.record(1).claim) == (0, "error", None)
     site.pdu(board0="off")
-    assert "stop_instance -e instance=jackie, then " in verb(site, **WISH, board=0)["msg"]
+    assert "stop_instance -e instance=jackie, then " in verb(site, **REQUEST, board=0)["msg"]
     assert not verb(site, "stopped").get("failed")
     assert verb(site)["instances"][0]["name"] == "board0"
 
@@ -243,15 +243,15 @@ def test_the_board_that_was_named_or_none(site):
 def test_the_last_board_that_fails_is_said(site):
     for board in (0, 1):
         fake(site, board, stall="tftp")
-    result = verb(site, **WISH, attempts=1, timeout=3)
+    result = verb(site, **REQUEST, attempts=1, timeout=3)
     assert (result["failed"], result["blame"], result["step"]) == (True, "board", "boot")
-    result = verb(site, **WISH, attempts=3, timeout=3)
+    result = verb(site, **REQUEST, attempts=3, timeout=3)
     assert result["failed"]
 
 
 def test_an_image_that_does_not_boot_is_taken_back(site):
     fake(site, 0, stall="nfs")
-    result = verb(site, **WISH)
+    result = verb(site, **REQUEST)
     assert (result["failed"], result["blame"]) == (True, "image")
     assert site.record(0).claim is None
     assert site.record(0).state == "power off"
@@ -265,19 +265,19 @@ def test_what_ran_keeps_its_board_whatever_is_at_fault(site, stall):
     (root(site) / "root" / "data").write_text("work")
     site.cut(0)
     fake(site, 0, stall=stall)
-    result = verb(site, **WISH)
+    result = verb(site, **REQUEST)
     assert (result["failed"], result["blame"]) == (True, "instance")
     assert (root(site) / "root" / "data").read_text() == "work"
     assert site.board_of("jackie") == 0
 
 
 def test_what_was_given_back_since_it_was_looked_up_is_not_claimed_anew(site):
-    claimed = verb(site, "present", **WISH)
+    claimed = verb(site, "present", **REQUEST)
     created = [claim["created"] for claim in claimed["instances"]]
     assert verb(site, "absent")["changed"]
-    assert "given back meanwhile" in verb(site, **WISH, created=created)["msg"]
-    verb(site, "present", **WISH)
-    assert "claimed anew by jackie" in verb(site, **WISH, created=created)["msg"]
+    assert "given back meanwhile" in verb(site, **REQUEST, created=created)["msg"]
+    verb(site, "present", **REQUEST)
+    assert "claimed anew by jackie" in verb(site, **REQUEST, created=created)["msg"]
     assert site.outlets()["1"] == "off"
 
 
@@ -290,7 +290,7 @@ def test_a_name_that_another_got_between_two_steps_is_left_alone(site, monkeypat
         stop(proxy, works, options)
         old = proxy.store.claim_of("jackie")
         proxy.store.release(0, old)
-        proxy.store.claim("jackie", ["jackie"], Wanted("bob", FLAVOR, "debian", KEY), [0])
+        proxy.store.claim("jackie", ["jackie"], ClaimTerms("bob", FLAVOR, "debian", KEY), [0])
 
     monkeypatch.setattr(board_module.release, "switch_off", stopped_and_given_to_bob)
     result = verb(site, "absent")
@@ -336,7 +336,7 @@ def test_what_another_verb_works_on_is_waited_for(site, monkeypatch, state):
 @pytest.mark.parametrize("part", in_turns(range(4), 4))
 def test_killed_anywhere_and_run_again(site, state, part):
     """Every ninth point, in four parts."""
-    given = WISH if state == "running" else {}
+    given = REQUEST if state == "running" else {}
     for point in range(3 + 9 * part, 2000, 36):
         site.points.reset(0)
         if state == "absent":
@@ -352,7 +352,7 @@ def test_killed_anywhere_and_run_again(site, state, part):
             assert site.record(0).claim is None
         else:
             assert result["instances"][0]["state"] == "running"
-            assert not verb(site, **WISH)["changed"]
+            assert not verb(site, **REQUEST)["changed"]
             assert not verb(site, "absent").get("failed")
     assert result is not None
     assert point > 60
@@ -367,7 +367,7 @@ def test_who_is_not_served_is_told_what_stays_claimed(site, how):
         site.pdu(faults={"hang": True})
     else:
         fake(site, 0, running=86400.0, stall="tftp", **({"proxy": "DHCP: no address"} if how == "dhcp" else {}))
-    result = verb(site, timeout=1, board=0, **WISH)
+    result = verb(site, timeout=1, board=0, **REQUEST)
     said = (
         "; jackie on board0 stays claimed: ask for jackie again once that is mended, or ansible-playbook "
         "hetero.compute.terminate_instance -e instance=jackie ends it"
@@ -403,7 +403,7 @@ def test_of_what_was_given_back_nothing_is_said_to_stay(site):
     """Lost: the trust in it: an image that does not boot leaves no claim."""
     fake(site, 0, stall="nfs")
     fake(site, 1, stall="nfs")
-    result = verb(site, timeout=1, **WISH)
+    result = verb(site, timeout=1, **REQUEST)
     assert result["failed"]
     assert "stays claimed" not in result["msg"]
 

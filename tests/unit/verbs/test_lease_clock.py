@@ -130,8 +130,8 @@ def test_a_boot_with_a_dead_battery_ends_nothing(jackie, clock):
     assert "leases end late: set the clock" in said
     refused = jackie.lease(5)
     assert "a lease would end at once when it is set: set the clock" in refused["msg"]
-    wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=5)
-    assert "a lease would end at once when it is set" in jackie.module("board_claim", **wish)["msg"]
+    request = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=5)
+    assert "a lease would end at once when it is set" in jackie.module("board_claim", **request)["msg"]
     assert not jackie.lease(0, check=True).get("failed")
     clock.jump(HOUR)
     assert jackie.turn() == dict(said=[], failed=False)
@@ -269,10 +269,10 @@ def test_what_is_kept_is_never_so_old_that_a_reboot_is_too_much(jackie, clock):
 @pytest.mark.parametrize("how", ["claim", "extension", "dry extension"])
 def test_a_lease_has_its_clock_held_against_the_moment_it_began(jackie, clock, how):
     """Lost: an instance, to a step of the clock before the reaper's first turn."""
-    wish = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=2)
+    request = dict(instance="bob", owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY, lease_hours=2)
     assert not (jackie.state / "state.clock").exists()
     if how == "claim":
-        assert not jackie.module("board_claim", **wish).get("failed")
+        assert not jackie.module("board_claim", **request).get("failed")
     else:
         assert not jackie.lease(2, check=how.startswith("dry")).get("failed")
     assert (jackie.state / "state.clock").exists() is (not how.startswith("dry"))

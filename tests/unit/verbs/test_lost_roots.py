@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile
-from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, root, verb
+from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import REQUEST, root, verb
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_what_is_missing_is_said_and_nothing_is_changed(jackie, file, check):
     unmounted(jackie)
     aside = file.rename(jackie.folder / "aside.ext4")
     there = jackie.what_is_there()
-    for given in ({}, WISH):
+    for given in ({}, REQUEST):
         result = verb(jackie, check=check, **given)
         assert (result["failed"], result["changed"], result["diff"]) == (True, False, [])
         assert result["msg"].startswith(f"board0: jackie ran from {file}, which is not there: nothing is made: mount")
@@ -63,14 +63,14 @@ def test_its_owner_s_word_leads_out_of_it(jackie, file, state, given):
 
 def test_one_that_never_ran_is_made_anew(site):
     """Nothing is lost with it."""
-    claim = site.module("board_claim", instance="jackie", **WISH)
+    claim = site.module("board_claim", instance="jackie", **REQUEST)
     assert not claim.get("failed"), claim
     image = dict(boards=[0], instance="jackie", image="debian")
     assert site.module("board_image", **image)["changed"]
     for point in reversed(mounts_below(str(site.state / "board-roots"))):
         unmount(point)
     (root(site).parent / "root.ext4").unlink()
-    result = verb(site, **WISH)
+    result = verb(site, **REQUEST)
     assert not result.get("failed"), result
     assert site.what_is_there() == site.running("jackie")
 
@@ -78,7 +78,7 @@ def test_one_that_never_ran_is_made_anew(site):
 def test_what_is_mounted_still_is_said_and_can_be_saved(jackie, file):
     """It is there as long as nobody unmounts it: everything looks well until the proxy is restarted."""
     file.unlink()
-    assert not verb(jackie, **WISH)["changed"]
+    assert not verb(jackie, **REQUEST)["changed"]
     ((said, done),) = found(reconcile(jackie))
     assert said.startswith(f"{file} is gone, and what is in jackie's root stays only as long as it is mounted: ")
     assert done is None

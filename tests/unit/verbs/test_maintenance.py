@@ -180,8 +180,8 @@ def test_an_older_database_switches_no_board_in_maintenance(older):
 
 def test_a_claim_of_an_older_database_gives_no_power_to_a_board_in_maintenance(site):
     """Lost: the health of who has the board open, at the next request of an instance that ended since the copy."""
-    wish = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
-    assert not site.module("board_claim", **wish).get("failed")
+    request = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    assert not site.module("board_claim", **request).get("failed")
     copy = backups.make(site.params["state_db"])
     assert not any(result.get("failed") for result in [*site.provision(), *site.terminate()])
     on(site)

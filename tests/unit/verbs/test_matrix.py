@@ -153,10 +153,10 @@ class Cells:
         return self._each(steps[verb])
 
     def _provision(self, name):
-        wish = dict(instance=name, owner=name, flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+        request = dict(instance=name, owner=name, flavor=FLAVOR, image="debian", ssh_public_key=KEY)
         work = dict(boards=[0], instance=name)
         ready = ("board_image", dict(work, image="debian", ssh_public_key=KEY))
-        return self._each([("board_claim", wish), ready, ("tilera_boot", dict(work, timeout=1))])
+        return self._each([("board_claim", request), ready, ("tilera_boot", dict(work, timeout=1))])
 
     def _each(self, steps):
         for module, given in steps:

@@ -218,19 +218,19 @@ def test_a_newer_copy_that_knows_it_is_named(unknown):
 
 def test_instances_of_a_request_are_looked_for_each(unknown):
     """Lost: half of a request, which runs on after the other half was ended, rc 0."""
-    wish = dict(instance="web", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY, count=2)
+    request = dict(instance="web", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY, count=2)
     text = record(unknown).read_text().replace('"dave"', '"web-2"')
     record(unknown).write_text(text.replace('"request": "web-2"', '"request": "web"'))
     made = unknown.state / "board-roots" / "fs_0" / "made.json"
     made.write_text(made.read_text().replace("dave ", "web-2 "))
     assert seen_of(unknown, "dave") == []
-    assert unknown.module("board_claim", **dict(wish, check=True))["failed"]
-    assert not unknown.module("board_claim", **dict(wish, count=1, check=True)).get("failed"), "web is not web-2"
+    assert unknown.module("board_claim", **dict(request, check=True))["failed"]
+    assert not unknown.module("board_claim", **dict(request, count=1, check=True)).get("failed"), "web is not web-2"
     assert [one[:2] for one in seen_of(unknown, "web")] == [("web-2", "board0")]
     assert [one[:2] for one in seen_of(unknown, "web-2")] == [("web-2", "board0")]
     record(unknown).unlink()
     assert [one[:2] for one in seen_of(unknown, "web")] == [("web-2", "board0")]
-    assert unknown.module("board_claim", **dict(wish, state="absent"))["failed"]
+    assert unknown.module("board_claim", **dict(request, state="absent"))["failed"]
 
 
 def test_a_name_that_was_claimed_anew_since_is_not_ended_by_its_older_claim(site):
@@ -415,8 +415,8 @@ def test_one_proof_is_enough_to_end_an_instance(jackie, proof):
 
 def test_a_claim_of_which_nothing_was_made_ends_without_its_record(site):
     """Lost: a board, for a claim whose record was lost before it was served."""
-    wish = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
-    assert not site.module("board_claim", **wish).get("failed")
+    request = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    assert not site.module("board_claim", **request).get("failed")
     record(site).unlink()
     assert not any(result.get("failed") for result in site.terminate())
     assert site.what_is_there() == site.clean()

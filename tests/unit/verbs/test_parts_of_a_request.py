@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
-from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import WISH, fake, root
+from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards import REQUEST, fake, root
 
 GIVEN = {"rebuilt": dict(fresh=True), "extended": dict(lease_hours=1), "rebooted": dict(how="hard"), "running": {}}
 
@@ -23,7 +23,7 @@ GIVEN = {"rebuilt": dict(fresh=True), "extended": dict(lease_hours=1), "rebooted
 @pytest.fixture
 def two(site):
     """lab-1 on board 0, lab-2 on board 1, both running, with work in their roots."""
-    result = ask(site, **WISH)
+    result = ask(site, **REQUEST)
     assert not result.get("failed"), result
     for board in (0, 1):
         (root(site, board) / "root" / "data").write_text("work")
@@ -65,22 +65,22 @@ def test_a_rebuild_of_some_takes_no_root_of_the_others(two):
 )
 def test_an_instance_of_its_own_is_no_part_of_a_request(site, there, asked, words):
     """Lost: the one, when the other that its owner gave the same name is ended."""
-    assert not ask(site, **dict(WISH, **there)).get("failed")
+    assert not ask(site, **dict(REQUEST, **there)).get("failed")
     before = site.what_is_there()
-    result = ask(site, **dict(WISH, instance="lab", **asked))
+    result = ask(site, **dict(REQUEST, instance="lab", **asked))
     assert result.get("failed")
     assert words in result["msg"]
     assert site.what_is_there() == before
     # what is there is asked for again
-    assert not ask(site, **dict(WISH, **there)).get("failed")
+    assert not ask(site, **dict(REQUEST, **there)).get("failed")
 
 
 def test_fewer_than_there_are_is_what_was_asked_for(site):
     """Lost: a playbook whose count went from 3 to 2: it told that lab-3 was claimed anew, and did so each time."""
-    first = ask(site, **dict(WISH, count=3, numbers=[1, 3]))
+    first = ask(site, **dict(REQUEST, count=3, numbers=[1, 3]))
     assert not first.get("failed"), first
     there = site.what_is_there()
-    result = ask(site, **dict(WISH, count=2, partial=True, created=[site.record(0).claim.created]))
+    result = ask(site, **dict(REQUEST, count=2, partial=True, created=[site.record(0).claim.created]))
     assert not result.get("failed"), result
     assert not result["changed"]
     assert [one["instance"] for one in result["instances"]] == ["lab-1"]
@@ -127,9 +127,9 @@ def test_what_is_left_of_a_request_is_ended_beside_such_a_board(two):
 
 def test_some_that_were_given_back_since_they_were_looked_up_are_missed(site):
     """Lost: one instance of two, and it was told as done."""
-    created = [claim["created"] for claim in ask(site, "present", **WISH)["instances"]]
+    created = [claim["created"] for claim in ask(site, "present", **REQUEST)["instances"]]
     assert ask(site, "absent", instance="lab-2", count=1)["changed"]
-    result = ask(site, created=created, **WISH)
+    result = ask(site, created=created, **REQUEST)
     assert "1 of its 2 instances were given back meanwhile" in result["msg"]
     assert site.outlets() == {"1": "off", "2": "off"}
 
@@ -208,7 +208,7 @@ def test_a_board_that_is_on_for_somebody_is_not_cut_for_an_image(site):
     """
     fake(site, 1, stall="nfs")
     site.pdu(board0="on")
-    result = ask(site, timeout=2, **WISH)
+    result = ask(site, timeout=2, **REQUEST)
     assert (result["failed"], result["blame"], result["step"]) == (True, "image", "boot")
     assert site.outlets() == {"1": "on", "2": "off"}
     board0, board1 = site.record(0), site.record(1)

@@ -127,9 +127,9 @@ def test_a_root_on_its_boards_own_disk_needs_no_room_here(jackie):
 
 def test_a_refusal_of_another_image_names_a_play_that_does_it(jackie):
     """The claim's error leads to the play, and the play's module takes what the claim refused."""
-    wish = dict(instance="jackie", owner="jackie", flavor=jackie.record(0).claim.flavor, ssh_public_key=KEY)
-    refused = jackie.module("board_claim", image="debian-13", **wish)
+    request = dict(instance="jackie", owner="jackie", flavor=jackie.record(0).claim.flavor, ssh_public_key=KEY)
+    refused = jackie.module("board_claim", image="debian-13", **request)
     assert "playbook hetero.compute.rebuild_instance" in refused["msg"]
     assert not any(result.get("failed") for result in jackie.rebuild())
-    again = jackie.module("board_claim", **dict(wish, image="debian-13", ssh_public_key=OTHER_KEY))
+    again = jackie.module("board_claim", **dict(request, image="debian-13", ssh_public_key=OTHER_KEY))
     assert again["changed"] is False

@@ -186,8 +186,8 @@ def test_a_free_board_is_not_switched_off_by_a_tenants_outlet(three):
 def test_a_request_for_such_a_board_says_whose_outlet_its_wiring_names(three):
     """Lost: an hour at the board, which is not at fault; `somebody may be at work there` named neither who nor why."""
     swap(three, 0, 2)
-    wish = dict(owner="frank", flavor=FLAVOR, image="debian", ssh_public_key=KEY, board=2)
-    result = three.module("instance", kind="board", instance="frank", state="running", timeout=10, **wish)
+    request = dict(owner="frank", flavor=FLAVOR, image="debian", ssh_public_key=KEY, board=2)
+    result = three.module("instance", kind="board", instance="frank", state="running", timeout=10, **request)
     assert "board2: its wiring names pdu-a outlet 1, by which jackie on board0 had power last" in result["msg"]
     assert (three.record(2).state, three.record(2).claim) == ("power off", None)
     assert [three.outlets()[outlet] for outlet in "123"] == ["on", "on", "off"]
@@ -358,8 +358,8 @@ def test_nobody_learns_an_outlet_that_another_instance_has(tenants):
 
 def test_a_claim_that_was_never_started_has_no_outlet(site):
     """Lost: each request whose board was wired otherwise between its claim and its start."""
-    wish = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
-    assert not site.module("board_claim", **wish).get("failed")
+    request = dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    assert not site.module("board_claim", **request).get("failed")
     swap(site)
     assert not any(result.get("failed") for result in site.provision())
     assert site.outlets() == {"1": "off", "2": "on"}
@@ -442,15 +442,15 @@ def test_no_word_takes_an_outlet_that_is_off_under_a_running_board(three):
 def test_a_board_whose_outlet_feeds_somebody_is_passed_over(three):
     """Lost: a sound board, kept out of use for each slip in the wiring; or Carol's power."""
     three.wire(2, outlet="2")
-    wish = dict(
+    request = dict(
         kind="board", state="running", timeout=10, owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY
     )
     for check in (True, False):
-        named = three.module("instance", instance="bob", board=2, check=check, **wish)
+        named = three.module("instance", instance="bob", board=2, check=check, **request)
         assert named["failed"]
         assert "its wiring names pdu-a outlet 2, by which carol on board1 had power last" in named["msg"]
         assert not named["changed"]
-    result = three.module("instance", instance="bob", **wish)
+    result = three.module("instance", instance="bob", **request)
     assert not result.get("failed"), result
     assert [one["board"] for one in result["instances"]] == [3]
     assert (three.record(2).state, three.record(2).claim) == ("power off", None)
@@ -459,8 +459,8 @@ def test_a_board_whose_outlet_feeds_somebody_is_passed_over(three):
 
 def test_who_never_had_power_is_not_to_be_adopted(three):
     """Lost: Carol's power, by the word that was offered for Bob, who never ran."""
-    wish = dict(owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
-    assert three.module("board_claim", instance="bob", **wish)["boards"][0]["board"] == 2
+    request = dict(owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    assert three.module("board_claim", instance="bob", **request)["boards"][0]["board"] == 2
     assert not three.module("board_image", boards=[2], image="debian", instance="bob").get("failed")
     three.wire(2, outlet="2")
     for _time in range(2):

@@ -51,7 +51,7 @@ def whole(results):
     return not any(result is None or result.get("failed") for result in results)
 
 
-def wish():
+def request():
     return dict(instance="jackie", owner="jackie", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
 
 
@@ -91,7 +91,7 @@ def surplus(seen, others=(), before=None):
 
 def test_what_is_given_back_as_surplus_may_run_meanwhile(site):
     """The owner's second try had the claim boot that the first one, which got too little, gives back."""
-    assert not site.module("board_claim", **wish()).get("failed")
+    assert not site.module("board_claim", **request()).get("failed")
     mine = surplus(site.module("board_info", instance="jackie"), before=[])
     assert whole(site.provision())
     there = site.what_is_there()
@@ -126,9 +126,9 @@ def test_a_refusal_that_touches_nothing_is_not_followed_by_a_take_back(jackie):
     """Asked again after an older backup was put back, with the record lost: what was never ready is taken back."""
     older(jackie)
     there = jackie.what_is_there()
-    claimed = jackie.module("instance", kind="board", **wish(), state="present")
+    claimed = jackie.module("instance", kind="board", **request(), state="present")
     assert not claimed["instances"][0]["ran"]
-    refused = jackie.module("instance", kind="board", **wish(), timeout=10)
+    refused = jackie.module("instance", kind="board", **request(), timeout=10)
     assert "has a root of which neither the database nor the record of its claim know" in refused["msg"]
     assert "nothing is touched: put a newer backup back" in refused["msg"]
     assert jackie.what_is_there() == there
@@ -137,7 +137,7 @@ def test_a_refusal_that_touches_nothing_is_not_followed_by_a_take_back(jackie):
 @pytest.mark.parametrize("way", ["nobody waited", "killed", "killed, and asked again"])
 def test_what_had_power_while_nobody_looked_may_have_run(site, way):
     """Lost: a root that somebody worked in for days, by a relay that sticks: its play was killed before it came up."""
-    assert whole([site.module("board_claim", **wish()), site.module("board_image", boards=[0], instance="jackie")])
+    assert whole([site.module("board_claim", **request()), site.module("board_image", boards=[0], instance="jackie")])
     if way == "nobody waited":
         assert whole([site.module("tilera_boot", boards=[0], instance="jackie", timeout=10, wait=False)])
     else:

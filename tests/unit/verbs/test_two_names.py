@@ -18,7 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 
 HOST = "10.0.100.1"
-WISH = dict(owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+REQUEST = dict(owner="bob", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
 
 
 def two_names(site):
@@ -53,16 +53,16 @@ def verb(site, state, name="bob", **given):
 def on_for_nobody(site, monkeypatch):
     """Bob has board 1, which somebody has switched on by hand before it was started."""
     monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
-    assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    assert not site.module("board_claim", instance="bob", board=1, **REQUEST).get("failed")
     site.pdu(board1="on")
-    said = verb(site, "running", board=1, **WISH)
+    said = verb(site, "running", board=1, **REQUEST)
     assert "its outlet is on, and bob was never started here: not switched" in said["msg"]
 
 
 def test_a_second_name_of_an_outlet_is_no_free_one(named):
     """Lost: Jackie's power, by the end of an instance whose board has her outlet by another name of its PDU."""
     two_names(named)
-    said = verb(named, "running", board=1, **WISH)
+    said = verb(named, "running", board=1, **REQUEST)
     assert "its wiring names pdu-c outlet 1, by which jackie on board0 had power last" in said["msg"]
     assert named.record(1).claim is None
     result = named.module("tilera_boot", boards=[1], state="stopped", timeout=5)
@@ -72,7 +72,7 @@ def test_a_second_name_of_an_outlet_is_no_free_one(named):
 
 def test_a_claim_from_before_goes_and_the_others_outlet_stays(named):
     """Lost: Jackie's power, where the wiring got its second name after the claim; or a claim that nobody can end."""
-    assert not named.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    assert not named.module("board_claim", instance="bob", board=1, **REQUEST).get("failed")
     two_names(named)
     result = verb(named, "absent", owner="bob")
     assert not result.get("failed"), result
@@ -116,7 +116,7 @@ def test_the_end_of_what_was_never_started_leaves_the_outlet_on(named, monkeypat
 @pytest.mark.parametrize("way", [dict(state="stopped"), dict(state="rebooted", how="hard")])
 def test_what_was_never_started_is_neither_stopped_nor_rebooted(named, way):
     """Lost: the same, by a stop or a reboot."""
-    assert not named.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    assert not named.module("board_claim", instance="bob", board=1, **REQUEST).get("failed")
     assert not named.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob").get("failed")
     named.pdu(board1="on")
     result = verb(named, **way)
@@ -141,7 +141,7 @@ def stopped(site):
 
 
 def begun(site):
-    return verb(site, "running", board=1, **WISH)
+    return verb(site, "running", board=1, **REQUEST)
 
 
 def ended(site):
@@ -186,7 +186,7 @@ def test_what_somebody_wrote_under_a_killed_play_is_his(site, monkeypatch, timeo
     """Lost: a tenant's work and root, by asking again while its network is down and the proxy was restarted."""
     monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     monkeypatch.setattr(presence, "QUIET", 0.3)
-    assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    assert not site.module("board_claim", instance="bob", board=1, **REQUEST).get("failed")
     made = site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob")
     assert not made.get("failed")
     assert not site.module("tilera_boot", boards=[1], instance="bob", timeout=5, wait=False).get("failed")
@@ -197,7 +197,7 @@ def test_what_somebody_wrote_under_a_killed_play_is_his(site, monkeypatch, timeo
     time.sleep(1.1)
     site.module("board_reconcile", timeout=3)
     for _again in range(2):
-        site.module("instance", kind="board", state="running", instance="bob", timeout=timeout, **WISH)
+        site.module("instance", kind="board", state="running", instance="bob", timeout=timeout, **REQUEST)
     assert (data.read_text(), site.outlets()["2"]) == ("kept", "on")
     assert site.record(1).claim.instance == "bob"
     assert [event.text for event in site.events(1, "switch")] == ["pdu-a outlet 2 is to be switched on"]
@@ -217,7 +217,7 @@ def test_no_word_for_its_power_is_one_for_its_root(site, monkeypatch, first, stu
     """Lost: the same root, where the reboot that reconcile names, or a stop, came between the two plays."""
     monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
     monkeypatch.setattr(presence, "QUIET", 0.3)
-    assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    assert not site.module("board_claim", instance="bob", board=1, **REQUEST).get("failed")
     assert not site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob").get("failed")
     assert not site.module("tilera_boot", boards=[1], instance="bob", timeout=5, wait=False).get("failed")
     data = site.state / "board-roots" / "fs_1" / "root" / "data"
@@ -229,7 +229,7 @@ def test_no_word_for_its_power_is_one_for_its_root(site, monkeypatch, first, stu
         path.write_text(json.dumps(dict(json.loads(path.read_text()), stuck=["2"])))
     first(site)
     path.write_text(json.dumps(dict(json.loads(path.read_text()), stuck=[])))
-    site.module("instance", kind="board", state="running", instance="bob", timeout=1, **WISH)
+    site.module("instance", kind="board", state="running", instance="bob", timeout=1, **REQUEST)
     assert data.read_text() == "kept"
     assert site.record(1).claim.instance == "bob"
 
@@ -237,12 +237,12 @@ def test_no_word_for_its_power_is_one_for_its_root(site, monkeypatch, first, stu
 def test_a_root_from_before_is_not_removed_under_a_board_that_is_on(site, monkeypatch):
     """Lost: a tenant's root, where the database is a copy from just before his board got power, and he is at work."""
     monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
-    assert not site.module("board_claim", instance="bob", board=1, **WISH).get("failed")
+    assert not site.module("board_claim", instance="bob", board=1, **REQUEST).get("failed")
     assert not site.module("board_image", boards=[1], image="debian", ssh_public_key=KEY, instance="bob").get("failed")
     data = site.state / "board-roots" / "fs_1" / "root" / "data"
     data.write_text("kept")
     site.pdu(board1="on")
     for _again in range(2):
-        said = verb(site, "running", **WISH)
+        said = verb(site, "running", **REQUEST)
         assert "bob was never started here: not switched" in said["msg"]
         assert (data.read_text(), site.record(1).claim.instance) == ("kept", "bob")

@@ -18,8 +18,8 @@ from ..site.kinds import GUEST
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
+    from .claim_request import ClaimRequest
     from .host import Host
-    from .wish import Wish
 
 #: Seconds to wait for libvirt's list of domains.
 PATIENCE = 30.0
@@ -30,7 +30,7 @@ class Guests:
 
     It is used as host_claims.Containers is.
 
-    :param wish: of one request.
+    :param request: of one request.
     """
 
     hypervisor = GUEST.hypervisor
@@ -38,10 +38,10 @@ class Guests:
     #: No GPU that the store would allocate.
     wanted = None
 
-    def __init__(self, host: Host, wish: Wish) -> None:
+    def __init__(self, host: Host, request: ClaimRequest) -> None:
         self.host = host
-        self.flavor = wish.flavor
-        self.named = wish.devices
+        self.flavor = request.flavor
+        self.named = request.devices
 
     @property
     def asked(self) -> str:

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An accelerator host as its files describe it: configuration, open store, the GPUs that are in it.
+"""A compute host as its files describe it: configuration, open store, the GPUs that are in it.
 
 claims/host/config.py and devices/gpus/discovery.py know what the files may hold.
 """
@@ -49,7 +49,7 @@ THIS_MACHINE = Places()
 
 
 class Host:
-    """Configuration, store and GPUs of one accelerator host; a context manager that closes the store.
+    """Configuration, store and GPUs of one compute host; a context manager that closes the store.
 
     :param path: the configuration file.
     :param actor: who acts, for events and locks (default: the process).

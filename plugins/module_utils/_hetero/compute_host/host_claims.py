@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claim memory, processors, disk, devices and an address on an accelerator host for a wish (instances by flavor), in
+"""Claim memory, processors, disk, devices and an address on a compute host for a request (instances by flavor), in
 one transaction; or raise why that is not possible.
 
 Class Containers says which devices a container gets, and guest_claims.py those of a guest. lifecycle.py makes what was
@@ -14,7 +14,7 @@ import ipaddress
 import time
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
-from ..claims.host.allocation import Wanted
+from ..claims.host.allocation import GpuRequest
 from ..claims.host.config import SET_UP
 from ..claims.host.store import Asked
 from ..core.errors import BadInput, NoneFree
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
     from ..core.changes import Change
     from ..devices.gpus.discovery import Gpu
     from ..images.store import Image
+    from .claim_request import ClaimRequest
     from .host import Host
-    from .wish import Wish
 
 #: Verb of `hetero` that ends leases.
 REAPER = "host reap"
 
 
-def wanted_of(host: Host, flavor: dict[str, Any]) -> Wanted | None:
+def wanted_of(host: Host, flavor: dict[str, Any]) -> GpuRequest | None:
     """Return the GPUs that a flavor asks for, all of one architecture if it names any; None if it asks for no GPU."""
     count, requirement = gpu_count(flavor), gpu_arch(flavor)
     if not count or requirement is None:
-        return Wanted(count=count) if count else None
+        return GpuRequest(count=count) if count else None
     free = free_gpus(host)
     archs = sorted({gpu.arch for gpu in host.gpus if gpu.arch and satisfies(gpu.arch, requirement)})
     most = max(archs, key=lambda arch: sum(gpu.arch == arch for gpu in free), default=None)
     if most is None:
         raise BadInput(f"has no GPU whose gpu_arch satisfies '{requirement}'", host.name, "ask another host")
-    return Wanted(count=count, arch=most)
+    return GpuRequest(count=count, arch=most)
 
 
 def free_gpus(host: Host) -> list[Gpu]:
@@ -60,27 +60,27 @@ def free_gpus(host: Host) -> list[Gpu]:
     return [gpu for gpu in host.gpus if gpu.address not in taken and gpu.healthy and not gpu.unsupported]
 
 
-def present(host: Host, wish: Wish, change: Change) -> dict[str, Any]:
-    """Claim what `wish` asks for, or find it claimed, in one transaction, which check mode takes back.
+def present(host: Host, request: ClaimRequest, change: Change) -> dict[str, Any]:
+    """Claim what `request` asks for, or find it claimed, in one transaction, which check mode takes back.
 
     :returns: instances (the claims), new (the names of new ones), lines; the first says what is found or chosen.
     :raises NoneFree: the text says why, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
-    wish.check()
-    if wish.lease_hours:
+    request.check()
+    if request.lease_hours:
         begin_lease(host.store, REAPER, change.check)
     with host.store.transaction(dry=change.check):
-        before = {claim.instance: claim for claim in map(host.store.claim_of, wish.instances) if claim}
-        kind = KINDS[wish.kind](host, wish)
-        after = _claims(host, wish, kind, before)
+        before = {claim.instance: claim for claim in map(host.store.claim_of, request.instances) if claim}
+        kind = KINDS[request.kind](host, request)
+        after = _claims(host, request, kind, before)
         for claim in after:
             old = before.get(claim.instance)
             change.note(claim.instance, shown(host, old) if old else {}, shown(host, claim))
         new = [claim.instance for claim in after if claim.instance not in before]
-        text = f"wants {wish.flavor['name']}: {_found(host, wish, kind, len(new))}"
-        lines, now = [line(wish.request, "", text)], time.time()
+        text = f"wants {request.flavor['name']}: {_found(host, request, kind, len(new))}"
+        lines, now = [line(request.request, "", text)], time.time()
         for claim in before.values():
-            told = kept(claim.instance, wish.lease_hours, claim.expires, now)
+            told = kept(claim.instance, request.lease_hours, claim.expires, now)
             lines += [line(claim.instance, host.name, told)] if told else []
         return dict(instances=[claim_fields(host, claim) for claim in after], new=new, lines=lines)
 
@@ -104,14 +104,14 @@ def shown(host: Host, claim: Claim) -> dict[str, Any]:
     }
 
 
-def _found(host: Host, wish: Wish, kind: Containers | Guests, new: int) -> str:
+def _found(host: Host, request: ClaimRequest, kind: Containers | Guests, new: int) -> str:
     """Return `1 of 4 fermi GPUs free, gpu1 chosen`, by what was free before.
 
     :param new: how many claims are new.
     """
     if not new:
         return f"has {host.name}"
-    asked = len(wish.instances)
+    asked = len(request.instances)
     short = f" ({new} of {asked})" if new < asked else ""
     return f"{kind.was_free}{host.name} chosen{short}"
 
@@ -121,23 +121,23 @@ def _new(claims: Iterable[Claim], before: Collection[str]) -> int:
     return sum(claim.instance not in before for claim in claims)
 
 
-def _claims(host: Host, wish: Wish, kind: Containers | Guests, before: Collection[str]) -> list[Claim]:
+def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before: Collection[str]) -> list[Claim]:
     """Claim all instances, or with `partial` those that can be had. Those that are there keep what they have."""
-    if len(before) < len(wish.instances):
+    if len(before) < len(request.instances):
         offers = [kind.hypervisor] if kind.hypervisor in host.hypervisors else host.hypervisors
-        unfit = rejections(wish.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, wish.image)
+        unfit = rejections(request.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, request.image)
         if unfit:
-            raise _no_node(host, wish, unfit, 0, len(before), {host.name: unfit})
+            raise _no_node(host, request, unfit, 0, len(before), {host.name: unfit})
     claims = []
-    for instance in wish.instances:
+    for instance in request.instances:
         try:
-            claims.append(_claim(host, wish, kind, instance, instance in before))
+            claims.append(_claim(host, request, kind, instance, instance in before))
         except NoneFree as none:
-            if wish.partial and claims:
+            if request.partial and claims:
                 # The failed instance's part is already written in this transaction.
                 host.store.release(instance)
                 break
-            raise _no_node(host, wish, _reasons(kind, none), _new(claims, before), len(before)) from none
+            raise _no_node(host, request, _reasons(kind, none), _new(claims, before), len(before)) from none
     return claims
 
 
@@ -155,17 +155,17 @@ def wrong_arch(host: Host, image: Image) -> str:
     return f"image {image.name} is for {image.arch}, this host is {host.cpu_arch}"
 
 
-def _claim(host: Host, wish: Wish, kind: Containers | Guests, instance: str, is_there: bool) -> Claim:
+def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instance: str, is_there: bool) -> Claim:
     asked = Asked(
         instance,
-        wish.owner,
-        wish.flavor,
-        wish.image,
-        wish.ssh_public_key,
-        wish.kind,
+        request.owner,
+        request.flavor,
+        request.image,
+        request.ssh_public_key,
+        request.kind,
         wanted=None if is_there else kind.wanted,
-        lease_hours=wish.lease_hours,
-        request=wish.request,
+        lease_hours=request.lease_hours,
+        request=request.request,
     )
     claim, new = host.store.claim(asked, host.capacity, host.site.look, host.gpus)
     if not new:
@@ -174,7 +174,7 @@ def _claim(host: Host, wish: Wish, kind: Containers | Guests, instance: str, is_
     if why:
         raise NoneFree(why, instance, rejected={"name": why})
     kind.allocate(claim)
-    return host.store.put(instance, address=_address(host, host.config.section(wish.kind).addresses))
+    return host.store.put(instance, address=_address(host, host.config.section(request.kind).addresses))
 
 
 def _address(host: Host, addresses: Sequence[str] | None) -> str:
@@ -222,7 +222,12 @@ def _reasons(kind: Containers | Guests, none: NoneFree) -> list[str]:
 
 
 def _no_node(
-    host: Host, wish: Wish, reasons: list[str], found: int, there: int, unfit: dict[str, list[str]] | None = None
+    host: Host,
+    request: ClaimRequest,
+    reasons: list[str],
+    found: int,
+    there: int,
+    unfit: dict[str, list[str]] | None = None,
 ) -> NoneFree:
     """Return the error `bob wants cg1.xlarge (…): no node.`, with the reasons.
 
@@ -232,7 +237,7 @@ def _no_node(
     """
     rejected = {host.name: reasons}
     lines = summary(rejected)
-    head = f"{wish.wants}: {nodes_found(found, len(wish.instances), there)}."
+    head = f"{request.wants}: {nodes_found(found, len(request.instances), there)}."
     text = "\n".join([head, *(f"  {reason}" for reason in lines)])
     return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit or {})
 
@@ -240,20 +245,20 @@ def _no_node(
 class Containers:
     """What containers take besides memory, processors and disk: GPUs, which the store allocates itself.
 
-    :param wish: of one request.
+    :param request: of one request.
     """
 
     hypervisor = CONTAINER.hypervisor
     #: What its devices are called in answers.
     devices = "gpus"
 
-    def __init__(self, host: Host, wish: Wish) -> None:
+    def __init__(self, host: Host, request: ClaimRequest) -> None:
         self.host = host
-        self.flavor = wish.flavor
+        self.flavor = request.flavor
         self.free = free_gpus(host)
 
     @property
-    def wanted(self) -> Wanted | None:
+    def wanted(self) -> GpuRequest | None:
         return wanted_of(self.host, self.flavor)
 
     @property

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An accelerator host as its modules return it: GPUs and their holders, instances, free capacity. It only reads."""
+"""A compute host as its modules return it: GPUs and their holders, instances, free capacity. It only reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The network of an accelerator host's containers: its bridge, its own address there, and those that containers get.
+"""The network of a compute host's containers: its bridge, its own address there, and those that containers get.
 
 Either the host's own bridge, made by role gpu_lxc, or one that is there. Which container has which address is known to
 the host's database.

@@ -20,7 +20,7 @@ def rebuild(instance: str, other: Container[str], asked: Mapping[str, Any]) -> s
     """Return the command line that makes an instance anew from what was asked for.
 
     :param other: those of "image" and "ssh key" that the command is to change.
-    :param asked: the wish, with its image's name.
+    :param asked: the request, with its image's name.
     """
     words = {"image": asked["image"]} if "image" in other else {}
     return play("rebuild_instance", instance=instance, **words, **({"key_file": "FILE"} if "ssh key" in other else {}))

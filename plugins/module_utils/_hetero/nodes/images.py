@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The image store of this node, a proxy or an accelerator host: what is in it, one more, one less.
+"""The image store of this node, a proxy or a compute host: what is in it, one more, one less.
 
 What an image is, and who may not be one's source, is for images/.
 """

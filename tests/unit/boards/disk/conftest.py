@@ -17,10 +17,10 @@ import subprocess
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish, wipe
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import WipeRequest, wipe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_releases
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
@@ -178,20 +178,20 @@ class DiskSite(Site):
         for number in numbers:
             shutil.rmtree(Root(str(self.folder / "state"), number).folder)
 
-    def wipe(self, *numbers, check=False, timeout=20, **wish):
+    def wipe(self, *numbers, check=False, timeout=20, **request):
         with self.proxy() as proxy:
-            return wipe(proxy, list(numbers), Wish(**wish), lifecycle.Options(timeout=timeout, check=check))
+            return wipe(proxy, list(numbers), WipeRequest(**request), lifecycle.Options(timeout=timeout, check=check))
 
     def ask(self, number, boot_source="disk"):
         """A claim as board_claim makes it, and what board_image makes ready for it."""
         with self.proxy() as proxy:
             name = f"vm{number}"
-            proxy.store.claim(name, [name], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY, boot_source), [number])
+            proxy.store.claim(name, [name], ClaimTerms("jo", {"name": "tp64.8x8"}, "demo", KEY, boot_source), [number])
         return self.ready(number)
 
     def ready(self, number):
         with self.proxy() as proxy:
-            return board_images.present(proxy, [number], board_images.Wish(), Change(), Deadline(60))
+            return board_images.present(proxy, [number], board_images.ImageRequest(), Change(), Deadline(60))
 
     def release(self, number):
         """As board_claim does it, state absent."""

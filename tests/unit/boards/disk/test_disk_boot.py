@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import disk_boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
@@ -390,19 +390,19 @@ def test_nothing_of_it_is_left(disks):
 def test_only_boards_with_a_disk_serve(disks):
     """A request that cannot be served must say why before any power."""
     flavor = {"name": "any", "memory_mb": 1, "vcpus": 1, "local_gb": 1}
-    wish = board_claims.Wish("jackie", "jo", flavor, "demo", KEY, board=2, boot_source="disk")
+    request = board_claims.ClaimRequest("jackie", "jo", flavor, "demo", KEY, board=2, boot_source="disk")
     with disks.proxy() as proxy, pytest.raises(NoneFree, match="no disk to boot from"):
-        board_claims.present(proxy, wish, Change())
+        board_claims.present(proxy, request, Change())
 
 
 def test_another_boot_source_is_another_instance(disks):
     """The same name with another boot source would find another root."""
     disks.ask(0)
     with disks.proxy() as proxy, pytest.raises(Refused, match="another boot source: terminate it first"):
-        proxy.store.claim("vm0", ["vm0"], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY, "nfs"), [0])
+        proxy.store.claim("vm0", ["vm0"], ClaimTerms("jo", {"name": "tp64.8x8"}, "demo", KEY, "nfs"), [0])
     assert "has boot source disk, not nfs" in disks.run("start", 0, boot_source="nfs")["msg"]
     with disks.proxy() as proxy:
-        made = board_images.present(proxy, [0], board_images.Wish(boot_source="nfs"), Change(), Deadline(60))
+        made = board_images.present(proxy, [0], board_images.ImageRequest(boot_source="nfs"), Change(), Deadline(60))
     assert "vm0 was claimed with boot source disk, not nfs: terminate it first, a boot source stays" in made["msg"]
 
 

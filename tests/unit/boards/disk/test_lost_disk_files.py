@@ -21,7 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.disk_files import DiskFiles, Made
 
-FRESH = rebuilds.Wish(fresh=True)
+FRESH = rebuilds.RebuildRequest(fresh=True)
 CLAIMED = "UPDATE claims SET image_hash = NULL, host_key = NULL"
 OFF = "UPDATE boards SET state = 'power off', power = NULL"
 NO_EVENTS = "DELETE FROM events WHERE phase != 'records' AND id > (SELECT min(id) FROM events WHERE phase = 'claim')"

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipe_disk
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import WipeRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
@@ -57,10 +57,10 @@ class Disk:
         return said[1]
 
 
-def wiped(disk, **wish):
+def wiped(disk, **request):
     said = []
     begun = time.monotonic()
-    record = wipe_disk.wipe_disk(disk, "/dev/sda", Wish(**wish), Deadline(999), said.append)
+    record = wipe_disk.wipe_disk(disk, "/dev/sda", WipeRequest(**request), Deadline(999), said.append)
     assert 0 <= record.pop("seconds") <= time.monotonic() - begun + 0.01
     return record, said
 

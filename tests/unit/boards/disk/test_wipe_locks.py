@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import release as releases
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
@@ -160,7 +160,7 @@ def test_a_board_is_given_back_while_the_disks_of_another_are_wiped(slow):
 def test_a_board_of_a_request_is_given_back_while_the_disks_of_another_are_wiped(slow):
     """Lost: the same, where the tenant ends an instance of several boards."""
     with slow.proxy() as proxy:
-        wanted = Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY)
+        wanted = ClaimTerms("jo", {"name": "tp64.8x8"}, "demo", KEY)
         proxy.store.claim("lab", ["lab-1", "lab-2", "lab-3"], wanted, [0, 1, 2])
     slow.run("start", 0, 1, 2)
 
@@ -198,7 +198,7 @@ def test_what_reconcile_says_of_a_board_is_said_before_the_next_tenant_has_it(di
     def claimed_meanwhile(proxy, work):
         if work.board.id == 3:
             with disks.proxy() as other:
-                other.store.claim("carol", ["carol"], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY), [2])
+                other.store.claim("carol", ["carol"], ClaimTerms("jo", {"name": "tp64.8x8"}, "demo", KEY), [2])
         give_back(proxy, work)
 
     monkeypatch.setattr(reconciliation, "free_board", claimed_meanwhile)

@@ -19,14 +19,16 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk
     seen_from,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipe_disk import in_words, wipe_disk
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import WipeRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.disk_records import proof
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.release import release
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_releases
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import Wish as Asked
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import (
+    ClaimRequest,
+    present,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -47,7 +49,7 @@ def clean(site, number, name="sda"):
 def wiped(site, number=0, method="discard", **more):
     said = []
     shell = site.shells[number]
-    return wipe_disk(shell, "/dev/sda", Wish(method, **more), Deadline(600), said.append), said
+    return wipe_disk(shell, "/dev/sda", WipeRequest(method, **more), Deadline(600), said.append), said
 
 
 def test_a_board_that_was_plugged_elsewhere_is_wiped_and_off_again(disks):
@@ -403,7 +405,7 @@ def claim(disks, number=0, check=False):
     """What a board is asked for with, as board_claim does it."""
     flavor = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
     with disks.proxy() as proxy:
-        return present(proxy, Asked("carol", "carol", flavor, "demo", KEY, board=number), Change(check))
+        return present(proxy, ClaimRequest("carol", "carol", flavor, "demo", KEY, board=number), Change(check))
 
 
 def test_a_disk_that_nobody_named_until_a_tenant_had_it(disks):
@@ -635,10 +637,10 @@ def test_how_this_site_wipes(disks):
         found = proof(proxy, proxy.board(0))["disks"][0]
         assert (work.error, found["method"], found["verify"]) == (None, "zero", "full")
         with pytest.raises(BadInput, match="no such verify: some"):
-            Wish.of(proxy, verify="some")
+            WipeRequest.of(proxy, verify="some")
         with pytest.raises(BadInput, match="samples is 0"):
-            Wish.of(proxy, samples=0)
-        assert Wish.of(proxy, verify="sample", method=None).method == "zero"
+            WipeRequest.of(proxy, samples=0)
+        assert WipeRequest.of(proxy, verify="sample", method=None).method == "zero"
 
 
 def test_whoever_gives_a_board_back_wipes_it(disks):

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.disk_areas import Area
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import Wish
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipes import WipeRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
     BadInput,
     HeteroError,
@@ -25,7 +25,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 BOARD = SimpleNamespace(id=0, name="board0")
-USUAL = Wish()
+USUAL = WipeRequest()
 
 
 class Work:
@@ -82,7 +82,7 @@ class Work:
 def planned(monkeypatch):
     """What `_plan` does with a Work; words say what is known of its board."""
 
-    def plan(work, wish=USUAL, unnamed=(), unwiped=("x",), ram=True, ready=(), ran=None, never_ran=False):
+    def plan(work, request=USUAL, unnamed=(), unwiped=("x",), ram=True, ready=(), ran=None, never_ran=False):
         def must_never_have_run(proxy, board, claim):
             if ran:
                 raise Refused("ran", board.name)
@@ -92,7 +92,7 @@ def planned(monkeypatch):
         monkeypatch.setattr(wipes.disk_records, "unwiped", lambda proxy, board: list(unwiped))
         monkeypatch.setattr(wipes, "has_ram_image", lambda proxy, board: ram)
         monkeypatch.setattr(wipes, "made_ready", lambda proxy, board: list(ready))
-        wipes._plan(work, wish, SimpleNamespace(of=lambda board: "driver"), never_ran)
+        wipes._plan(work, request, SimpleNamespace(of=lambda board: "driver"), never_ran)
         return work.done
 
     return plan
@@ -106,11 +106,11 @@ def test_a_board_that_is_to_be_wiped(planned):
     assert planned(work, ran=True) == [NOTED]
     assert (work.over, work.needed, work.driver) == (False, True, "driver")
     look = Work()
-    assert planned(look, Wish(inspect=True), unwiped=()) == []
+    assert planned(look, WipeRequest(inspect=True), unwiped=()) == []
     assert (look.over, look.needed, look.driver) == (False, False, "driver")
 
 
-@pytest.mark.parametrize("given", [{}, dict(wish=Wish(inspect=True), ram=False)])
+@pytest.mark.parametrize("given", [{}, dict(request=WipeRequest(inspect=True), ram=False)])
 def test_a_board_with_nothing_to_do_is_over(planned, given):
     """Lost: hours of RAM boots of boards that are wiped, or that cannot boot into RAM."""
     work = Work()
@@ -144,7 +144,11 @@ def test_a_board_that_is_somebodys_is_not_wiped(planned, work, given, why):
             {},
             "would boot into RAM and wipe /dev/sda, /dev/sdb, once it is off and nothing is made ready on it",
         ),
-        ("error", dict(ready=["a"], wish=Wish(inspect=True), unwiped=()), "would boot into RAM, once it is off and"),
+        (
+            "error",
+            dict(ready=["a"], request=WipeRequest(inspect=True), unwiped=()),
+            "would boot into RAM, once it is off and",
+        ),
     ],
 )
 def test_a_dry_run_says_what_would_be(planned, state, given, said):
@@ -196,10 +200,10 @@ def test_nobody_gets_a_board_meanwhile(state, claim, needed, moves):
 )
 def test_what_is_noted_of_a_board_until_it_is_given_back(more, verify, note):
     work = Work(**more)
-    wipes._settle(work, Wish(verify=verify))
+    wipes._settle(work, WipeRequest(verify=verify))
     assert (work.done, work.over) == ([("move", "shutting down", note)], True)
     other = Work("error", **more)
-    wipes._settle(other, Wish(verify=verify))
+    wipes._settle(other, WipeRequest(verify=verify))
     assert (other.done, other.over) == ([], True)
 
 
@@ -267,13 +271,13 @@ def on_board(monkeypatch):
 def test_a_wipe_is_written_down(on_board, monkeypatch):
     """Lost: when, by whom, how, and what was left out: all that a proof is asked for later."""
 
-    def wipe(shell, device, wish, deadline, say):
+    def wipe(shell, device, request, deadline, say):
         say(f"{device} {deadline.seconds:g}")
         return device
 
     monkeypatch.setattr(wipes.wipe_disk, "wipe_disk", wipe)
     work, begun = Work(), time.time()
-    wipes._act(work, "shell", Wish(inspect=True, limit=99))
+    wipes._act(work, "shell", WipeRequest(inspect=True, limit=99))
     (record,) = on_board
     assert begun <= record.pop("time") <= time.time()
     assert record == dict(
@@ -291,22 +295,22 @@ def test_a_wipe_is_written_down(on_board, monkeypatch):
     assert sorted(work.done[2:4]) == [("wipe", "/dev/sda 99"), ("wipe", "/dev/sdb 99")]
     assert work.done[4:] == [("wipe", "/dev/sda wiped; /dev/sdb wiped")]
     look = Work(needed=False)
-    wipes._act(look, "shell", Wish(inspect=True))
-    wipes._act(look, "shell", Wish())
+    wipes._act(look, "shell", WipeRequest(inspect=True))
+    wipes._act(look, "shell", WipeRequest())
     assert (look.done, len(on_board)) == ([("ram", "64 CPUs")], 1)
 
 
 def test_a_wipe_of_which_one_disk_fails_proves_nothing(on_board, monkeypatch):
     """Lost: the disk that was not wiped, to the next tenant."""
 
-    def wipe(shell, device, wish, deadline, say):
+    def wipe(shell, device, request, deadline, say):
         if device == "/dev/sdb":
             raise HeteroError("broken")
         return device
 
     monkeypatch.setattr(wipes.wipe_disk, "wipe_disk", wipe)
     work = Work()
-    wipes._act(work, "shell", Wish())
+    wipes._act(work, "shell", WipeRequest())
     assert (on_board, work.done[-1]) == ([], ("quarantine", "its disk cannot be wiped: broken"))
 
 
@@ -349,7 +353,7 @@ def test_boards_are_wiped_together(monkeypatch):
         done.append(("locked", [work.board for work in works], phase, deadline.seconds))
         yield
 
-    def plan(work, wish, drivers, never_ran):
+    def plan(work, request, drivers, never_ran):
         done.append(("plan", work.board, drivers, never_ran))
         work.over = work.board == 1
 
@@ -365,8 +369,8 @@ def test_boards_are_wiped_together(monkeypatch):
     monkeypatch.setattr(wipes, "in_ram", ram)
     monkeypatch.setattr(wipes, "BootDrivers", lambda proxy, name: name)
     monkeypatch.setattr(wipes, "_take_out", lambda work: done.append(("out", work.board)))
-    monkeypatch.setattr(wipes, "_act", lambda work, shell, wish: done.append(("act", work.board, shell, wish)))
-    monkeypatch.setattr(wipes, "_settle", lambda work, wish: done.append(("settled", work.board)))
+    monkeypatch.setattr(wipes, "_act", lambda work, shell, request: done.append(("act", work.board, shell, request)))
+    monkeypatch.setattr(wipes, "_settle", lambda work, request: done.append(("settled", work.board)))
     monkeypatch.setattr(wipes, "summary", lambda works, change: ([work.more[1:] for work in works], change.seconds))
     node = SimpleNamespace(board=lambda number: number, config=ProxyConfig())
     options = SimpleNamespace(check=False, instance="eve", created=(1.0,), limit=10.0, driver="fake", never_ran=True)

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import adoption
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import OTHER_KEY, OWN_KEY
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim, Kept
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 
 
 def look(ssh=None, power="off"):
@@ -61,6 +61,6 @@ def test_a_name_that_is_anothers_by_now(tmp_path, board, why):
     of the very board is older than its record, and speaks against nobody."""
     kept = Kept(Claim(0, "jackie", "jackie", "jackie", {}, "debian", "ssh-ed25519 AAAA x", 1.0), "power off")
     with Store(str(tmp_path / "state.db"), "test") as store:
-        store.claim("jackie", ["jackie-1"], Wanted("eve", {"name": "x"}, "debian", "ssh-ed25519 AAAA y"), [board])
+        store.claim("jackie", ["jackie-1"], ClaimTerms("eve", {"name": "x"}, "debian", "ssh-ed25519 AAAA y"), [board])
         work = SimpleNamespace(board=SimpleNamespace(id=0), claim=store.record(0).claim)
         assert adoption._objection(SimpleNamespace(store=store), work, kept) == why

@@ -10,8 +10,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image.board_images import (
+    ImageRequest,
     Source,
-    Wish,
     absent,
     present,
     take_in,
@@ -30,7 +30,7 @@ def test_boards_are_done_each_for_itself(site, proxy):
     """Board 1 is claimed by nobody; 0 and 2 are done all the same."""
     for name, board in (("jackie", 0), ("bob", 2)):
         site.claim(proxy, name, board)
-    result = present(proxy, [0, 1, 2], Wish(), Change(), Deadline(10))
+    result = present(proxy, [0, 1, 2], ImageRequest(), Change(), Deadline(10))
     assert result["failed"]
     assert result["msg"] == "board1: is claimed by nobody: claim it: board_claim"
     assert [(board["name"], board["instance"], board["failed"]) for board in result["boards"]] == [
@@ -47,14 +47,14 @@ def test_boards_are_done_each_for_itself(site, proxy):
         (0, "root ready, exported to 10.0.2.1 only"),
         (2, "root ready, exported to 10.0.2.3 only"),
     ]
-    again = present(proxy, [0, 2], Wish(), Change(), Deadline(10))
+    again = present(proxy, [0, 2], ImageRequest(), Change(), Deadline(10))
     assert (again["changed"], again["lines"]) == (False, [])
     assert len([event for event in proxy.store.events() if event.phase == "image"]) == 2
 
 
 def test_a_running_boards_root_is_not_removed(site, proxy):
     site.claim(proxy)
-    present(proxy, [0], Wish(), Change(), Deadline(10))
+    present(proxy, [0], ImageRequest(), Change(), Deadline(10))
     proxy.store.move(0, board_states.BOOTING)
     proxy.store.move(0, board_states.RUNNING)
     result = absent(proxy, [0], Change(), Deadline(10))
@@ -69,7 +69,7 @@ def test_a_running_boards_root_is_not_removed(site, proxy):
 def test_a_board_another_verb_has_is_waited_for_and_its_holder_named(site, proxy):
     site.claim(proxy)
     with lock(proxy.config.run_folder, "board0", "boot", "somebody", Deadline(1)):
-        result = present(proxy, [0], Wish(), Change(), Deadline(0.3))
+        result = present(proxy, [0], ImageRequest(), Change(), Deadline(0.3))
     assert "still held by boot (somebody" in result["msg"]
     assert site.exports() == {}
 
@@ -91,6 +91,6 @@ def test_an_image_is_imported_by_path_and_named(site, proxy):
 def test_another_image_than_the_claims_is_refused(site, proxy):
     site.claim(proxy)
     other = image_store(proxy).import_image(image_tar(site.folder / "other.tar", kernel="OTHER"), "other")
-    result = present(proxy, [0], Wish(other), Change(), Deadline(10))
+    result = present(proxy, [0], ImageRequest(other), Change(), Deadline(10))
     assert result["msg"].startswith("board0: jackie was claimed with image debian, not other: rebuild")
     assert not (site.state / "board-roots" / "fs_0").exists()

@@ -68,7 +68,7 @@ def node(monkeypatch, tmp_path):
 def rebuild(node, image=None, key=None, fresh=False, owner=None, check=False):
     change = Change(check)
     asked = Instances("eve", owner, (1,), (5.0,))
-    result = rebuilds.rebuild(node, asked, rebuilds.Wish(image, key, fresh), change, "soon")
+    result = rebuilds.rebuild(node, asked, rebuilds.RebuildRequest(image, key, fresh), change, "soon")
     assert node.asked == [(["eve", 1], "rebuild", "soon", Tenant("eve", (5.0,)))]
     return result, change.diff
 

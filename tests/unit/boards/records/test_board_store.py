@@ -16,8 +16,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim, Kept
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import (
+    ClaimTerms,
     Store,
-    Wanted,
     must_be_of,
     why_not_free,
 )
@@ -33,7 +33,7 @@ def store(tmp_path):
 
 
 def claim(store, request="jackie", instances=None, boards=(0, 1, 2), lease_hours=None, partial=False, **more):
-    wanted = replace(Wanted("ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), **more)
+    wanted = replace(ClaimTerms("ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), **more)
     return store.claim(request, instances or [request], wanted, list(boards), lease_hours, partial)
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_releases
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
@@ -28,7 +28,7 @@ def test_who_gives_back_what_nobody_has_gets_each_value_all_the_same(tmp_path):
 
 def test_an_instance_that_bears_anothers_request_is_refused(tmp_path):
     """Lost: verbs take either, so that a request of ann's would be bob's in part, and nobody could end it."""
-    anns, bobs = (Wanted(owner, {"name": "x"}, "debian", "ssh-ed25519 AAAA x") for owner in ("ann", "bob"))
+    anns, bobs = (ClaimTerms(owner, {"name": "x"}, "debian", "ssh-ed25519 AAAA x") for owner in ("ann", "bob"))
     with Store(str(tmp_path / "state.db"), "test") as store:
         store.claim("lab", ["lab-1"], anns, [0, 1])
         with pytest.raises(Refused, match="lab: belongs to ann: choose another name"):

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.tests.turns import in_turns
 
 PROCESSES = 20
@@ -24,11 +24,12 @@ ROUNDS = 4
 
 START = """
 import json, sys
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 path, me = sys.argv[1:]
 def claim(store, name, owner=me, boards=range(10)):
-    return store.claim(name, [name], Wanted(owner, {"name": "tp64.8x8"}, "debian", "ssh-ed25519 AAAA"), list(boards))
+    terms = ClaimTerms(owner, {"name": "tp64.8x8"}, "debian", "ssh-ed25519 AAAA")
+    return store.claim(name, [name], terms, list(boards))
 print("ready", flush=True)
 sys.stdin.readline()
 """
@@ -186,7 +187,7 @@ def test_a_claimer_killed_inside_its_transaction_has_claimed_nothing(tmp_path, c
     claimer.wait(timeout=10)
     with Store(path, busy=0.2) as store:
         assert store.claims() == []
-        assert store.claim("next", ["next"], Wanted("me", {}, "debian", "ssh-ed25519 AAAA"), [0])[0].board == 0
+        assert store.claim("next", ["next"], ClaimTerms("me", {}, "debian", "ssh-ed25519 AAAA"), [0])[0].board == 0
     assert integrity(path) == "ok"
     assert os.path.getsize(path) > 0
 

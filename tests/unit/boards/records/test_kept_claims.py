@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 
 
 @pytest.mark.parametrize("change", ["lease", "state", "outlet"])
@@ -16,7 +16,7 @@ def test_a_lost_record_is_not_written_by_the_way(tmp_path, change):
     """Lost: that it was lost. It may have known of a longer lease, or of another outlet, than the database does."""
     records = tmp_path / "claims"
     with Store(str(tmp_path / "state.db"), "test", records=str(records)) as store:
-        store.claim("jackie", ["jackie"], Wanted("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [0])
+        store.claim("jackie", ["jackie"], ClaimTerms("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [0])
         store.put("jackie", image_hash="ab" * 32)
         (records / "board0.json").unlink()
         if change == "lease":
@@ -33,7 +33,7 @@ def test_a_lost_record_keeps_no_other_from_being_written(tmp_path, damage):
     """Lost: the longer lease of one instance, in its record, where that of another one of the request is lost."""
     records, names = tmp_path / "claims", ["lab-1", "lab-2", "lab-3"]
     with Store(str(tmp_path / "state.db"), "test", records=str(records)) as store:
-        store.claim("lab", names, Wanted("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [0, 1, 2])
+        store.claim("lab", names, ClaimTerms("jackie", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [0, 1, 2])
         for name in names:
             store.put(name, image_hash="ab" * 32)
         if damage == "lost":

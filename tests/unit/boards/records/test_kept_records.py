@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     ClaimRecords,
     Fed,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 HASH = "ab" * 32
@@ -34,7 +34,7 @@ def store(tmp_path, folder):
 
 
 def claim(store, name="jackie", board=0, made=True):
-    store.claim(name, [name], Wanted("ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [board])
+    store.claim(name, [name], ClaimTerms("ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [board])
     if made:
         store.put(name, image_hash=HASH)
     return store.claim_of(name)

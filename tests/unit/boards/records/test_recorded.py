@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
 
@@ -22,7 +22,7 @@ def store(tmp_path):
 
 
 def claim(store, name="jackie", board=0):
-    return store.claim(name, [name], Wanted("ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [board])[0]
+    return store.claim(name, [name], ClaimTerms("ann", {"name": "x"}, "debian", "ssh-ed25519 AAAA x"), [board])[0]
 
 
 def test_a_board_nobody_touched():

@@ -22,8 +22,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import (
+    ClaimTerms,
     Store,
-    Wanted,
     why_not_free,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.tables import LAYOUT
@@ -58,7 +58,7 @@ def store(path):
 def claim(store, instance="jackie", owner="alice", flavor=None, image="debian", key=KEY, boards=None, **more):
     instances = more.pop("instances", [instance])
     boards = TEN if boards is None else boards
-    return store.claim(instance, instances, Wanted(owner, flavor or FLAVOR, image, key), boards, **more)
+    return store.claim(instance, instances, ClaimTerms(owner, flavor or FLAVOR, image, key), boards, **more)
 
 
 def without_time(why):

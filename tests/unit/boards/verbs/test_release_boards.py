@@ -43,7 +43,7 @@ def steps(monkeypatch):
             raise PermissionError(13, "Permission denied")
         return ["its root"] if board.id in done.rooted else []
 
-    def wipe(proxy, works, wish, options, ended):
+    def wipe(proxy, works, request, options, ended):
         done.each("wipe", works)
         for work in works:
             ended(work)
@@ -155,7 +155,7 @@ def test_one_that_is_not_clean_after_all_stays_claimed(proxy, steps):
 
 
 def end(proxy, *ids, check=False):
-    return release.end(proxy, ids, wipes.Wish(), Options(check=check, instance="lab"))
+    return release.end(proxy, ids, wipes.WipeRequest(), Options(check=check, instance="lab"))
 
 
 def test_the_end_of_claims_is_told(proxy, steps):
@@ -220,7 +220,7 @@ def test_a_board_at_fault_is_nobodys_and_out_of_use_at_once(proxy, steps):
         patch.setattr(
             BoardWork, "let_go", lambda work: seen.append(proxy.store.record(work.board.id).state) or lets_go(work)
         )
-        release.end(proxy, [0, 1], wipes.Wish(), Options(instance="lab"), {0: "no boot request"})
+        release.end(proxy, [0, 1], wipes.WipeRequest(), Options(instance="lab"), {0: "no boot request"})
     assert "power off" in seen
     assert seen[0] == "error"
     record = proxy.store.record(0)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_work
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
@@ -27,7 +27,7 @@ def work(tmp_path, monkeypatch):
     """Make the work of a board of a real store; board 1 is jackie's."""
     monkeypatch.setattr(board_work, "refuse_anothers", lambda proxy, board, claim: None)
     with Store(str(tmp_path / "state.db"), "test") as store:
-        store.claim("jackie", ["jackie"], Wanted("jo", {"name": "x"}, "debian", KEY), [1])
+        store.claim("jackie", ["jackie"], ClaimTerms("jo", {"name": "x"}, "debian", KEY), [1])
         proxy = SimpleNamespace(
             store=store,
             actor="test",

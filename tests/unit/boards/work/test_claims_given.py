@@ -43,15 +43,15 @@ def proxy(node):
         yield opened
 
 
-def wish(request="jackie", **more):
-    return board_claims.Wish(
+def asked_for(request="jackie", **more):
+    return board_claims.ClaimRequest(
         **dict(dict(request=request, owner="ann", flavor=FLAVOR, image="debian", ssh_public_key=KEY), **more)
     )
 
 
 def present(proxy, request="jackie", check=False, **more):
     change = Change(check)
-    return board_claims.present(proxy, wish(request, **more), change), change
+    return board_claims.present(proxy, asked_for(request, **more), change), change
 
 
 def absent(proxy, request="jackie", owner=None, check=False, numbers=(), created=(), **more):
@@ -71,12 +71,12 @@ def texts(result):
 
 def test_what_a_wish_is_without_more_words():
     """Lost: one instance with its root on the node, to whoever asks for nothing else."""
-    one = wish()
+    one = asked_for()
     assert (one.board, one.count, one.partial, one.lease_hours, one.move, one.boot_source, one.numbers) == (
         None, 1, False, None, False, "nfs", (),
     )  # fmt: skip
     assert (one.instances, one.many) == (["jackie"], "")
-    three = wish(count=3, numbers=(1, 3))
+    three = asked_for(count=3, numbers=(1, 3))
     assert (three.instances, three.many) == (["jackie-1", "jackie-3"], "2 ")
     one.check()
     three.check()
@@ -85,7 +85,7 @@ def test_what_a_wish_is_without_more_words():
 @pytest.mark.parametrize("given", [dict(count=10000), dict(tolerance=0), dict(tolerance=0.999), dict(board=1)])
 def test_what_may_just_be_asked_for(given):
     """Lost: what somebody needs, at the limit of what is to be had."""
-    wish(**given).check()
+    asked_for(**given).check()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_may_just_be_asked_for(given):
 def test_what_no_node_could_serve(given, thing):
     """Lost: which of the words it was."""
     with pytest.raises(BadInput) as error:
-        wish(**given).check()
+        asked_for(**given).check()
     assert error.value.thing == thing
 
 
@@ -166,7 +166,7 @@ def test_some_of_those_that_were_asked_for(proxy):
 
 
 def test_why_no_board_fits(proxy):
-    """Lost: what to change of a wish."""
+    """Lost: what to change of a asked_for."""
     with pytest.raises(NoneFree) as error:
         present(proxy, boot_source="disk")
     assert error.value.facts["rejected"] == {
@@ -186,11 +186,11 @@ def test_why_no_board_fits(proxy):
 def test_a_disk_needs_no_room_on_the_node(proxy, node):
     """Lost: a board with a disk of its own, refused for the node's file system."""
     board = proxy.boards[0]
-    assert board_claims._root_sizes(proxy, wish(boot_source="disk"), [board]) == {"board0": 0}
-    assert board_claims._root_sizes(proxy, wish(), [board])["board0"] > 0
+    assert board_claims._root_sizes(proxy, asked_for(boot_source="disk"), [board]) == {"board0": 0}
+    assert board_claims._root_sizes(proxy, asked_for(), [board])["board0"] > 0
     never = SimpleNamespace(never=lambda size: size > 0, why=lambda size: "no room")
     found = [
-        board_claims._unfit(proxy, wish(image=image), [board], never, {"board0": size})
+        board_claims._unfit(proxy, asked_for(image=image), [board], never, {"board0": size})
         for image, size in (("debian", 1), ("debian", 0), ("x", 1))
     ]
     assert found[:2] == [{"board0": ["no room"]}, {"board0": []}]

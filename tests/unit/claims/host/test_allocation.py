@@ -18,7 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
     ATTACHED,
     ATTACHING,
     DETACHING,
-    Wanted,
+    GpuRequest,
     allocate,
     short,
 )
@@ -58,7 +58,7 @@ def store(path):
 
 def ask(store, holder, count=None, gpus=None, seen=None, **wanted):
     with store.transaction():
-        given = allocate(store, holder, Wanted(count, **wanted), gpus or FOUR, lambda: seen or Seen())
+        given = allocate(store, holder, GpuRequest(count, **wanted), gpus or FOUR, lambda: seen or Seen())
     return [row.address for row in given]
 
 
@@ -91,7 +91,7 @@ def test_asked_again_nothing_changes(store):
 @pytest.mark.parametrize("name", ["0000:06:00.0", "GPU-1", "gpu-1", 1, "1"])
 def test_a_gpu_is_named_by_address_uuid_or_index(store, name):
     with store.transaction():
-        [row] = allocate(store, C1, Wanted(gpus=(name, name)), FOUR, Seen)
+        [row] = allocate(store, C1, GpuRequest(gpus=(name, name)), FOUR, Seen)
     assert (row.address, row.uuid, row.state) == ("0000:06:00.0", "GPU-1", ATTACHING)
 
 
@@ -178,10 +178,10 @@ def test_what_is_being_taken_back_may_be_given_again(store):
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Wanted(), "give one of count and gpus"),
-        (Wanted(1, gpus=(0,)), "give one of count and gpus"),
-        (Wanted(0), "ask for 1 or more"),
-        (Wanted(gpus=("0000:99:00.0",)), "name one by index, address or UUID: 0: 0000:05:00.0"),
+        (GpuRequest(), "give one of count and gpus"),
+        (GpuRequest(1, gpus=(0,)), "give one of count and gpus"),
+        (GpuRequest(0), "ask for 1 or more"),
+        (GpuRequest(gpus=("0000:99:00.0",)), "name one by index, address or UUID: 0: 0000:05:00.0"),
     ],
 )
 def test_what_cannot_be_meant_is_said(store, wanted, said):
@@ -206,20 +206,20 @@ def test_holders_are_named_as_people_name_them():
 
 
 def test_an_instance_takes_memory_processors_disk_and_gpus_at_once(store):
-    mine, created = claim(store, wanted=Wanted(2, "fermi"), lease_hours=2)
+    mine, created = claim(store, wanted=GpuRequest(2, "fermi"), lease_hours=2)
     assert created
     assert (mine.memory_mb, mine.vcpus, mine.local_gb, mine.state) == (16384, 8, 160, "claimed")
     assert mine.expires == pytest.approx(time.time() + 7200, abs=60)
     assert [row.holder for row in store.allocations()] == [holder_of("ml-8")] * 2
-    again, created = claim(store, wanted=Wanted(2, "fermi"), key=KEY.replace("alice@", "other@"))
+    again, created = claim(store, wanted=GpuRequest(2, "fermi"), key=KEY.replace("alice@", "other@"))
     assert (again, created) == (mine, False)
-    assert claim(store, "ml-9", wanted=Wanted(2, "fermi"))[1]
+    assert claim(store, "ml-9", wanted=GpuRequest(2, "fermi"))[1]
     with pytest.raises(NoneFree, match="16384 MB of memory wanted, 7232 of 40000 left") as none:
-        claim(store, "ml-10", wanted=Wanted(1, "fermi"))
+        claim(store, "ml-10", wanted=GpuRequest(1, "fermi"))
     assert list(none.value.facts["rejected"]) == ["memory_mb"]
     small = dict(CG1, memory_mb=1024)
     with pytest.raises(NoneFree, match="allocated to ml-8 since"):
-        claim(store, "ml-10", flavor=small, wanted=Wanted(1, "fermi"))
+        claim(store, "ml-10", flavor=small, wanted=GpuRequest(1, "fermi"))
     assert [found.instance for found in store.claims()] == ["ml-8", "ml-9"]
     assert store.events(instance="ml-10") == []
 
@@ -241,7 +241,7 @@ def test_a_name_is_its_owners_and_stays_what_it_is(store, other, said):
 
 
 def test_a_container_takes_over_its_instances_gpus_and_release_frees_them(store):
-    claim(store, wanted=Wanted(2))
+    claim(store, wanted=GpuRequest(2))
     assert store.put("ml-8", container=C1, state="running").holder == C1
     assert [row.holder for row in store.allocations()] == [C1, C1]
     assert ask(store, C1, 2) == ["0000:05:00.0", "0000:06:00.0"]
@@ -270,7 +270,7 @@ def test_what_put_does_not_know_is_a_mistake(store):
 
 def test_check_mode_claims_nothing(store):
     with store.transaction(dry=True):
-        claim(store, wanted=Wanted(2))
+        claim(store, wanted=GpuRequest(2))
         assert len(store.allocations()) == 2
     assert store.claims() == store.allocations() == store.events() == []
 
@@ -279,14 +279,14 @@ RACER = """
 import json, sys
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import GpuRequest
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.four import FOUR, HOST, KEY, Seen
 path, me = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()
 with Store(path) as store:
     try:
-        store.claim(Asked(me, me, {"name": "one"}, "debian", KEY, "lxc", Wanted(1)), HOST, Seen, FOUR)
+        store.claim(Asked(me, me, {"name": "one"}, "debian", KEY, "lxc", GpuRequest(1)), HOST, Seen, FOUR)
         print(json.dumps([row.address for row in store.allocations("instance:" + me)]))
     except NoneFree as none:
         print(json.dumps(none.facts["rejected"]))

@@ -14,7 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHING,
     DETACHING,
-    Wanted,
+    GpuRequest,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import container_gpus
@@ -185,7 +185,7 @@ WILD = [SimpleNamespace(holder="/lxc/odd#a", container="odd", why="its list has 
 def test_why_a_gpu_is_not_given(fields, wanted, table, opened, why):
     """Lost: a GPU that another has, or the reason why there is none; who has one keeps it though it fell ill."""
     one, seen = gpu(1, **fields), SimpleNamespace(open=lambda address: opened)
-    found = allocation.why_not(one, ME, Wanted(**{"count": 1, **wanted}), table, seen)
+    found = allocation.why_not(one, ME, GpuRequest(**{"count": 1, **wanted}), table, seen)
     assert found == why or found.startswith(why)
 
 

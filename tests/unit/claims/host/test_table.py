@@ -14,7 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
     ATTACHED,
     ATTACHING,
     DETACHING,
-    Wanted,
+    GpuRequest,
     allocate,
     write_again,
 )
@@ -60,12 +60,12 @@ def asked(host, wanted, holder=KEY, **more):
 
 def test_a_new_allocation_says_all_that_its_holder_needs_later(host):
     """Lost: a GPU after its restart, its nodes once it is gone, or who shared it, in its history."""
-    (row,) = asked(host, Wanted(1))
+    (row,) = asked(host, GpuRequest(1))
     assert (row.persistent, row.method, row.nodes) == (True, "host", (("/dev/nvidia1", "c", 195, 1),))
-    assert type(row)("a", "h", None, False, ATTACHED, 1.0, Wanted(1)).persistent is True
-    assert type(row)("a", "h", None, False, ATTACHED, 1.0, Wanted(1)).method == "host"
+    assert type(row)("a", "h", None, False, ATTACHED, 1.0, GpuRequest(1)).persistent is True
+    assert type(row)("a", "h", None, False, ATTACHED, 1.0, GpuRequest(1)).method == "host"
     assert (ATTACHED, DETACHING) == ("attached", "detaching")
-    (row,) = asked(host, Wanted(1, share=True), "/lxc/b#id", persistent=False, method="lxc-attach")
+    (row,) = asked(host, GpuRequest(1, share=True), "/lxc/b#id", persistent=False, method="lxc-attach")
     assert (row.persistent, row.method, row.share) == (False, "lxc-attach", True)
     texts = [text for _phase, _address, text in host.events()]
     assert texts == [f"allocated to {KEY}", "allocated to /lxc/b#id, shared"]
@@ -74,33 +74,33 @@ def test_a_new_allocation_says_all_that_its_holder_needs_later(host):
 def test_of_those_that_fit_ones_own_come_first_and_what_is_taken_back_does_not(host):
     """Lost: a program's GPU for another one, each time that somebody asks again for what he has."""
     host.has(host.box("ml"), THREE)
-    assert [row.address for row in asked(host, Wanted(1))] == [THREE.address]
+    assert [row.address for row in asked(host, GpuRequest(1))] == [THREE.address]
     host.store.free(host.store.allocations()[0])
     host.has(host.box("other"), ONE)
     host.has(host.boxes["ml"], THREE, state=DETACHING)
     host.store.free(host.store.allocations()[0])
-    assert [row.address for row in asked(host, Wanted(1))] == [ONE.address]
+    assert [row.address for row in asked(host, GpuRequest(1))] == [ONE.address]
 
 
 def test_what_moved_is_followed_before_anybody_gets_it(host):
     """Lost: a card that was put into another slot, to the next who asks for one."""
     host.has(host.box("ml"), gpu(9), uuid="GPU-1")
-    assert [row.address for row in asked(host, Wanted(1, "fermi"), "/lxc/b#id")] == [THREE.address]
+    assert [row.address for row in asked(host, GpuRequest(1, "fermi"), "/lxc/b#id")] == [THREE.address]
     assert host.rows() == [("ml", 1, ATTACHED), ("b", 3, "attaching")]
 
 
 def test_what_was_asked_for_is_said_back(host):
     """Lost: which of several requests found nothing, to who reads that there is none."""
     for wanted, text in (
-        (Wanted(gpus=(1, "GPU-3")), "GPU 1, GPU-3"),
-        (Wanted(1), "1 GPU"),
-        (Wanted(2, "fermi"), "2 fermi GPUs"),
+        (GpuRequest(gpus=(1, "GPU-3")), "GPU 1, GPU-3"),
+        (GpuRequest(1), "1 GPU"),
+        (GpuRequest(2, "fermi"), "2 fermi GPUs"),
     ):
         assert str(wanted) == text
     for one in (gpu(8), gpu(9)):
         host.has(host.box("ml"), one)
     with pytest.raises(Refused, match=r"has GPU 0000:08:00\.0 \(GPU-8\), 0000:09:00\.0 \(GPU-9\), which is no more"):
-        asked(host, Wanted(1))
+        asked(host, GpuRequest(1))
 
 
 def test_only_what_is_not_yet_is_written_down_as_given(host):

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     Allocation,
-    Wanted,
+    GpuRequest,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
@@ -173,7 +173,7 @@ class Host:
     def has(self, box, one, **more):
         """The table says that a container has a GPU."""
         nodes = tuple((node.path, *node.number) for node in one.nodes)
-        known = dict(uuid=one.uuid, state=ATTACHED, since=1.0, share=False, wanted=Wanted(1), nodes=nodes)
+        known = dict(uuid=one.uuid, state=ATTACHED, since=1.0, share=False, wanted=GpuRequest(1), nodes=nodes)
         row = Allocation(one.address, f"{box.folder}#id", **{**known, **more})
         self.store.grant(row)
         return row
@@ -187,7 +187,7 @@ class Host:
         return [(event.phase, event.address, event.text) for event in self.store.events()]
 
     def attach(self, box, count=None, check=False, seconds=5, **more):
-        wanted = more.pop("wanted", None) or Wanted(count)
+        wanted = more.pop("wanted", None) or GpuRequest(count)
         return attachment.attach(self.site, box, wanted, Change(check), Deadline(seconds), **more)
 
     def detach(self, box, *names, check=False, seconds=5, **more):

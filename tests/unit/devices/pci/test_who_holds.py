@@ -12,7 +12,10 @@ import subprocess
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Allocation, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
+    Allocation,
+    GpuRequest,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import info, network, sysfs
@@ -152,7 +155,7 @@ def test_an_instance_of_this_host(gpu):
     """A GPU is never in a container and in a guest."""
     os.makedirs(os.path.dirname(gpu.paths.state_db), exist_ok=True)
     with Store(gpu.paths.state_db) as store:
-        wanted = Wanted(1, None, [], False)
+        wanted = GpuRequest(1, None, [], False)
         store.grant(Allocation(GPU, "/var/lib/lxc/ml-7#1", None, False, "attached", 0.0, wanted))
     assert said(gpu.paths, GPU) == [("allocation", "is allocated to /var/lib/lxc/ml-7#1")]
     assert info.information(gpu.paths)["devices"][0]["state"] == "allocated"

@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import used_root
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ownership import token_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import MADE, Root
@@ -121,7 +121,7 @@ class Site:
         with self.proxy() as proxy:
             for number in numbers:
                 name = f"vm{number}"
-                proxy.store.claim(name, [name], Wanted("jo", {"name": "tp64.8x8"}, "demo", KEY), [number])
+                proxy.store.claim(name, [name], ClaimTerms("jo", {"name": "tp64.8x8"}, "demo", KEY), [number])
                 if ready:
                     proxy.store.put(name, host_key=KEY, image_hash=IMAGE, boot_source="nfs")
                     self._root_of(proxy, proxy.store.record(number).claim)

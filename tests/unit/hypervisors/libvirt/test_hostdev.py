@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     Allocation,
-    Wanted,
+    GpuRequest,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
     BadInput,
@@ -99,7 +99,7 @@ def test_all_functions_of_a_card_go_when_asked_and_else_the_group_is_refused(vir
 def test_a_device_of_a_container_or_of_another_guest_is_refused(virt):
     """Two holders of one GPU crash each other; the table and libvirt both count."""
     guest = virt.define("ml-8")
-    row = Allocation(CARD, "/var/lib/lxc/ml-7#1", None, False, ATTACHED, 1.0, Wanted(count=1))
+    row = Allocation(CARD, "/var/lib/lxc/ml-7#1", None, False, ATTACHED, 1.0, GpuRequest(count=1))
     with virt.store() as store:
         store.grant(row)
     with pytest.raises(Refused, match=r"ml-8: 0000:86:00.0 cannot go to it: is allocated to /var/lib/lxc/ml-7#1"):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import GpuRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -62,7 +62,7 @@ class Host:
 
     def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, seconds=20, **more):
         with Store(self.state_db, "test", create=not check, busy=60) as store:
-            wanted = Wanted(count, arch, tuple(gpus), share)
+            wanted = GpuRequest(count, arch, tuple(gpus), share)
             return attachment.attach(self.site(store), container, wanted, Change(check), Deadline(seconds), **more)
 
     def detach(self, container, *gpus, check=False, seconds=20, **more):

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     DETACHING,
-    Wanted,
+    GpuRequest,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
@@ -206,7 +206,7 @@ def test_who_can_open_another_gpu_is_given_none(host):
     box = host.box("ml", 7)
     host.states["ml", TWO.address] = attachment.open_rights.OPEN
     with pytest.raises(Refused, match="can open GPUs that it was not given"):
-        host.attach(box, wanted=Wanted(gpus=(ONE.address,)))
+        host.attach(box, wanted=GpuRequest(gpus=(ONE.address,)))
     assert (host.rows(), host.methods) == ([], []), "nothing was given before"
     host.states.clear()
     give = host.site.running
@@ -217,7 +217,7 @@ def test_who_can_open_another_gpu_is_given_none(host):
 
     host.site.running = opened
     with pytest.raises(Refused, match="can open GPUs that it was not given"):
-        host.attach(box, wanted=Wanted(gpus=(ONE.address,)))
+        host.attach(box, wanted=GpuRequest(gpus=(ONE.address,)))
     assert host.rows() == []
     assert NODE not in host.open["ml"]
 
@@ -254,7 +254,7 @@ def test_what_the_table_does_not_know_is_written_down_first(host):
     before = dict(host.files)
     host.open["ml"].clear()
     with pytest.raises(Refused, match="by its own file, and not by the table"):
-        host.attach(box, wanted=Wanted(gpus=(THREE.address,)))
+        host.attach(box, wanted=GpuRequest(gpus=(THREE.address,)))
     with pytest.raises(Refused, match=f"has {TWO.address} by its own file, and not by the table"):
         host.detach(box, ONE.address)
     assert host.files == before

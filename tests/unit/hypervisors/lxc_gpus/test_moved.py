@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     Allocation,
-    Wanted,
+    GpuRequest,
     follow_the_moved,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
@@ -27,7 +27,7 @@ def gpu(number, address):
 
 def give(store):
     for number, address in enumerate(OLD):
-        store.grant(Allocation(address, HOLDER, f"GPU-{number}", False, ATTACHED, 1.0, Wanted(2)))
+        store.grant(Allocation(address, HOLDER, f"GPU-{number}", False, ATTACHED, 1.0, GpuRequest(2)))
 
 
 def test_two_that_moved_up_stay_their_holders_and_each_slot_says_whence(tmp_path):

@@ -13,7 +13,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
     ATTACHED,
     ATTACHING,
     DETACHING,
-    Wanted,
+    GpuRequest,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -245,7 +245,7 @@ def test_what_only_its_own_file_names(host, monkeypatch, why, repair, check, don
         asked.append(dry)
         return why
 
-    monkeypatch.setattr(gpu_reconciliation.restoration, "unwritten", lambda site, box: [(ONE, Wanted(1))])
+    monkeypatch.setattr(gpu_reconciliation.restoration, "unwritten", lambda site, box: [(ONE, GpuRequest(1))])
     monkeypatch.setattr(gpu_reconciliation.restoration, "write_down", write_down)
     look = host.look(repair, check)
     assert gpu_reconciliation._unwritten(look, host.box("ml", 7)) == left

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import ATTACHED, Wanted
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import ATTACHED, GpuRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
@@ -36,7 +36,7 @@ def host(monkeypatch):
 
 def file(*gpus, **wanted):
     """What a container's own file says that it has."""
-    request = dict(vars(Wanted(**{"count": 1, **wanted})), gpus=[])
+    request = dict(vars(GpuRequest(**{"count": 1, **wanted})), gpus=[])
     return Persisted([request] * len(gpus), [dict(address=one.address, uuid=one.uuid) for one in gpus], [], [])
 
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_had_is_said(host):
 def test_on_another_host_it_gets_as_many_of_each_kind(host):
     """Lost: the GPUs of a container that was carried to another host, or their kind; those that are there stay free."""
     box = host.box("ml")
-    asked = [vars(Wanted(2)), vars(Wanted(1, "kepler")), vars(Wanted(2))]
+    asked = [vars(GpuRequest(2)), vars(GpuRequest(1, "kepler")), vars(GpuRequest(2))]
     given = host.resolve(box, Persisted([dict(one, gpus=[]) for one in asked], [], [], []), False)
     assert [one["uuid"] for one in given.gpus] == ["GPU-1", "GPU-2", "GPU-3"]
     assert {row.state for row in host.store.allocations()} == {ATTACHED}
@@ -104,7 +104,7 @@ def test_on_another_host_it_gets_as_many_of_each_kind(host):
 def test_on_another_host_it_gets_no_more_than_it_had(host):
     """Lost: a GPU of others: those of any kind are counted with those of a kind; what is for one run stays so."""
     host.found.gpus = [ONE, gpu(2), gpu(3, arch="kepler")]
-    asked = [dict(vars(Wanted(1, arch)), gpus=[]) for arch in (None, "kepler")]
+    asked = [dict(vars(GpuRequest(1, arch)), gpus=[]) for arch in (None, "kepler")]
     given = host.resolve(host.box("ml"), Persisted(asked, [], [], []), False)
     assert [one["uuid"] for one in given.gpus] == ["GPU-1", "GPU-3"]
     assert len(host.rows()) == 2
@@ -117,7 +117,7 @@ def test_on_another_host_it_gets_no_more_than_it_had(host):
 @pytest.mark.parametrize(("shares", "shared"), [((True, True), True), ((True, False), False)])
 def test_on_another_host_it_shares_what_it_shared(host, shares, shared):
     """Lost: a GPU of one's own, shared with others on the next host."""
-    asked = [dict(vars(Wanted(1, share=share)), gpus=[]) for share in shares]
+    asked = [dict(vars(GpuRequest(1, share=share)), gpus=[]) for share in shares]
     host.resolve(host.box("ml"), Persisted(asked, [], [], []), False)
     assert [row.share for row in host.store.allocations()] == [shared] * 2
 
@@ -129,7 +129,7 @@ def test_what_a_file_has_and_the_table_has_not(host):
     host.files["ml"] = file(ONE, TWO, gpu(9), count=3)
     host.has(box, ONE)
     assert [(one.address, wanted) for one, wanted in restoration.unwritten(host.site, box)] == [
-        (TWO.address, Wanted(3)),
+        (TWO.address, GpuRequest(3)),
     ]
     with pytest.raises(Refused, match=f"container ml: has {TWO.address} by its own file, and not by the table"):
         restoration.must_be_written_down(host.site, box)
@@ -143,13 +143,13 @@ def test_what_a_file_has_and_the_table_has_not(host):
 def test_it_is_written_down_or_it_is_said_why_not(host):
     """Lost: a GPU from its holder, or the reason why it is not; a dry run writes nothing."""
     box, other = host.box("ml"), host.box("other")
-    assert restoration.write_down(host.site, box, ONE, Wanted(2), dry=True) is None
+    assert restoration.write_down(host.site, box, ONE, GpuRequest(2), dry=True) is None
     assert host.rows() == []
-    assert restoration.write_down(host.site, box, ONE, Wanted(2, share=False)) is None
+    assert restoration.write_down(host.site, box, ONE, GpuRequest(2, share=False)) is None
     (row,) = host.store.allocations()
-    assert (row.persistent, row.state, row.wanted) == (True, ATTACHED, Wanted(2))
-    assert restoration.write_down(host.site, other, ONE, Wanted(1)).startswith("allocated to ml since ")
-    assert restoration.write_down(host.site, other, THREE, Wanted(1), persistent=False) is None
+    assert (row.persistent, row.state, row.wanted) == (True, ATTACHED, GpuRequest(2))
+    assert restoration.write_down(host.site, other, ONE, GpuRequest(1)).startswith("allocated to ml since ")
+    assert restoration.write_down(host.site, other, THREE, GpuRequest(1), persistent=False) is None
     assert host.store.allocations("/lxc/other#id")[0].persistent is False
 
 
@@ -175,8 +175,8 @@ def test_a_table_begins_anew_with_what_files_and_the_kernel_say(host):
         *[(True, False), (True, True), (False, False), (True, False)]
     ]
     assert {row.state for row in rows.values()} == {ATTACHED}
-    assert rows[THREE.address].wanted == Wanted(gpus=(THREE.address,))
-    assert (rows[ONE.address].wanted, rows[ONE.address].uuid) == (Wanted(1), "GPU-1")
+    assert rows[THREE.address].wanted == GpuRequest(gpus=(THREE.address,))
+    assert (rows[ONE.address].wanted, rows[ONE.address].uuid) == (GpuRequest(1), "GPU-1")
     assert (rows["0000:09:00.0"].uuid, rows["0000:09:00.0"].nodes) == ("GPU-9", ())
     assert rows[ONE.address].nodes == (("/dev/nvidia1", "c", 195, 1),)
     assert restoration.begin_anew(host.site) == ({}, [])

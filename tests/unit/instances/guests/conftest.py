@@ -14,10 +14,10 @@ import shutil
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.claim_request import ClaimRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host_claims import present
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.info import information
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.wish import Wish
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CARD, NETWORK, OTHER, host, virt
@@ -82,15 +82,15 @@ class Site:
     def host(self, create=True):
         return Host(str(self.config), "tests", create=create, places=Places(pci=self.virt.paths))
 
-    def wish(self, instance, **more):
+    def request(self, instance, **more):
         fields = dict(owner="alice", flavor=KG1, image=IMAGE, ssh_public_key=KEY, kind="kvm")
-        return Wish(instance, **dict(fields, **more))
+        return ClaimRequest(instance, **dict(fields, **more))
 
     def provision(self, instance, check=False, timeout=60, **more):
         """What playbook provision_instance has done on this host."""
         with self.host(not check) as host:
             change = Change(check)
-            claimed = present(host, self.wish(instance, **more), change)
+            claimed = present(host, self.request(instance, **more), change)
             if check and claimed["new"]:
                 return dict(claimed, **change.result)
             done = lifecycle.running(host, instance, lifecycle.Options(timeout=timeout), change)

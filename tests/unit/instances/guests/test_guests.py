@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     Allocation,
-    Wanted,
+    GpuRequest,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.host import Host, Places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.reconciliation import reconcile
@@ -113,7 +113,7 @@ def test_devices_that_are_named_are_the_ones_given(site):
 
 def test_a_device_that_a_container_has_is_not_given(site):
     """One allocation table: a GPU is never in a container and in a guest."""
-    row = Allocation(CARD, "/var/lib/lxc/ml-7#1", None, False, ATTACHED, 1.0, Wanted(count=1))
+    row = Allocation(CARD, "/var/lib/lxc/ml-7#1", None, False, ATTACHED, 1.0, GpuRequest(count=1))
     with site.virt.store() as store:
         store.grant(row)
     with pytest.raises(NoneFree, match=f"{CARD} allocated to ml-7 since"):

@@ -44,7 +44,7 @@ def test_a_guest_that_was_made_since_the_copy_is_not_made_anew(site, runs):
     """Lost: a guest's disk, by asking for it again: the copy is from the moment of its claim."""
     database = site.folder / "var/lib/hetero/host.db"
     with site.host() as host:
-        present(host, site.wish("ml-8", flavor=SMALL), Change())
+        present(host, site.request("ml-8", flavor=SMALL), Change())
     copy = backups.make(str(database))
     assert not site.do("running", "ml-8").get("failed")
     folder = site.folder / "guests-files/ml-8"

@@ -35,7 +35,7 @@ def steps(monkeypatch):
 
         return take
 
-    def end(proxy, ids, wish, options, at_fault):
+    def end(proxy, ids, asked_for, options, at_fault):
         known = dict(at_fault=at_fault) if at_fault else {}
         done.taken.append(("end", list(ids), dict(known, never_ran=options.never_ran)))
         boards = done.boards.get("end", [dict(board=id, failed=False) for id in ids])
@@ -71,7 +71,7 @@ def test_what_a_request_is_by_its_words(node, proxy):
     assert one.limit == boot
     assert request(proxy, node, state="stopped", attempts=3).limit == 3 * boot
     for state in ("running", "absent"):
-        assert request(proxy, node, state=state, attempts=1).limit == boot + wipes.Wish().limit
+        assert request(proxy, node, state=state, attempts=1).limit == boot + wipes.WipeRequest().limit
     with pytest.raises(HeteroError, match="is no instance name"):
         request(proxy, node, instance="../x")
 
@@ -291,8 +291,8 @@ def test_a_rebuild_stops_makes_and_boots_what_it_wrote_down(
     asked = request(proxy, node, check=check, **given)
     board_module.rebuilt(asked)
     assert [name for name, _ids, _given in steps.taken] == names
-    instances, wish, change, deadline = words[0]
-    assert (instances, wish) == (asked.asked, board_module.rebuilds.Wish("new", KEY, True))
+    instances, asked_for, change, deadline = words[0]
+    assert (instances, asked_for) == (asked.asked, board_module.rebuilds.RebuildRequest("new", KEY, True))
     assert (instances.request, instances.owner, instances.numbers) == ("lab", "ann", [])
     assert (instances.created, change.check, deadline.seconds) == (asked.created, check, asked.options.limit)
     ids = result["to_rebuild"] if result.get("failed") else [0, 1]

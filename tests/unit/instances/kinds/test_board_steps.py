@@ -44,9 +44,9 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
     )  # fmt: skip
     assert asked.make_ready([0], boot_source="disk")
     words, tenant = given["present"][0], Tenant("lab", (5.0,))
-    wish = board_module.board_images.Wish(None, KEY, "disk", rebuilt=[])
+    asked_for = board_module.board_images.ImageRequest(None, KEY, "disk", rebuilt=[])
     assert (words[0], words[1], words[2], words[3].check, words[4].seconds, words[5]) == (
-        proxy, [0], wish, True, 1800.0, tenant,
+        proxy, [0], asked_for, True, 1800.0, tenant,
     )  # fmt: skip
     asked.remove([0], never_ran=True)
     words = given["absent"][0]
@@ -76,10 +76,10 @@ def test_what_each_step_is_given(node, proxy, monkeypatch):
 @pytest.mark.parametrize("check", [True, False])
 def test_a_claim_is_asked_for_with_all_that_was_said(node, proxy, monkeypatch, check, created):
     """Lost: a lease, a board or a number that somebody asked for; or each line twice in a dry run."""
-    wishes = []
+    all_asked = []
 
-    def present(proxy, wish, change):
-        wishes.append((wish, change.check))
+    def present(proxy, asked_for, change):
+        all_asked.append((asked_for, change.check))
         return dict(boards=[dict(board=0)], lines=["a"])
 
     monkeypatch.setattr(board_module.board_claims, "present", present)
@@ -88,13 +88,13 @@ def test_a_claim_is_asked_for_with_all_that_was_said(node, proxy, monkeypatch, c
     )
     asked = request(proxy, node, check=check, created=created, board=None, partial=True, **words)
     assert asked.claim(move=True) == [dict(board=0)]
-    ((wish, dry),) = wishes
-    assert {name: getattr(wish, name) for name in words} == dict(words, numbers=(1, 2))
-    assert (wish.request, wish.move, wish.partial, dry) == ("lab", True, True, check)
+    ((asked_for, dry),) = all_asked
+    assert {name: getattr(asked_for, name) for name in words} == dict(words, numbers=(1, 2))
+    assert (asked_for.request, asked_for.move, asked_for.partial, dry) == ("lab", True, True, check)
     assert asked.steps.result["lines"] == ([] if check and created else ["a"])
     assert list(asked.steps.result["seconds"]) == ["claim"]
     request(proxy, node, owner="ann", flavor=FLAVOR, image=None).claim()
-    assert (wishes[-1][0].image, wishes[-1][0].move) == ("", False)
+    assert (all_asked[-1][0].image, all_asked[-1][0].move) == ("", False)
 
 
 @pytest.mark.parametrize("check", [True, False])
@@ -102,7 +102,7 @@ def test_what_is_given_back_is_of_who_asked(node, proxy, monkeypatch, check):
     """Lost: the board of another owner, or one of a request that is to stay."""
     given = []
 
-    def end(proxy, ids, wish, options, at_fault):
+    def end(proxy, ids, asked_for, options, at_fault):
         return dict(boards=[dict(board=id) for id in ids], step="", ended=[])
 
     def absent(proxy, instances, change, deadline, left, on):

@@ -19,7 +19,7 @@ def test_only_who_says_so_takes_away_what_never_ran(monkeypatch, said, never_ran
     given = []
     monkeypatch.setattr(board.board_images, "absent", lambda *words: given.append(words[-1]))
 
-    def end(proxy, ids, wish, options, at_fault):
+    def end(proxy, ids, asked, options, at_fault):
         given.append(options.never_ran)
         return dict(step="", ended=[])
 

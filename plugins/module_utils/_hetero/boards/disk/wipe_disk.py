@@ -87,7 +87,7 @@ esac
 
 
 class Manner(Protocol):
-    """How a disk is to be wiped and proven (wipes.Wish)."""
+    """How a disk is to be wiped and proven (wipes.WipeRequest)."""
 
     @property
     def method(self) -> str: ...
@@ -97,19 +97,19 @@ class Manner(Protocol):
     def samples(self) -> int: ...
 
 
-def wipe_disk(shell: Shell, device: str, wish: Manner, deadline: Deadline, say: Say) -> dict[str, Any]:
+def wipe_disk(shell: Shell, device: str, request: Manner, deadline: Deadline, say: Say) -> dict[str, Any]:
     """Wipe one disk; return the record of the wipe.
 
     :raises BadInput: the disk lacks the method, or the method or RAM image the proof; nothing is wrong with the disk.
     :raises HeteroError: Lost or TimedOut where the board went away; any other error is a failure of the disk.
     """
-    start, method = time.monotonic(), wish.method
-    if wish.verify == FULL:
+    start, method = time.monotonic(), request.method
+    if request.verify == FULL:
         _can_read_back(shell, method, deadline)
     size, model, serial = _look(shell, device, deadline)
     passes: list[dict[str, Any]] = []
     while True:
-        canaries = Canaries(shell, device, size, wish.samples) if wish.verify != NONE else None
+        canaries = Canaries(shell, device, size, request.samples) if request.verify != NONE else None
         if canaries:
             canaries.write(deadline)
         done = _erase(shell, device, method, size, deadline, say)
@@ -118,7 +118,7 @@ def wipe_disk(shell: Shell, device: str, wish: Manner, deadline: Deadline, say: 
         kept = sum(word == "canary" or (word == "other" and method != SECURE_ERASE) for word in found)
         passes.append(dict(method=method, done=done, canaries=len(found), gone=len(found) - kept))
         left = f"{kept} of {len(found)} blocks are still there" if kept else None
-        if done and not left and wish.verify == FULL:
+        if done and not left and request.verify == FULL:
             left = passes[-1]["left"] = _left(shell, device, size, deadline, say)
         if done and not left:
             break
@@ -134,9 +134,9 @@ def wipe_disk(shell: Shell, device: str, wish: Manner, deadline: Deadline, say: 
         method=method,
         passes=passes,
         proven=canaries is not None,
-        verify=wish.verify,
+        verify=request.verify,
         canaries=dict(block=BLOCK, blocks=canaries.blocks) if canaries else None,
-        seen_from=_seen_from(wish, size),
+        seen_from=_seen_from(request, size),
         seconds=round(time.monotonic() - start, 2),
     )
 
@@ -153,9 +153,9 @@ def in_words(disk: dict[str, Any]) -> str:
     return f"{wiped}, {disk['passes'][-1]['canaries']} canaries gone: {rest}"
 
 
-def _seen_from(wish: Manner, size: int) -> int | None:
+def _seen_from(request: Manner, size: int) -> int | None:
     """Return the least bytes that the proof detects with 95 %; None without a proof."""
-    return {FULL: 1, NONE: None}.get(wish.verify, seen_from(size, wish.samples))
+    return {FULL: 1, NONE: None}.get(request.verify, seen_from(size, request.samples))
 
 
 def _can_read_back(shell: Shell, method: str, deadline: Deadline) -> None:

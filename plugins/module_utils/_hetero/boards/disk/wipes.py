@@ -53,7 +53,7 @@ NOT_WIPED = "not wiped: its outlet is on, and {name} was never started here"
 
 
 @dataclass(frozen=True)
-class Wish:
+class WipeRequest:
     """A request to wipe boards.
 
     :param method: one of wipe_disk.METHODS.
@@ -70,8 +70,8 @@ class Wish:
     limit: float = 86400.0
 
     @classmethod
-    def of(cls, proxy: Proxy, **given: Any) -> Wish:
-        """Return the Wish of the given values, with this proxy's defaults (tftp_proxy_wipe) for those that are None.
+    def of(cls, proxy: Proxy, **given: Any) -> WipeRequest:
+        """Return the request of the given values, with this proxy's defaults (tftp_proxy_wipe) for those that are None.
 
         :raises BadInput: a value is none that is known, or is out of range.
         """
@@ -79,14 +79,14 @@ class Wish:
         unknown = sorted(set(usual) - {"method", "verify", "samples"})
         if unknown:
             raise BadInput(f"has no {', '.join(unknown)}", "tftp_proxy_wipe", "it has method, verify and samples")
-        wish = cls(**dict(usual, **{name: value for name, value in given.items() if value is not None}))
+        request = cls(**dict(usual, **{name: value for name, value in given.items() if value is not None}))
         for name, known in (("method", wipe_disk.METHODS), ("verify", wipe_disk.PROOFS)):
-            if getattr(wish, name) not in known:
-                what = f"no such {name}: {getattr(wish, name)} (known: {', '.join(known)})"
+            if getattr(request, name) not in known:
+                what = f"no such {name}: {getattr(request, name)} (known: {', '.join(known)})"
                 raise BadInput(what, "wipe", "correct it, or tftp_proxy_wipe")
-        if not isinstance(wish.samples, int) or not 1 <= wish.samples <= MOST:
-            raise BadInput(f"samples is {wish.samples}", "wipe", f"give 1 to {MOST}, or verify full")
-        return wish
+        if not isinstance(request.samples, int) or not 1 <= request.samples <= MOST:
+            raise BadInput(f"samples is {request.samples}", "wipe", f"give 1 to {MOST}, or verify full")
+        return request
 
 
 class Wipe(BoardWork):
@@ -111,7 +111,7 @@ class Wipe(BoardWork):
 def wipe(
     proxy: Proxy,
     ids: Sequence[int],
-    wish: Wish,
+    request: WipeRequest,
     options: WipeOptions,
 ) -> dict[str, Any]:
     """Wipe all disks of those boards whose wipe is not proven yet; return the module's result.
@@ -122,13 +122,13 @@ def wipe(
         raise BadInput("names a board twice", "boards", "name each once")
     change = Change(options.check)
     works = [Wipe(proxy, proxy.board(board_id), change, options.instance, options.created) for board_id in ids]
-    with locked(works, PHASE, Deadline(options.limit + wish.limit)), change.step("wipe"):
-        wipe_held(proxy, works, wish, options, Wipe.end)
+    with locked(works, PHASE, Deadline(options.limit + request.limit)), change.step("wipe"):
+        wipe_held(proxy, works, request, options, Wipe.end)
     return summary(works, change)
 
 
 def wipe_held(
-    proxy: Proxy, works: Sequence[Wipe], wish: Wish, options: WipeOptions, ended: Callable[[Wipe], None]
+    proxy: Proxy, works: Sequence[Wipe], request: WipeRequest, options: WipeOptions, ended: Callable[[Wipe], None]
 ) -> None:
     """Wipe boards whose locks the caller holds.
 
@@ -137,13 +137,13 @@ def wipe_held(
     """
 
     def settle(work: Wipe) -> None:
-        _settle(work, wish)
+        _settle(work, request)
         ended(work)
 
     drivers, ready = BootDrivers(proxy, options.driver), []
     for work in works:
         if not work.over:
-            _plan(work, wish, drivers, options.never_ran)
+            _plan(work, request, drivers, options.never_ran)
         if work.over:
             ended(work)
             continue
@@ -152,11 +152,15 @@ def wipe_held(
             settle(work)
         else:
             ready.append(work)
-    in_ram(proxy, ready, options, lambda work, shell: _act(work, shell, wish), settle)
+    in_ram(proxy, ready, options, lambda work, shell: _act(work, shell, request), settle)
 
 
 def wipe_beside(
-    proxy: Proxy, works: Sequence[BoardWork], wish: Wish, options: WipeOptions, ended: Callable[[BoardWork], None]
+    proxy: Proxy,
+    works: Sequence[BoardWork],
+    request: WipeRequest,
+    options: WipeOptions,
+    ended: Callable[[BoardWork], None],
 ) -> None:
     """Wipe boards that are to be given back, as part of other work on them; the caller holds the locks.
 
@@ -181,10 +185,10 @@ def wipe_beside(
                 own.read()
         except HeteroError as error:
             own.fail(None, error, **error.facts)
-    wipe_held(proxy, wipes, wish, options, hand_over)
+    wipe_held(proxy, wipes, request, options, hand_over)
 
 
-def _plan(work: Wipe, wish: Wish, drivers: BootDrivers, never_ran: bool) -> None:
+def _plan(work: Wipe, request: WipeRequest, drivers: BootDrivers, never_ran: bool) -> None:
     """Find out what is to be done with a board, and fail the work where somebody has the board.
 
     A dry run takes a board that runs or has a root, for dry runs of its stop and of the root's removal may come before.
@@ -197,7 +201,7 @@ def _plan(work: Wipe, wish: Wish, drivers: BootDrivers, never_ran: bool) -> None
         if lost:
             raise Refused(lost[0], board.name, "then run this again")
         work.needed = bool(disk_records.unwiped(proxy, board))
-        if not work.needed and not (wish.inspect and has_ram_image(proxy, board)):
+        if not work.needed and not (request.inspect and has_ram_image(proxy, board)):
             work.over = True
             return
         runs, ready = work.state in (board_states.BOOTING, board_states.RUNNING), made_ready(proxy, board)
@@ -214,7 +218,7 @@ def _plan(work: Wipe, wish: Wish, drivers: BootDrivers, never_ran: bool) -> None
         work.driver = drivers.of(board)
         if work.needed:
             names = ", ".join(proxy.disks(board))
-            work.note(f"{board.name} disks", {"wiped": False}, {"wiped": names, "method": wish.method})
+            work.note(f"{board.name} disks", {"wiped": False}, {"wiped": names, "method": request.method})
         if check:
             first = ", once it is off and nothing is made ready on it" if runs or ready else ""
             work.line(PHASE, f"would boot into RAM{f' and wipe {names}' if work.needed else ''}{first}")
@@ -237,14 +241,14 @@ def _take_out(work: Wipe) -> None:
         work.fail(None, error, **error.facts)
 
 
-def _act(work: Wipe, shell: Shell, wish: Wish) -> None:
+def _act(work: Wipe, shell: Shell, request: WipeRequest) -> None:
     """Look at a board that runs from RAM, wipe its disks, and write down what was proven."""
-    if wish.inspect:
+    if request.inspect:
         work.hardware = hardware(shell, Deadline(LOOK_TIME))
         work.say("ram", in_words(work.hardware))
     if not work.needed:
         return
-    start, deadline, devices = time.monotonic(), Deadline(wish.limit), work.proxy.disks(work.board)
+    start, deadline, devices = time.monotonic(), Deadline(request.limit), work.proxy.disks(work.board)
     left, unseen = _left_out(work, shell, devices)
 
     def one(device: str) -> dict[str, Any] | HeteroError:
@@ -252,11 +256,11 @@ def _act(work: Wipe, shell: Shell, wish: Wish) -> None:
             work.say(PHASE, text, time.monotonic() - start)
 
         try:
-            return wipe_disk.wipe_disk(shell, device, wish, deadline, say)
+            return wipe_disk.wipe_disk(shell, device, request, deadline, say)
         except HeteroError as error:
             return error
 
-    work.say(PHASE, f"{', '.join(devices)}: {wish.method}")
+    work.say(PHASE, f"{', '.join(devices)}: {request.method}")
     with ThreadPoolExecutor(max_workers=len(devices)) as threads:
         results = list(threads.map(one, devices))
     errors = [result for result in results if isinstance(result, HeteroError)]
@@ -265,7 +269,7 @@ def _act(work: Wipe, shell: Shell, wish: Wish) -> None:
         _failed(work, errors)
         return
     record = dict(board=work.board.id, name=work.board.name, time=time.time(), actor=work.proxy.actor, disks=work.disks)
-    record.update(asked=wish.method, key=work.key_proof)
+    record.update(asked=request.method, key=work.key_proof)
     record.update(not_wiped=[area.record for area in left], not_looked_for=unseen)
     disk_records.keep(work.proxy, work.board, record)
     done = "; ".join(wipe_disk.in_words(disk) for disk in work.disks)
@@ -291,7 +295,7 @@ def _left_out(work: Wipe, shell: Shell, devices: list[str]) -> tuple[list[Area],
     return found, unseen
 
 
-def _settle(work: Wipe, wish: Wish) -> None:
+def _settle(work: Wipe, request: WipeRequest) -> None:
     """Note on a board that is to be freed how its wipe ended; the note stays until the board is given back."""
     work.over = True
     if work.record.state != board_states.SHUTTING_DOWN:
@@ -299,7 +303,7 @@ def _settle(work: Wipe, wish: Wish) -> None:
     if work.failed:
         note = f"not wiped yet: {work.error}" if work.needed else str(work.error)
     elif work.needed:
-        note = "wiped, not proven" if wish.verify == NONE else "wiped, proven"
+        note = "wiped, not proven" if request.verify == NONE else "wiped, proven"
     else:
         note = "looked at"
     work.move(board_states.SHUTTING_DOWN, note)

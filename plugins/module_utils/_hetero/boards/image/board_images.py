@@ -64,7 +64,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Wish:
+class ImageRequest:
     """A request to make boards ready.
 
     :param image: None for that of each board's claim.
@@ -118,16 +118,16 @@ def take_in(
 def present(
     proxy: Proxy,
     ids: Sequence[int],
-    wish: Wish,
+    request: ImageRequest,
     change: Change,
     deadline: Deadline,
     tenant: Tenant = EVERY_TENANT,
 ) -> dict[str, Any]:
     """Make the boards ready to boot; return the module's result."""
-    image, key = wish.image, wish.key
+    image, key = request.image, request.key
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
-        claim = wish.claim_of(board, claim) if change.check else claim
+        claim = request.claim_of(board, claim) if change.check else claim
         if claim is None:
             raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
         claim = claim if change.check else catch_up(proxy, claim)
@@ -142,8 +142,8 @@ def present(
             must_have_keys(proxy, board, claim)
         fields = replace(claim, ssh_public_key=key) if key else claim
         source, found = claim.boot_source or NFS_ROOT, image or image_of(proxy, claim)
-        if wish.boot_source not in (None, source):
-            what = f"{claim.instance} was claimed with boot source {source}, not {wish.boot_source}"
+        if request.boot_source not in (None, source):
+            what = f"{claim.instance} was claimed with boot source {source}, not {request.boot_source}"
             raise Refused(what, board.name, stays(claim.instance, "boot source"))
         if source == DISK_ROOT:
             done = prepare_disk(proxy, board, fields, found, change, deadline, report)

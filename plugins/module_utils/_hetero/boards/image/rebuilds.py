@@ -46,7 +46,7 @@ PHASE = "rebuild"
 
 
 @dataclass(frozen=True)
-class Wish:
+class RebuildRequest:
     """A request to rebuild instances.
 
     :param image: name of an image in the store; None for the one that the claim names.
@@ -83,9 +83,11 @@ class Wish:
         return before, after
 
 
-def rebuild(proxy: Proxy, instances: Instances, wish: Wish, change: Change, deadline: Deadline) -> dict[str, Any]:
+def rebuild(
+    proxy: Proxy, instances: Instances, request: RebuildRequest, change: Change, deadline: Deadline
+) -> dict[str, Any]:
     """Write down what instances are to run; return the module's result, with the boards that are `to_rebuild`."""
-    wish.check()
+    request.check()
     feeds = last_outlet.Feeds(proxy)
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
@@ -94,18 +96,18 @@ def rebuild(proxy: Proxy, instances: Instances, wish: Wish, change: Change, dead
         must_own(claim, instances.owner)
         record = proxy.store.record(board.id)
         _must_be_in_use(board, claim, record)
-        image = image_store(proxy).get(wish.image or claim.image)
+        image = image_store(proxy).get(request.image or claim.image)
         check_arch(board, image)
-        if not wish.key:
+        if not request.key:
             must_have_keys(proxy, board, claim)
-        before, after = wish.fields(claim, image)
+        before, after = request.fields(claim, image)
         if before == after:
             text = NOTHING_TO_REBUILD.format(name=claim.instance, image=claim.image, hash=image.hash)
             report.line(PHASE, text)  # no event, for a user may ask for this each day
             return dict(changed=False, image=after["image"])
         _must_be_its_own(proxy, board, record, change, feeds)
         _must_have_room(proxy, board, claim)
-        key = wish.key_of(claim)
+        key = request.key_of(claim)
         with proxy.store.transaction(dry=change.check):
             # Without hash and host key the root counts as yet to be made, whatever is there.
             proxy.store.put(claim.instance, image=after["image"], ssh_public_key=key, image_hash=None, host_key=None)

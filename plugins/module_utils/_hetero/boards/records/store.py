@@ -44,7 +44,7 @@ NFS = "nfs"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ClaimTerms:
     """The fields of a claim that all instances of a request share: owner, flavor, image, keys and boot source.
 
     An instance that is claimed again keeps its board only if these are the same.
@@ -169,7 +169,7 @@ class Store(KeptClaims):
         self,
         request: str,
         instances: Sequence[str],
-        wanted: Wanted,
+        wanted: ClaimTerms,
         candidates: Collection[int],
         lease_hours: float | None = None,
         partial: bool = False,
@@ -320,7 +320,7 @@ class Store(KeptClaims):
         return free, rejected
 
 
-def _refuse_other(claim: Claim, wanted: Wanted) -> None:
+def _refuse_other(claim: Claim, wanted: ClaimTerms) -> None:
     """Raise Refused unless a claim has the wanted fields; the error shows neither key."""
     if claim.owner != wanted.owner:
         raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequen
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming
 from ...core.plays import play
-from ..disk.wipes import Wish, wipe_beside
+from ..disk.wipes import WipeRequest, wipe_beside
 from ..evidence.free_boards import give_back, is_left_on
 from ..image.board_images import clean, say_what_would_go
 from ..records.disk_records import unwiped
@@ -36,7 +36,7 @@ STEPS = ("stop", "remove", "wipe", RELEASE)
 
 
 def end(
-    proxy: Proxy, ids: Sequence[int], wish: Wish, options: Options, at_fault: Mapping[int, str] | None = None
+    proxy: Proxy, ids: Sequence[int], request: WipeRequest, options: Options, at_fault: Mapping[int, str] | None = None
 ) -> dict[str, Any]:
     """End the claims of boards: free the boards, each as soon as its own disks are wiped.
 
@@ -58,7 +58,7 @@ def end(
                 work.line(RELEASE, GONE)
                 work.over = True
                 work.let_go()
-        release(proxy, works, options, wish, free=free)
+        release(proxy, works, options, request, free=free)
     result, freed = summary(works, change), {board["board"]: board for board in told["boards"]}
     failed = [work.step or STEPS[0] for work in works if work.failed]
     return dict(
@@ -74,7 +74,7 @@ def release(
     proxy: Proxy,
     works: Sequence[BoardWork],
     options: Options,
-    wish: Wish | None = None,
+    request: WipeRequest | None = None,
     later: list[BoardWork] | None = None,
     once_off: Callable[[], object] | None = None,
     free: Callable[[BoardWork], object] | None = None,
@@ -84,7 +84,7 @@ def release(
     The lock of each board is released as soon as the board is free or its work failed.
 
     :param works: BoardWork of each board, locked and read; a work that is over is left alone.
-    :param wish: how disks are wiped; None for the proxy's way (tftp_proxy_wipe).
+    :param request: how disks are wiped; None for the proxy's way (tftp_proxy_wipe).
     :param later: the works whose boards are off and cleaned, but not wiped, are appended to this list and not freed,
         for a wipe may take hours. With None the disks are wiped now.
     :param once_off: is called once the outlets of these boards were switched off, before anything is removed or wiped.
@@ -121,7 +121,7 @@ def release(
         work.let_go()
 
     with _step(to_wipe, "wipe", "wipe"):
-        wipe_beside(proxy, to_wipe, wish or Wish.of(proxy), options, freed)
+        wipe_beside(proxy, to_wipe, request or WipeRequest.of(proxy), options, freed)
 
 
 def _do(work: BoardWork, name: str, step: Callable[[BoardWork], object]) -> None:

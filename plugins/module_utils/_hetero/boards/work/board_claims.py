@@ -34,7 +34,7 @@ from ..evidence.free_boards import RECONCILE, left_by, somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from ..power.last_outlet import Feeds
 from ..records.board_records import Record
-from ..records.store import Wanted, why_not_free
+from ..records.store import ClaimTerms, why_not_free
 from .board_leases import REAPER
 from .info import claim_fields
 
@@ -56,7 +56,7 @@ CHOICE = "choice"
 
 
 @dataclass(frozen=True)
-class Wish:
+class ClaimRequest:
     """A request for instances: `count` boards make the instances NAME-1 … NAME-N, one board makes NAME.
 
     :param numbers: the numbers of the instances that this node is asked for; none for all.
@@ -115,23 +115,27 @@ def line(instance: str, node: str, phase: str, text: str, seconds: float | None 
     return {"instance": instance, "node": node, "phase": phase, "text": text, "seconds": seconds}
 
 
-def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
-    """Claim what `wish` asks for, or find it claimed; one transaction, which check mode takes back.
+def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, Any]:
+    """Claim what `request` asks for, or find it claimed; one transaction, which check mode takes back.
 
     :returns: boards (the claims), rejected, rejected_lines, lines.
     :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
-    wish.check()
-    if wish.lease_hours:
+    request.check()
+    if request.lease_hours:
         begin_lease(proxy.store, REAPER, change.check)
-    make_room(len(wish.instances))
-    pool = [proxy.board(wish.board)] if wish.board is not None else [proxy.boards[key] for key in sorted(proxy.boards)]
-    promises, sizes = room_of(proxy).promises, _root_sizes(proxy, wish, pool)
-    unfit = _unfit(proxy, wish, pool, promises, sizes)
+    make_room(len(request.instances))
+    pool = (
+        [proxy.board(request.board)]
+        if request.board is not None
+        else [proxy.boards[key] for key in sorted(proxy.boards)]
+    )
+    promises, sizes = room_of(proxy).promises, _root_sizes(proxy, request, pool)
+    unfit = _unfit(proxy, request, pool, promises, sizes)
     fit = [board for board in pool if not unfit[board.name]]
     store, feeds = proxy.store, Feeds(proxy)
-    if not all(map(store.claim_of, wish.instances)):
-        refuse_unclaimed(proxy, wish.request, set(wish.instances))
+    if not all(map(store.claim_of, request.instances)):
+        refuse_unclaimed(proxy, request.request, set(request.instances))
     with store.transaction(dry=change.check):
         records = store.records([board.id for board in fit])
         now = time.time()
@@ -140,41 +144,41 @@ def present(proxy: Proxy, wish: Wish, change: Change) -> dict[str, Any]:
         wanted = {name: sizes[name] for name, why in busy.items() if why is None}
         full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
         busy.update(full)
-        fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(wish.instances))
+        fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(request.instances))
         busy.update(fed)
         free = sum(1 for why in busy.values() if why is None)
         rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
         rejected = {name: reasons for name, reasons in rejected.items() if reasons}
-        names = set(wish.instances)
+        names = set(request.instances)
         known = [claim for claim in store.claims() if claim.instance in names]
         known = [catch_up(proxy, claim) for claim in known]
         before = {claim.instance: claim for claim in known}
         _refuse_moved(proxy, before)
         try:
             open_to_all = [board.id for board in fit if not (board.name in {**full, **fed} or others[board.id])]
-            moved = _claim_and_move(store, wish, open_to_all)
+            moved = _claim_and_move(store, request, open_to_all)
         except NoneFree as none:
-            raise _no_node(wish, len(before), free, rejected, unfit) from none
+            raise _no_node(request, len(before), free, rejected, unfit) from none
         # Read back, inside the transaction so that check mode sees what would be.
-        after = [claim for claim in map(store.claim_of, wish.instances) if claim is not None]
+        after = [claim for claim in map(store.claim_of, request.instances) if claim is not None]
         for claim in after:
             old = before.get(claim.instance)
             change.note(claim.instance, shown(old) if old else {}, shown(claim))
         own = {f"board{claim.board}" for claim in after if claim.instance not in moved}
         rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
         boards_of = {claim.instance: claim.board for claim in after}
-        headline = _headline(wish, pool, fit, free, before, after)
-        idle = not wish.move and any(store.record(claim.board).state != board_states.RUNNING for claim in after)
+        headline = _headline(request, pool, fit, free, before, after)
+        idle = not request.move and any(store.record(claim.board).state != board_states.RUNNING for claim in after)
         if boards_of.keys() - before.keys() or idle:  # said before what is made of it; of what runs nothing is made
-            store.event(None, CHOICE, headline, instance=wish.request)
-        lines = [line(wish.request, "", "", headline)]
+            store.event(None, CHOICE, headline, instance=request.request)
+        lines = [line(request.request, "", "", headline)]
         for instance, why in moved.items():
             text = f"{why}; {instance} moves to board{boards_of[instance]}"
             lines.append(line(instance, f"board{before[instance].board}", "claim", text))
         # a further board after a failed boot is part of the request that has just given the lease
-        for claim in () if wish.move else known:
+        for claim in () if request.move else known:
             told = over(claim.instance, claim.expires, now) or kept(
-                claim.instance, wish.lease_hours, claim.expires, now
+                claim.instance, request.lease_hours, claim.expires, now
             )
             lines += [line(claim.instance, f"board{claim.board}", "lease", told)] if told else []
         return {
@@ -224,48 +228,50 @@ def _refuse_moved(proxy: Proxy, claims: Mapping[str, Claim]) -> None:
             raise Refused(what, claim.instance, remedy)
 
 
-def _root_sizes(proxy: Proxy, wish: Wish, pool: Iterable[Board]) -> dict[str, int]:
+def _root_sizes(proxy: Proxy, request: ClaimRequest, pool: Iterable[Board]) -> dict[str, int]:
     """Return {board name: bytes that its root takes on the proxy}."""
-    return {board.name: 0 if wish.boot_source == DISK_ROOT else size_of(proxy, board, wish.flavor) for board in pool}
+    return {
+        board.name: 0 if request.boot_source == DISK_ROOT else size_of(proxy, board, request.flavor) for board in pool
+    }
 
 
 def _unfit(
-    proxy: Proxy, wish: Wish, pool: Iterable[Board], promises: Promises, sizes: Mapping[str, int]
+    proxy: Proxy, request: ClaimRequest, pool: Iterable[Board], promises: Promises, sizes: Mapping[str, int]
 ) -> dict[str, list[str]]:
-    """Return {board name: why it could not serve the wish even if it were free}, an empty list where it could.
+    """Return {board name: why it could not serve the request even if it were free}, an empty list where it could.
 
     A missing image, or a root too large for the proxy, is named only where all else fits.
     """
     images = images_of(proxy)
     found: dict[str, list[str]] = {}
     for board in pool:
-        why = rejections(wish.flavor, board, wish.tolerance)
-        if wish.boot_source == DISK_ROOT and not proxy.disks(board):
+        why = rejections(request.flavor, board, request.tolerance)
+        if request.boot_source == DISK_ROOT and not proxy.disks(board):
             why.append("no disk to boot from is configured for it")
-        why += [] if why else filter(None, [no_image(wish.image, images, board.arch)])
+        why += [] if why else filter(None, [no_image(request.image, images, board.arch)])
         why += [] if why or not promises.never(sizes[board.name]) else [promises.why(sizes[board.name])]
         found[board.name] = why
     return found
 
 
-def _claim_and_move(store: Store, wish: Wish, fit: Sequence[int]) -> dict[str, str | None]:
-    """Claim all instances; where the wish asks for it, move those on a board in error. Return {moved instance: why}."""
+def _claim_and_move(store: Store, request: ClaimRequest, fit: Sequence[int]) -> dict[str, str | None]:
+    """Claim all instances; where it is asked for, move those on a board in error. Return {moved instance: why}."""
     moved: dict[str, str | None] = {}
     claims = store.claim(
-        wish.request,
-        wish.instances,
-        Wanted(wish.owner, wish.flavor, wish.image, wish.ssh_public_key, wish.boot_source),
+        request.request,
+        request.instances,
+        ClaimTerms(request.owner, request.flavor, request.image, request.ssh_public_key, request.boot_source),
         fit,
-        lease_hours=wish.lease_hours,
-        partial=wish.partial,
+        lease_hours=request.lease_hours,
+        partial=request.partial,
     )
     for claim in claims:
         record = store.record(claim.board)
-        if wish.move and record.state == board_states.ERROR:
+        if request.move and record.state == board_states.ERROR:
             store.move_claim(claim.instance, fit)
             moved[claim.instance] = why_not_free(record, time.time())
-        elif wish.board not in (None, claim.board):
-            what = f"has board{claim.board}, not board{wish.board}"
+        elif request.board not in (None, claim.board):
+            what = f"has board{claim.board}, not board{request.board}"
             as_it_is = dict(board=claim.board)
             raise Refused(what, claim.instance, "leave out option board, or terminate it first", as_it_is=as_it_is)
     return moved
@@ -287,7 +293,7 @@ def shown(claim: Claim) -> dict[str, Any]:
 
 
 def _headline(
-    wish: Wish,
+    request: ClaimRequest,
     pool: Sequence[Board],
     fit: Sequence[Board],
     free: int,
@@ -295,27 +301,27 @@ def _headline(
     after: Sequence[Claim],
 ) -> str:
     """Return the first line for people, such as `wants tp64.8x8: 10 of 10 boards fit, board0 chosen`."""
-    wants = f"wants {wish.many}{wish.flavor['name']}"
+    wants = f"wants {request.many}{request.flavor['name']}"
     old = {claim.board for claim in before.values()}
     chosen = [f"board{claim.board}" for claim in after if claim.board not in old]
     if not chosen:
         return f"{wants}: has {', '.join(f'board{claim.board}' for claim in after)}"
     fitting = f"{len(fit)} of {len(pool)} boards fit" + (f", {free} free" if free < len(fit) else "")
-    asked = len(wish.instances)
+    asked = len(request.instances)
     short = f" ({len(after)} of {asked})" if len(after) < asked else ""
     return f"{wants}: {fitting}, {', '.join(chosen)} chosen{short}"
 
 
 def _no_node(
-    wish: Wish, there: int, free: int, rejected: dict[str, list[str]], unfit: dict[str, list[str]]
+    request: ClaimRequest, there: int, free: int, rejected: dict[str, list[str]], unfit: dict[str, list[str]]
 ) -> NoneFree:
     """Return the error `bob wants tgx.8x8 (…): no node.` with the reason for each board, as section 3 of the tour.
 
     :param there: how many of the instances have their boards already.
     """
-    wants = f"{wish.request} wants {wish.many}{describe(wish.flavor['name'], wish.flavor)}"
+    wants = f"{request.request} wants {request.many}{describe(request.flavor['name'], request.flavor)}"
     lines = summary(rejected) or ["the boards file names no boards"]
-    found = nodes_found(free, len(wish.instances), there, "boards")
+    found = nodes_found(free, len(request.instances), there, "boards")
     text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
     unfit = {name: reasons for name, reasons in unfit.items() if reasons}
     return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit)

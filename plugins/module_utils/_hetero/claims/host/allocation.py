@@ -25,7 +25,7 @@ RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GpuRequest:
     """A request for a number of GPUs, or for certain ones.
 
     :param count: how many GPUs the holder is to have; None if `gpus` names them.
@@ -67,7 +67,7 @@ class Allocation:
     share: bool
     state: str
     since: float
-    wanted: Wanted
+    wanted: GpuRequest
     nodes: tuple[tuple[str, str, int | None, int], ...] = ()
     persistent: bool = True
     method: str = "host"
@@ -156,7 +156,7 @@ AnyGpu = TypeVar("AnyGpu", bound=Gpu)
 def allocate(
     store: Table,
     holder: str,
-    wanted: Wanted,
+    wanted: GpuRequest,
     gpus: Sequence[Gpu],
     live: Callable[[], Seen],
     persistent: bool = True,
@@ -199,7 +199,9 @@ def allocate(
     return sorted(given, key=lambda row: row.address)
 
 
-def _row(row: Allocation | None, gpu: Gpu, holder: str, wanted: Wanted, persistent: bool, method: str) -> Allocation:
+def _row(
+    row: Allocation | None, gpu: Gpu, holder: str, wanted: GpuRequest, persistent: bool, method: str
+) -> Allocation:
     fields: dict[str, Any] = dict(share=wanted.share, wanted=wanted, persistent=persistent, method=method)
     fields["nodes"] = tuple((node.path, *node.number) for node in gpu.nodes)
     if row is None:
@@ -260,7 +262,7 @@ def find(name: object, gpus: Sequence[AnyGpu]) -> AnyGpu:
     raise BadInput("is no GPU of this host", f"GPU {text}", f"name one by index, address or UUID: {known}")
 
 
-def why_not(gpu: Gpu, holder: str, wanted: Wanted, table: Iterable[Allocation], seen: Seen) -> str | None:
+def why_not(gpu: Gpu, holder: str, wanted: GpuRequest, table: Iterable[Allocation], seen: Seen) -> str | None:
     """Return in words why a GPU cannot be given to `holder`, or None if it can."""
     if gpu.unsupported:
         return gpu.unsupported
@@ -323,7 +325,7 @@ def short(holder: str) -> str:
     return holder.partition(":")[2] or holder
 
 
-def _none_free(holder: str, wanted: Wanted, chosen: Sequence[Gpu], rejected: Mapping[str, str | None]) -> NoneFree:
+def _none_free(holder: str, wanted: GpuRequest, chosen: Sequence[Gpu], rejected: Mapping[str, str | None]) -> NoneFree:
     told = "; ".join(f"{address} {why}" for address, why in sorted(rejected.items())) or "there is no GPU here"
     what = f"wants {wanted}, {len(chosen) or 'none'} free: {told}"
     return NoneFree(what, short(holder), "wait, or ask for less", rejected=rejected)

@@ -24,7 +24,7 @@ from ...site.instance_states import CLAIMED, ways_from
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
 from ..ended import RELEASE_PHASE
-from .allocation import Allocation, Wanted, allocate
+from .allocation import Allocation, GpuRequest, allocate
 from .claim_copies import KeptClaims
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Asked:
     image: str
     ssh_public_key: str
     kind: str
-    wanted: Wanted | None = None
+    wanted: GpuRequest | None = None
     lease_hours: float | None = None
     request: str | None = None
 
@@ -252,7 +252,7 @@ class Store(KeptClaims):
 def _allocation(row: sqlite3.Row) -> Allocation:
     wanted = json.loads(row["wanted"])
     wanted["gpus"] = tuple(wanted["gpus"])
-    more = dict(wanted=Wanted(**wanted), share=bool(row["share"]), persistent=bool(row["persistent"]))
+    more = dict(wanted=GpuRequest(**wanted), share=bool(row["share"]), persistent=bool(row["persistent"]))
     more["nodes"] = tuple(tuple(node) for node in json.loads(row["nodes"]))
     return Allocation(**dict(row, **more))
 

@@ -15,7 +15,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence, cast
 
-from ...claims.host.allocation import ATTACHED, ATTACHING, Allocation, Wanted, choose, short
+from ...claims.host.allocation import ATTACHED, ATTACHING, Allocation, GpuRequest, choose, short
 from ...core.errors import BadInput, NoneFree
 from ...openstack import specs
 from ...site.instance import age
@@ -161,7 +161,7 @@ def why_not(
 
 def _row(device: Device, holder: str) -> Allocation:
     """Return a new row. Its `method` keeps the driver to which the device goes back."""
-    wanted = Wanted(gpus=(device.address,))
+    wanted = GpuRequest(gpus=(device.address,))
     driver = cast("str", device.driver)  # it has one: only what is parked is given
     return Allocation(device.address, holder, None, False, ATTACHING, time.time(), wanted, (), True, driver)
 

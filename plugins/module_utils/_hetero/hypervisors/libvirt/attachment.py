@@ -12,7 +12,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
 
-from ...claims.host.allocation import ATTACHED, Allocation, Wanted
+from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest
 from ...core.errors import BadInput, HeteroError, Refused, TimedOut
 from ...core.locks import lock
 from ...devices.pci import sysfs
@@ -240,7 +240,7 @@ def _write_down(store: Store, look: _Look) -> None:
     rows = {(row.address, row.holder) for row in store.allocations()}
     for address in look.devices:
         if (address, holder) not in rows:
-            wanted = Wanted(gpus=(address,))
+            wanted = GpuRequest(gpus=(address,))
             row = Allocation(address, holder, None, False, ATTACHED, time.time(), wanted, (), look.asked.config, METHOD)
             store.grant(row)
             store.event(store.instance_of(holder), "pci", f"allocated to {look.domain.thing}", address=address)

@@ -28,7 +28,7 @@ from .access import ACCESS, HOST, Running, refuse_wild
 from .restoration import must_be_written_down
 
 if TYPE_CHECKING:
-    from ...claims.host.allocation import Allocation, Wanted
+    from ...claims.host.allocation import Allocation, GpuRequest
     from ...claims.host.store import Store
     from ...core.changes import Change
     from ...core.deadline import Deadline
@@ -99,7 +99,7 @@ class Site:
 def attach(
     site: Site,
     container: Container,
-    wanted: Wanted,
+    wanted: GpuRequest,
     change: Change,
     deadline: Deadline,
     persistent: bool = True,

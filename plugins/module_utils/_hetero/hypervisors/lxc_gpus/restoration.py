@@ -26,7 +26,7 @@ from typing import (
     cast,
 )
 
-from ...claims.host.allocation import ATTACHED, Allocation, Wanted, allocate, follow_the_moved, gpu_of, write_again
+from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest, allocate, follow_the_moved, gpu_of, write_again
 from ...claims.lost_database import RECONCILE, listed
 from ...core.deadline import Deadline
 from ...core.errors import NoneFree, Refused, told
@@ -101,8 +101,8 @@ def resolve(
     )
 
 
-def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, Wanted]]:
-    """Return [(GPU, Wanted)] that a container has by its own file and not by the table, which was lost or is older."""
+def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, GpuRequest]]:
+    """Return [(GPU, GpuRequest)] that a container has by its own file, and not by a table that was lost or is older."""
     persisted = persistence.read(container, site.host)
     rows = site.rows(_key(container)) if persisted else []
     had = {row.address for row in rows}.union(gpu.address for gpu in site.gpus_of(rows))
@@ -127,7 +127,7 @@ def must_be_written_down(site: Site, container: liblxc.Container, taken: Collect
 
 
 def write_down(
-    site: Site, container: liblxc.Container, gpu: Gpu, wanted: Wanted, persistent: bool = True, dry: bool = False
+    site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, persistent: bool = True, dry: bool = False
 ) -> str | None:
     """Write into the table that a container has a GPU; return None, or in words why that is impossible.
 
@@ -198,16 +198,16 @@ def _had(site: Site, container: liblxc.Container) -> list[Allocation]:
         rows[row.address] = row
     pid = container.init_pid
     for gpu in has(container, pid, site.found.gpus) if pid else []:
-        rows.setdefault(gpu.address, _row(key, gpu, Wanted(gpus=(gpu.address,)), persistent=False))
+        rows.setdefault(gpu.address, _row(key, gpu, GpuRequest(gpus=(gpu.address,)), persistent=False))
     return list(rows.values())
 
 
-def _row(key: str, gpu: Gpu, wanted: Wanted, persistent: bool = True) -> Allocation:
+def _row(key: str, gpu: Gpu, wanted: GpuRequest, persistent: bool = True) -> Allocation:
     nodes = tuple((node.path, *node.number) for node in gpu.nodes)
     return Allocation(gpu.address, key, gpu.uuid, wanted.share, ATTACHED, time.time(), wanted, nodes, persistent)
 
 
-def _row_of_the_lost(key: str, old: Mapping[str, Any], wanted: Wanted) -> Allocation:
+def _row_of_the_lost(key: str, old: Mapping[str, Any], wanted: GpuRequest) -> Allocation:
     """Return the allocation of a GPU that is not here now. It stays its holder's, as it would with the table."""
     return Allocation(old["address"], key, old["uuid"], wanted.share, ATTACHED, time.time(), wanted)
 
@@ -239,16 +239,18 @@ def _afresh(site: Site, container: liblxc.Container, persisted: persistence.Pers
     with site.store.transaction():
         # Requests for any architecture come last: GPUs that the container has by then count for them.
         for arch in sorted(counts, key=lambda arch: arch is None):
-            _allocated(site, container, Wanted(counts[arch] if arch else len(asked), arch, share=share))
+            _allocated(site, container, GpuRequest(counts[arch] if arch else len(asked), arch, share=share))
         return site.kept(_key(container), persistent=True)
 
 
-def _allocated(site: Site, container: liblxc.Container, wanted: Wanted) -> None:
+def _allocated(site: Site, container: liblxc.Container, wanted: GpuRequest) -> None:
     for row in allocate(site.store, _key(container), wanted, site.found.gpus, site.look):
         site.store.grant(replace(row, state=ATTACHED))
 
 
-def _given_again(site: Site, container: liblxc.Container, gpu: Gpu, wanted: Wanted, persistent: bool = True) -> None:
+def _given_again(
+    site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, persistent: bool = True
+) -> None:
     """Write exactly this GPU down again. The request stays what it was."""
     key, it = _key(container), replace(wanted, count=None, gpus=(gpu.address,))
     for row in allocate(site.store, key, it, site.found.gpus, site.look, persistent):
@@ -260,5 +262,5 @@ def _key(container: liblxc.Container) -> str:
     return cast("str", identity.key_of(container))
 
 
-def _wanted(request: Mapping[str, Any]) -> Wanted:
-    return Wanted(**dict(request, gpus=tuple(request["gpus"])))
+def _wanted(request: Mapping[str, Any]) -> GpuRequest:
+    return GpuRequest(**dict(request, gpus=tuple(request["gpus"])))

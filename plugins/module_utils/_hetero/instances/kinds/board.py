@@ -166,7 +166,7 @@ class Request:
     def limit(self) -> float:
         """Return the longest that a verb can take (seconds)."""
         boots = self.attempts * (2 * self.options.limit_with_disk + IMAGE_TIME)
-        return boots + (wipes.Wish().limit if self.params["state"] in ("running", "absent") else 0.0)
+        return boots + (wipes.WipeRequest().limit if self.params["state"] in ("running", "absent") else 0.0)
 
     # ---- steps; each is True where it did not fail
 
@@ -175,12 +175,14 @@ class Request:
 
         :param move: whether an instance whose board is in error gets another one.
         """
-        given = {name: self.params[name] for name in board_claims.Wish.__dataclass_fields__ if name in self.params}
+        given = {
+            name: self.params[name] for name in board_claims.ClaimRequest.__dataclass_fields__ if name in self.params
+        }
         given.update(numbers=tuple(self.params["numbers"]), image=self.params["image"] or "", move=move)
         change = Change(self.check)
         try:
             with change.step("claim"):
-                result = board_claims.present(self.proxy, board_claims.Wish(self.name, **given), change)
+                result = board_claims.present(self.proxy, board_claims.ClaimRequest(self.name, **given), change)
         except BadInput as error:
             error.facts.setdefault(AS_IT_IS, {})
             raise
@@ -193,8 +195,8 @@ class Request:
         image = self.params["image"]
         found = image_store(self.proxy).get(valid_image(image)) if image else None
         change, deadline = Change(self.check), Deadline(IMAGE_TIME)
-        wish = board_images.Wish(found, self.params["ssh_public_key"], rebuilt=self.rebuilt, **given)
-        words = (ids, wish, change, deadline, self.asked.tenant)
+        asked = board_images.ImageRequest(found, self.params["ssh_public_key"], rebuilt=self.rebuilt, **given)
+        words = (ids, asked, change, deadline, self.asked.tenant)
         return self.steps.took(board_images.present(self.proxy, *words), "image")
 
     def boot(self, ids: Sequence[int], **given: Any) -> bool:
@@ -224,8 +226,8 @@ class Request:
         :param left: boards of the request that stay claimed as they are.
         :param at_fault: as of release.end.
         """
-        wish = wipes.Wish.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
-        result = release.end(self.proxy, ids, wish, replace(self.options, never_ran=never_ran), at_fault)
+        asked = wipes.WipeRequest.of(self.proxy, method=self.params["wipe_method"], verify=self.params["wipe_verify"])
+        result = release.end(self.proxy, ids, asked, replace(self.options, never_ran=never_ran), at_fault)
         self.steps.took(result, result["step"])
         ended = self.steps.boards
         # What was asked for anew meanwhile is left; what the boards file does not name is told here.
@@ -333,9 +335,9 @@ def rebooted(request: Request) -> None:
 def rebuilt(request: Request) -> None:
     """Write another image or key down, then replace the old roots and boot the new ones."""
     params, change, ids = request.params, Change(request.check), request.ids()
-    wish = rebuilds.Wish(params["image"], params["ssh_public_key"], params["fresh"])
+    asked = rebuilds.RebuildRequest(params["image"], params["ssh_public_key"], params["fresh"])
     # a play that was killed has left its verb running: this one goes on where that one ends
-    result = rebuilds.rebuild(request.proxy, request.asked, wish, change, Deadline(request.options.limit))
+    result = rebuilds.rebuild(request.proxy, request.asked, asked, change, Deadline(request.options.limit))
     if not request.steps.took(result, "rebuild"):
         ids = result["to_rebuild"]  # one that is refused does not keep the others from what was written down of them
     if not ids:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Mapping, NoReturn
 
 from ...claims.host.config import SET_UP
 from ...compute_host import lifecycle
+from ...compute_host.claim_request import MOST, ClaimRequest
 from ...compute_host.host import Host
 from ...compute_host.host_claims import line, present
-from ...compute_host.wish import MOST, Wish
 from ...core import job
 from ...core.changes import Change
 from ...core.errors import BadInput
@@ -100,10 +100,10 @@ def _options(params: Mapping[str, Any]) -> lifecycle.Options:
     return lifecycle.Options(**{one.name: params[one.name] for one in fields(lifecycle.Options) if one.name in params})
 
 
-def _wish(params: Mapping[str, Any], section: Section, kind: str) -> Wish:
-    given = {one.name: params[one.name] for one in fields(Wish) if one.name in params}
+def _wish(params: Mapping[str, Any], section: Section, kind: str) -> ClaimRequest:
+    given = {one.name: params[one.name] for one in fields(ClaimRequest) if one.name in params}
     given.update(kind=kind, devices=tuple(params.get("devices", ())), numbers=tuple(params["numbers"]))
-    return Wish(params["instance"], **dict(given, image=params["image"] or _default_image(section)))
+    return ClaimRequest(params["instance"], **dict(given, image=params["image"] or _default_image(section)))
 
 
 def _default_image(section: Section) -> str:

@@ -43,8 +43,8 @@ DOES = "End the instances whose lease is over: board off, cleaned, free."
 PATIENCE = 1.0
 #: Of a board's newest events, among which one may say the same already.
 RECENT = 50
-#: Seconds for a process that frees boards: a day for their disks (wiping.Wish), and the boots before; each step has a
-#: limit of its own.
+#: Seconds for a process that frees boards: a day for their disks (wipes.WipeRequest), and the boots before; each step
+#: has a limit of its own.
 LONGEST = 2 * 86400.0
 #: Boards whose disks are wiped at a time: each is a process of some 20 MB.
 MOST = 16

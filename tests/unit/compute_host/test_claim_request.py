@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.wish import Wish
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.claim_request import ClaimRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
@@ -15,11 +15,11 @@ FLAVOR = {"name": "c1.tiny", "memory_mb": 64, "vcpus": 1, "local_gb": 1}
 
 
 def test_an_owner_whom_one_can_name():
-    Wish("ml-8", "Ann Ünal", FLAVOR, "debian", KEY).check()
+    ClaimRequest("ml-8", "Ann Ünal", FLAVOR, "debian", KEY).check()
 
 
 @pytest.mark.parametrize("owner", ["", " ", "ann\x1b[31m", "ann\nboard9  running", "ann\u202e"])
 def test_an_owner_whom_nobody_can_name(owner):
     """Lost: a container that nobody can end, or the terminal of whoever reads whose it is."""
     with pytest.raises(BadInput, match=r"^owner: "):
-        Wish("ml-8", owner, FLAVOR, "debian", KEY).check()
+        ClaimRequest("ml-8", owner, FLAVOR, "debian", KEY).check()

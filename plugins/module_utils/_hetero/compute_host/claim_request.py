@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A request to an accelerator host for instances by flavor, and whether any host could serve it.
+"""A request to a compute host for instances by flavor, and whether any host could serve it.
 
 host_claims.py claims what is asked for.
 """
@@ -26,7 +26,7 @@ MOST = 500
 
 
 @dataclass(frozen=True)
-class Wish:
+class ClaimRequest:
     """A request for instances: with `count` above 1 they are NAME-1 … NAME-N, a single one is NAME.
 
     :param kind: what they run in, a section of the configuration: "lxc" or "kvm".
