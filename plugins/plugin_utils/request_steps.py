@@ -213,6 +213,8 @@ def _with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:
     """
     ways = ["wait for it: -e wait=MINUTES"] if wait and found["possible"] else []
     ways += ["take what there is: -e partial=true"] if found["some"] else []
+    if not found["possible"] and found["most"]:
+        text += f"\n  no wait helps: of these there are {found['most']} in all, whoever has them"
     return "\n  ".join([text, *filter(None, ["; or ".join(ways)])])
 
 

@@ -71,6 +71,7 @@ def schedule(
             enough=one.enough and not against,
             possible=one.possible and not against,
             some=one.some and not against,
+            most=0 if against else one.most,
             text=against or one.text(who, count),
             wants=one.wants(who, count),
             waiting=one.waiting(),

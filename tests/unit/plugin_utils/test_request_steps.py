@@ -411,7 +411,7 @@ def test_a_result_of_wrong_types_is_its_nodes_fault(place, wrong):
 # ---- wait
 
 
-FOUND = dict(text="lab wants tp64: no node.", waiting="board0 in use", possible=True, some=False)
+FOUND = dict(text="lab wants tp64: no node.", waiting="board0 in use", possible=True, some=False, most=4)
 
 
 @pytest.fixture
@@ -440,8 +440,12 @@ def test_there_is_nothing_to_wait_for(wait, found):
     [
         (Wait(0.0), FOUND, ["wait for it: -e wait=MINUTES"]),
         (Wait(0.0), dict(FOUND, some=True), ["wait for it: -e wait=MINUTES; or take what there is: -e partial=true"]),
-        (Wait(0.0), dict(FOUND, possible=False), []),
-        (Wait(0.0), dict(FOUND, possible=False, some=True), ["take what there is: -e partial=true"]),
+        (Wait(0.0), dict(FOUND, possible=False, most=0), []),
+        (
+            Wait(5.0),
+            dict(FOUND, possible=False, some=True),
+            ["no wait helps: of these there are 4 in all, whoever has them", "take what there is: -e partial=true"],
+        ),
         (Wait(5.0, check=True), FOUND, []),
     ],
 )

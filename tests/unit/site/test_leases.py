@@ -59,3 +59,21 @@ def test_a_lease_that_is_kept_is_said_with_what_changes_it(hours, old, words):
 @pytest.mark.parametrize(("hours", "old"), [(None, NOW + 60), (1, NOW + 3600), (0, None), (1, NOW - 1)])
 def test_a_lease_that_is_as_asked_for_or_over_is_no_news(hours, old):
     assert leases.kept("jackie", hours, old, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (3 * 3600 - 20, "3 h left"),
+        (2 * 3600 - 90, "1 h 59 min left"),
+        (3600, "1 h left"),
+        (3500, "59 min left"),
+        (41, "41 s left"),
+        (4 * 86400 + 4 * 3600, "4 d 4 h left"),
+        (86400 + 600, "1 d left"),
+        (-125, "over since 2 min"),
+    ],
+)
+def test_what_is_left_of_a_lease_is_not_told_as_half_of_it(seconds, said):
+    """Lost: an hour, to whom two were given a minute ago: `1 h left`."""
+    assert left(seconds) == said

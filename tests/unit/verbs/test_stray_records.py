@@ -207,5 +207,5 @@ def test_the_end_of_a_lease_that_an_adopted_record_changes_is_said(lent):
     put_back(lent.site, lent.copy)
     ((text, done),) = found(reconcile(lent.site))
     assert done == "adopted"
-    assert re.search(r"; its lease, by the database until .* 1 h left, is until .* 4 d left$", text)
+    assert re.search(r"; its lease, by the database until .* 1 h left, is until .* 4 d 4 h left$", text)
     assert hours(lent.site, "jackie") == 100

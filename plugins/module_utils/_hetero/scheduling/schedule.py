@@ -89,8 +89,12 @@ class Schedule:
     @property
     def possible(self) -> bool:
         """Return whether these nodes could serve the request if nobody else had any of them."""
-        most = sum(0 if self._never(one) else one.most for one in self.found)
-        return most >= (1 if self.partial else self.count)
+        return self.most >= (1 if self.partial else self.count)
+
+    @property
+    def most(self) -> int:
+        """Return how many instances of the request these nodes could have if nobody else had any of them."""
+        return sum(0 if self._never(one) else one.most for one in self.found)
 
     @property
     def some(self) -> bool:

@@ -63,14 +63,18 @@ def age(seconds: float) -> str:
 
 
 def left(seconds: float) -> str:
-    """Return what is left of a lease: "3 h left", or "over since 2 min".
+    """Return what is left of a lease: "3 h left", "1 h 58 min left", or "over since 2 min".
 
     :param seconds: until its end; negative after it.
     """
     if seconds <= 0:
         return f"over since {age(-seconds)}"
     # Right after three hours were given, 2.99 hours are left, which is to be said as 3 and not as 2.
-    return f"{age(seconds if seconds < 60 else seconds + 59)} left"
+    seconds = int(seconds if seconds < 60 else seconds + 59)
+    for size, smaller in ((86400, 3600), (3600, 60)):
+        if seconds >= size and seconds % size >= smaller:
+            return f"{age(seconds)} {age(seconds % size)} left"
+    return f"{age(seconds)} left"
 
 
 def key_body(text: str) -> list[tuple[str, str]] | list[str]:

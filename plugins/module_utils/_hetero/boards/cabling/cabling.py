@@ -53,6 +53,8 @@ SETTLE = 1.0
 UNTIL = "tested while {who} runs and shows its key, for then an outlet that is off is another; or once {adopt}"
 #: Seconds that a board takes beside the wait for it: two short PDU sessions, and the wait for another's session.
 BESIDES = 30.0
+#: What ends an outlet that is on while nobody has its board.
+SEE = f"correct its wiring, or, where the outlet is this board's, {play('reconcile')} switches it off"
 #: The text of the event before switching on. Where it is a board's newest, a check was cut off and left the outlet on.
 OURS = f"{{outlet}} {TO_BE.format(state='on')} for the cabling check"
 
@@ -178,7 +180,7 @@ class Cabling:
         try:
             before = self._status(work)
             if before == "on" and not self._ours(work):
-                text = f"{name} is on although this board is free: it feeds something, and is not switched"
+                text = f"{name} is on although this board is free: it feeds something, and is not switched; {SEE}"
                 self._say(finding, ON, text)
                 return
             lost = self._may_feed(work, before)
