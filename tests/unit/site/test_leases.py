@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import leases
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import left
 
 NOW = 1_700_000_000.0
 
