@@ -71,10 +71,9 @@ def left(seconds: float) -> str:
         return f"over since {age(-seconds)}"
     # Right after three hours were given, 2.99 hours are left, which is to be said as 3 and not as 2.
     seconds = int(seconds if seconds < 60 else seconds + 59)
-    for size, smaller in ((86400, 3600), (3600, 60)):
-        if seconds >= size and seconds % size >= smaller:
-            return f"{age(seconds)} {age(seconds % size)} left"
-    return f"{age(seconds)} left"
+    size, smaller = (86400, 3600) if seconds >= 86400 else (3600, 60)
+    rest = f" {age(seconds % size)}" if seconds >= size and seconds % size >= smaller else ""
+    return f"{age(seconds)}{rest} left"
 
 
 def key_body(text: str) -> list[tuple[str, str]] | list[str]:
