@@ -39,6 +39,10 @@ node has one command ``hetero`` for all of them.
 ``hetero`` and ``hetero --help`` list the verbs with what each does, and ``hetero VERB --help`` says what one takes.
 The exit code is 0 if it could do all.
 """
+#: Where role tftp_proxy puts it, which is in no PATH.
+PDU_MGR = """
+It is in the TFTP root, where the first such nodes had it: type ``/tftpboot/pdu_mgr`` (``tftp_proxy_tftp_root``).
+"""
 #: Title of a part → the folder of its verbs' files.
 PARTS = {"On a proxy node": "proxy", "On a compute host": "compute_host"}
 
@@ -49,7 +53,7 @@ def page() -> str:
     for title, folder in PARTS.items():
         parts.append(_title(title, "-"))
         if folder == "proxy":
-            parts.append(_command(pdu_mgr.parser()))
+            parts.append(_command(pdu_mgr.parser()) + PDU_MGR)
         for verb, path in sorted(hetero.VERBS.items()):
             if folder in path.split("."):
                 parts.append(_command(import_module(path, hetero.__package__).parser()) + _names_and_units(verb))

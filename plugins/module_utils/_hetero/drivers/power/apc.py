@@ -214,9 +214,9 @@ class Apc(PowerDriver):
         return Lost(f"cannot be reached: {why} ({lost.what})", self.name, remedy, **lost.facts)
 
     def _refused(self) -> HeteroError:
-        remedy = f"correct the credential of {self.name}"
+        remedy = self.credential
         if self.settings.get("command_line"):
-            remedy += ", or unset its command_line, which not every firmware knows"
+            remedy += "; or unset its command_line, which not every firmware knows"
         return HeteroError(f"refuses user '{self.secrets['username']}' with the password given", self.name, remedy)
 
     def status(self) -> dict[str, str]:

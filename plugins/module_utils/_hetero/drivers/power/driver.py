@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple
 
 from ...core.errors import BadInput
+from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from .masking import Mask
 
@@ -67,8 +68,8 @@ class PowerDriver(ABC):
         self.deadline = deadline
         for word, secret in self.secrets.items():
             if secret and CONTROL.search(secret):
-                remedy = f"correct the credential of {name}"
-                raise BadInput(f"its {word} has a line end or another control character", name, remedy)
+                what = f"its {word} has a line end or another control character"
+                raise BadInput(what, name, self.credential)
 
     def __enter__(self) -> PowerDriver:
         with ExitStack() as failed:
@@ -89,6 +90,11 @@ class PowerDriver(ABC):
         host = str(settings.get("host") or "")
         if host and not HOST.fullmatch(host):
             yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
+
+    @property
+    def credential(self) -> str:
+        """Return the remedy for a wrong user name, password or community: where that is set."""
+        return f"correct the credential of {self.name} (tftp_proxy_pdu_credentials), then run {play('proxy')}"
 
     @property
     def way(self) -> str:

@@ -169,7 +169,7 @@ class Snmp(PowerDriver):
         if "Timeout" in heard:
             raise self._no_answer(said, left)
         if REFUSED.search(heard):
-            raise HeteroError(f"refuses the SNMP user: {said}", self.name, f"correct the credential of {self.name}")
+            raise HeteroError(f"refuses the SNMP user: {said}", self.name, self.credential)
         if UNREACHABLE.search(heard):
             raise HeteroError(f"cannot be reached: {said}", self.name, self.way)
         what = said or f"{program} ended with {done.returncode}"
@@ -223,7 +223,7 @@ class Snmp(PowerDriver):
     def _passphrase(self, option: str) -> str:
         if len(str(self.secrets[option])) < SHORTEST_PASSPHRASE:
             what = f"its {option} is shorter than {SHORTEST_PASSPHRASE} characters, which SNMP version 3 does not allow"
-            raise BadInput(what, self.name, f"correct the credential of {self.name}")
+            raise BadInput(what, self.name, self.credential)
         return self._secret(option)
 
     def _secret(self, option: str) -> str:
@@ -232,7 +232,7 @@ class Snmp(PowerDriver):
         if not secret:
             raise BadInput(f"no {option} is known for it", self.name, f"give {option}, or a credentials file")
         if not secret.isprintable():
-            raise BadInput(f"its {option} has a control character", self.name, f"correct the credential of {self.name}")
+            raise BadInput(f"its {option} has a control character", self.name, self.credential)
         return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", secret))
 
 
