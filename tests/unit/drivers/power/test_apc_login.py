@@ -131,7 +131,7 @@ def test_a_name_that_is_none_is_typed_nowhere(pdu, secrets, words):
 @pytest.mark.parametrize(
     ("marks", "settings", "words"),
     [
-        (NO, {}, r"refuses user 'jo' with the password given: correct the credential of pdu-t \(tftp_proxy_pdu.*proxy$"),
+        (NO, {}, r"refuses user 'jo' with the password given: correct the credential of pdu-t \(tftp.*$"),
         (NO, {"command_line": True}, r"correct the credential of pdu-t .*; or unset its command_line"),
         (["password", "password"], {"transport": "ssh", "host_key": "ssh-rsa AAAAB3"}, "refuses user 'jo'"),
         (["user", "password", Lost("it hung up", "pdu-t", "", ended=True, screen="")], {}, "after the password: see"),

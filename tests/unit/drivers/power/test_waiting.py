@@ -9,7 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import wait_notes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Lost, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets, wait_notes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.wait_notes import Waiting
 
 #: Seconds of which nothing is told: whoever follows a play looks twice a second.
@@ -77,3 +79,28 @@ def test_nobody_who_wants_to_know_is_told_nothing(clock):
     wait.say("hangs")
     wait.say_at_once("hangs")
     assert (ran, clock.timers) == ([True], [])
+
+
+def test_a_pdu_whose_login_asks_nothing_is_told_as_silent_too():
+    """Lost: a minute and a half of a play without a word, of a PDU that is down and speaks HTTP."""
+
+    class Down:
+        """A driver whose login opens nothing, and whose PDU is off."""
+
+        name, dialect = "relays", None
+
+        def login(self):
+            pass
+
+        def logout(self):
+            pass
+
+        def status(self):
+            raise Lost("no answer (Connection refused)", "relays", "look at the PDU")
+
+    told, deadline = [], Deadline(4.0)
+    opened = outlets.Session(Down(), deadline, lambda: None, Waiting("relays", told.append, 4.0))
+    opened.log_in()
+    with pytest.raises(TimedOut, match="Connection refused"):
+        opened.status()
+    assert told == ["relays: no answer (Connection refused)"]

@@ -110,7 +110,9 @@ class Session:
             turn()
 
     def log_in(self) -> None:
-        self.waiting.begin()
+        # A login after a lost session is the same wait: some drivers' logins ask nothing, and always succeed.
+        if self._said is None:
+            self.waiting.begin()
         while True:
             try:
                 with self.waiting.long("the login"):
