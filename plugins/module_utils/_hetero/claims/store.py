@@ -74,11 +74,14 @@ class ClaimsStore(Generic[AnyClaim]):
         return reserve.is_short(self.path)
 
     def newest_time(self) -> float | None:
-        """Return the time of the newest event, or without events of the newest claim, or None."""
-        for newest in ("time FROM events ORDER BY id", f"created FROM {self.table} ORDER BY created"):
-            for row in self._db.rows(f"SELECT {newest} DESC LIMIT 1"):
-                return row[0]
-        return None
+        """Return the newest time that events, claims and records of claims have, or None.
+
+        What was written last may have an earlier time: the clock was behind then.
+        """
+        times = f"SELECT time FROM events UNION ALL SELECT created FROM {self.table}"
+        rows = self._db.rows(f"SELECT max(time) FROM ({times}) WHERE typeof(time) = 'real'")
+        in_database = [row[0] for row in rows if row[0] is not None]
+        return max([*in_database, *self._times_of_records()], default=None)
 
     def transaction(self, dry: bool = False) -> ContextManager[None]:
         """Make several calls one: all or nothing. `dry` takes all back at the end (check mode)."""
@@ -105,6 +108,10 @@ class ClaimsStore(Generic[AnyClaim]):
             (ended.REAP_PHASE, ended.RELEASE_PHASE, request, f"{request}-[0-9]*", FEW),
         )
         return ended.read(map(dict, rows))
+
+    def _times_of_records(self) -> Sequence[float]:
+        """Return the times in the records of claims that can be read; a store that keeps no records has none."""
+        return ()
 
     def _keeps_all(self) -> bool:
         """Return whether the records of claims of an earlier release, which kept none, were written."""

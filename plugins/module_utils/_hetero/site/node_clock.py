@@ -5,8 +5,9 @@
 
 Leases end by the clock, and with them boards, guests and data; but a clock jumps because of an empty battery, a wrong
 time server or a typing mistake. So nothing ends by a jump: a lease that is over only by the clock is held until the
-clock is set right, or an operator says that it is right. The reaper, and each new lease, write the time that they
-believed into a file beside the node's database. If that file is lost, the newest time in the database takes its place.
+clock is set right, or an operator says that it is right. The reaper, and each lease that is given or extended, write
+the time that they believed into a file beside the node's database. If that file is lost, the newest time in the
+database and in the records of claims takes its place.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Callable, Protocol
 
 from ..core.errors import BadInput, HeteroError, Refused, naming
@@ -27,7 +28,8 @@ from .instance import age
 #: servers, and a reboot that a clock without battery does not count.
 SLACK = 300.0
 #: Seconds that a machine may have been off: a long weekend. Only the clock itself counted them, so they count only
-#: after a time server has set the clock (core/kernel_clock.py).
+#: where a time server kept the clock both before and after them (core/kernel_clock.py): a clock that nobody kept before
+#: may have been behind, and the ends of leases that were set by it too early.
 OFF = 4 * 86400.0
 #: Seconds between two notes that the clock is believed. This and a reboot together are to be less than SLACK.
 KEEP = 60.0
@@ -62,12 +64,16 @@ class DatedStore(Protocol):
 class Mark:
     """A clock that was believed: the time that it showed, the boot, and the kernel's seconds of that boot.
 
-    If no mark was kept, its time is the newest in the database and its boot UNCOUNTED.
+    If no mark was kept, its time is the newest that is written down and its boot UNCOUNTED.
+
+    :param sure: whether, in this boot, a time server kept the clock or an operator said that it is right, and no end of
+        a lease was set by a doubtful clock since.
     """
 
     time: float
     boot: str
     counted: float
+    sure: bool = True
 
 
 @dataclass(frozen=True)
@@ -144,23 +150,27 @@ def look(store: DatedStore, verb: str) -> Clock:
     if mark is None:
         newest = store.newest_time()
         if newest is None:
+            here = replace(here, sure=synchronised())
             return Clock(path, here.time, None, here.time, here, None)  # nothing exists that could end
         mark = Mark(newest, UNCOUNTED, 0.0)
     # a container that was started again has the boot of its machine, and a count of its own
     same = mark.boot == here.boot and mark.counted <= here.counted
     # of another boot: the machine was on at least as long as it counts now
     since = here.counted - mark.counted if same else here.counted if mark.boot != UNCOUNTED else 0.0
-    unset = not (same or synchronised())
+    here = replace(here, sure=synchronised() or (same and mark.sure))
+    unset = not (same or here.sure)
     counted = mark.time + since
-    return Clock(path, here.time, counted, counted + (SLACK if same or unset else OFF), here, mark, unset)
+    off = OFF if mark.sure and not (same or unset) else SLACK
+    return Clock(path, here.time, counted, counted + off, here, mark, unset)
 
 
 def keep(clock: Clock, say: Callable[[str], object] = lambda _text: None) -> None:
-    """Write down that a clock is believed. If it is not, write down the mark, before wrong times get into the database.
+    """Write down that a clock is believed. If it is not, write down the mark, before wrong times get into the database,
+    or an older copy of it is put back.
 
     :param say: is called with a text if that cannot be written. Leases also end when the disk is full.
     """
-    first = clock.ahead and clock.mark.boot == UNCOUNTED and not os.path.lexists(clock.path)
+    first = clock.fault and clock.mark.boot == UNCOUNTED and not os.path.lexists(clock.path)
     wanted = first or not (clock.fault or clock.is_kept)
     if wanted and os.path.isdir(os.path.dirname(clock.path)):
         try:
@@ -175,7 +185,7 @@ def set_right(database: str) -> None:
 
 
 def begin_lease(store: DatedStore, verb: str, dry: bool) -> None:
-    """Check the clock for a lease that begins now, and write this moment down if no mark is kept.
+    """Check the clock for a lease that begins now, and write this moment down.
 
     :param dry: write nothing.
     :raises Refused: the lease would be over as soon as the clock is set, or would last too long.
@@ -191,17 +201,22 @@ def extend_lease(store: DatedStore, verb: str, dry: bool) -> str:
     """Check the clock for a lease that is extended; otherwise as begin_lease.
 
     A clock that is ahead does not refuse it, because an operator extends what is to stay before saying that the clock
-    is right.
+    is right. It may be behind all the same, where the machine was off for longer than it shows: so the time that it was
+    off ends nothing then without that word.
 
     :returns: what to say of the lease's end, or "".
     """
     clock = _believed(store, verb, dry)
-    return LATE.format(fault=clock.fault) if _runs_ahead(clock) else ""
+    if not _runs_ahead(clock):
+        return ""
+    if not dry:
+        _write(clock.path, replace(clock.mark, sure=False))
+    return LATE.format(fault=clock.fault)
 
 
 def _believed(store: DatedStore, verb: str, dry: bool) -> Clock:
     clock = look(store, verb)
-    if not dry and not os.path.lexists(clock.path):
+    if not dry:
         keep(clock)
     if clock.behind:
         raise Refused(f"{clock.fault}: a lease would end at once when it is set", "lease", HOW.format(verb=verb))
@@ -244,7 +259,9 @@ def _read(path: str, verb: str) -> Mark | None:
         return None
     try:
         found = read_object(path, "")
-        return Mark(float(found["time"]), str(found["boot"]), float(found["counted"]))
+        # an earlier release did not write down whether it was sure
+        sure = found.get("sure", True) is True
+        return Mark(float(found["time"]), str(found["boot"]), float(found["counted"]), sure)
     except (BadInput, KeyError, TypeError, ValueError, OverflowError) as error:
         what = "what it says of the clock cannot be read, so no lease is ended or given"
         remedy = f"where the clock is right: hetero {verb} {BY_WORD}"

@@ -102,6 +102,9 @@ class KeptClaims(Recorded):
         """Return [(path, Kept)] of all records that can be read, wherever they lie and whatever their names."""
         return self._records_of_claims.readable() if self._records_of_claims else []
 
+    def _times_of_records(self) -> list[float]:
+        return [kept.claim.created for _path, kept in self.kept_anywhere()]
+
     def is_copy(self, error: HeteroError) -> bool:
         """Return whether the unreadable record in a board's place is a copy of another board's good record."""
         try:

@@ -76,6 +76,10 @@ class KeptClaims(ClaimsStore[Claim]):
         except HeteroError:
             return None
 
+    def _times_of_records(self) -> list[float]:
+        kept = map(self.kept, self.records.instances())
+        return [max(claim.created, claim.since) for claim in kept if claim]
+
     def doubt_of(self, claim: Claim) -> tuple[str, str] | None:
         """Return (what is wrong, what to do) where the end of a claim's lease is not known; None where it is.
 
