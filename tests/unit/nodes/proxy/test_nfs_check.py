@@ -7,6 +7,10 @@ node without a word, or boards that run lose theirs.
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -34,7 +38,7 @@ def node(tmp_path, monkeypatch):
     monkeypatch.setattr(nfs_check, "has_nfsd", lambda: node.has_nfsd)
     monkeypatch.setattr(nfs_check, "may_open_by_handle", lambda: True)
     for module in (nfs_check, preflight):
-        monkeypatch.setattr(module, "port_holders", lambda _kind, port, _at: node.holders if port == 2049 else set())
+        monkeypatch.setattr(module, "port_holders", lambda _kind, port, _at: node.held() if port == 2049 else set())
     files = {name: server._replace(file=str(tmp_path / name)) for name, server in nfs_check.SERVERS.items()}
     monkeypatch.setattr(nfs_check, "SERVERS", files)
 
@@ -58,6 +62,7 @@ def node(tmp_path, monkeypatch):
 
     node = SimpleNamespace(has_nfsd=True, holders=set(), config=tmp_path / "proxy.json", folder=tmp_path)
     node.look, node.set_up, node.claim = look, set_up, claim
+    node.held = lambda: node.holders
     return node
 
 
@@ -208,3 +213,50 @@ def test_without_a_server_that_runs_an_operators_word_is_taken(node, written):
     for word in ("ganesha", "nfsd"):
         server, defects, _notes, _aside = node.look(word)
         assert (server, defects) == (word, [])
+
+
+#: A program that takes the name of nfs-ganesha, as an account if one is given, and listens on a port that it says. With
+#: `hidden` no process has the socket: it is on its way from the program to itself.
+FORGED = """
+import os, socket, sys
+account, hidden = int(sys.argv[1]), sys.argv[2]
+with open("/proc/self/comm", "w") as comm:
+    comm.write("ganesha.nfsd")
+os.setuid(account)
+with socket.create_server(("127.0.0.1", 0)) as sock:
+    print(sock.getsockname()[1], flush=True)
+    if hidden:
+        one, other = socket.socketpair()
+        socket.send_fds(one, [b"x"], [sock.fileno()])
+        sock.close()
+    print("listens", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another account needs root: run as root")
+@pytest.mark.parametrize(
+    ("account", "hidden", "said"),
+    [
+        (65534, "", r"ganesha.nfsd \(/.*python.*\) of uid 65534"),
+        (0, "", r"ganesha.nfsd \(/.*python.*\)"),
+        (65534, "hidden", "a program outside this container of uid 65534"),
+    ],
+)
+def test_only_roots_own_server_tells_by_which_one_boards_have_their_files(node, monkeypatch, account, hidden, said):
+    """Lost: all files of the node and of its tenants, by a local account that chose nfs-ganesha for the operator, or
+    the kernel's server, by whose handles all files of boards that run would be stale.
+    """
+    node.claim()
+    with subprocess.Popen(
+        [sys.executable, "-c", FORGED, str(account), hidden], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        held = int(program.stdout.readline())
+        assert program.stdout.readline() == "listens\n"
+        node.held = lambda: machine.port_holders("tcp", held, "127.0.0.1")
+        monkeypatch.setattr(machine, "NFS", held, raising=False)
+        _server, defects, _notes, _aside = node.look()
+        program.stdin.close()
+    untold, stranger = defects
+    assert "no NFS server runs here that would tell" in untold
+    assert re.fullmatch(rf"port 2049/tcp \(NFS\): is held by {said}: stop and disable {said}", stranger)

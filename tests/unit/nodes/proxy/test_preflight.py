@@ -371,7 +371,9 @@ def test_a_pdu_whose_key_is_not_pinned_is_said():
 @pytest.mark.parametrize(("kind", "protocol"), [(socket.SOCK_DGRAM, "udp"), (socket.SOCK_STREAM, "tcp")])
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
 def test_the_program_that_holds_a_port_is_named(kind, protocol, address):
-    ourselves = Path("/proc/self/comm").read_text(encoding="utf-8").strip()
+    name, program = Path("/proc/self/comm").read_text(encoding="utf-8").strip(), os.readlink("/proc/self/exe")
+    ourselves = name if os.path.basename(program) == name else f"{name} ({program})"
+    ourselves += f" of uid {os.geteuid()}" if os.geteuid() else ""
     with socket.socket(socket.AF_INET, kind) as held:
         held.bind((address, 0))
         if protocol == "tcp":

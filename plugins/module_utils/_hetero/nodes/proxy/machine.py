@@ -17,9 +17,15 @@ import shutil
 
 from ...core.command import command
 from ...core.machine import text_of
+from ...core.printable import one_line
 
-#: Who holds port 2049 where no program does.
+#: The port of NFS, and who holds it where no program does.
+NFS = 2049
 KERNEL_SERVER = "the kernel's NFS server (nfs-kernel-server)"
+#: Where Debian's packages, and who builds a program by hand, put programs; only root writes there.
+INSTALLED = ("/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/sbin", "/usr/local/bin")
+#: Most characters of a process's name (TASK_COMM_LEN, 16 with the last zero).
+COMM = 15
 
 
 def listeners(protocol: str, port: int, address: str) -> dict[str, int]:
@@ -36,17 +42,42 @@ def listeners(protocol: str, port: int, address: str) -> dict[str, int]:
 
 
 def port_holders(protocol: str, port: int, address: str) -> set[str]:
-    """Return names of the programs that listen on `port` of `address` or of all addresses."""
-    inodes = set(listeners(protocol, port, address))
-    names = set()
-    wanted = {f"socket:[{inode}]" for inode in inodes}
-    for process in filter(str.isdigit, os.listdir("/proc")) if inodes else ():
-        if wanted & _open_files(process):
-            with contextlib.suppress(ProcessLookupError):
-                names.add(text_of(f"/proc/{process}/comm").strip())
-    if inodes and not names:
-        names.add(KERNEL_SERVER if port == 2049 else "a program outside this container")
+    """Return names of the programs that listen on `port` of `address` or of all addresses.
+
+    A process calls itself what it likes (PR_SET_NAME), and a set-uid program has the name of the link by which it was
+    started. So a name stands alone only where root opened the port by an installed program of that name; else it is
+    said whose the process is, and of which file.
+    """
+    found = listeners(protocol, port, address)
+    sockets = {f"socket:[{inode}]": uid for inode, uid in found.items()}
+    names, seen = set(), set()
+    for process in filter(str.isdigit, os.listdir("/proc")) if sockets else ():
+        for held in _open_files(process) & sockets.keys():
+            with contextlib.suppress(OSError):
+                names.add(_name(process, sockets[held]))
+                seen.add(held)
+    for held, uid in sockets.items():
+        if held not in seen:  # the kernel's, another container's, or an account's, on its way between processes
+            names.add(KERNEL_SERVER if port == NFS and not uid else _whose("a program outside this container", uid))
     return names
+
+
+def _name(process: str, uid: int) -> str:
+    """Return what is said of a process that holds a socket which the account `uid` opened.
+
+    :raises OSError: the process ended.
+    """
+    name = one_line(text_of(f"/proc/{process}/comm").strip())
+    # a program whose package was replaced since it began
+    program = os.readlink(f"/proc/{process}/exe").removesuffix(" (deleted)")
+    folder, file = os.path.split(program)
+    if file[:COMM] != name or folder not in INSTALLED:
+        name = f"{name} ({one_line(program)})"
+    return _whose(name, uid)
+
+
+def _whose(name: str, uid: int) -> str:
+    return f"{name} of uid {uid}" if uid else name
 
 
 def _open_files(process: str) -> set[str]:

@@ -19,7 +19,7 @@ from ...drivers.boot.neighbours import dhcp_servers, holders, own_answer
 from ...drivers.boot.tftp_client import RRQ, WRQ, ask
 from ...nfs.exports import exporter
 from ...site.boards_file import read
-from .machine import KERNEL_SERVER, listeners, port_holders
+from .machine import KERNEL_SERVER, port_holders
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
@@ -111,19 +111,19 @@ def check_holder(server: str, port: int, program: str, deadline: Deadline, unit:
     :raises HeteroError: nobody does, or somebody else.
     """
     while True:
-        accounts = set(listeners("tcp", port, server).values())
-        others = port_holders("tcp", port, server) - {program}
-        if accounts == {0} and not others:
+        holders = port_holders("tcp", port, server)
+        others = holders - {program}
+        if holders and not others:
             return
         if deadline.passed:
             break
         deadline.nap()
     thing = f"port {port} of {server}"
-    if not accounts:
+    if not holders:
         raise HeteroError("nobody listens on it", thing, _journal(unit))
-    names, uids = ", ".join(sorted(others or {program})), ", ".join(map(str, sorted(accounts)))
+    names = ", ".join(sorted(others))
     remedy = f"end it (ss -ltnp 'sport = :{port}' tells its number), then: systemctl restart {unit}"
-    raise HeteroError(f"is held by {names} (uid {uids}), not by {program} of root", thing, remedy)
+    raise HeteroError(f"is held by {names}, not by {program} of root", thing, remedy)
 
 
 def check_dhcp(server: str, tftp_root: str, deadline: Deadline) -> None:
