@@ -14,7 +14,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import LONGEST, brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR, OF_HOSTS
 
@@ -32,8 +32,6 @@ WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 KNOWN_HOST = re.compile(r"[A-Za-z0-9_:\[][A-Za-z0-9_.,:\[\]-]* [A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}")
 #: Seconds that a node's clock may be ahead of the controller's.
 DAY = 86400.0
-#: Most characters of one text of an answer; an event with the last lines of a console has a tenth of that.
-LONGEST = 20_000
 #: What ssh itself says last on a terminal.
 SSH_SAYS = "Shared connection to "
 #: Most characters of the last line of a module that broke off: Python's error.

@@ -180,7 +180,7 @@ def _judge(work: Work, look: Look) -> None:
 
 def _again(work: Work, anew: str = "") -> str:
     """Return the command line for an instance that was claimed and is not there."""
-    return AGAIN.format(name=work.claim.instance, flavor=work.claim.flavor["name"], anew=anew)
+    return AGAIN.format(name=work.claim.instance, flavor=work.claim.flavor.get("name", "FLAVOR"), anew=anew)
 
 
 def _mend(work: Work, look: Look, state: str, found: str, more: str = "") -> None:

@@ -21,6 +21,9 @@ _UNSAFE = (
 )
 _TEXT = re.compile(f"[{_UNSAFE}]")
 _LINE = re.compile(f"[\t\n{_UNSAFE}]")
+#: Most characters of one text of a node's answer: an event with the last lines of a console has a tenth of that. A node
+#: keeps no longer one, for plays refuse an answer with it (plugin_utils/answers.py).
+LONGEST = 20_000
 #: Most characters of a text of others that an error shows: enough to recognise the text.
 MOST = 200
 _LONG = re.compile(rf"\S{{{MOST + 1},}}")

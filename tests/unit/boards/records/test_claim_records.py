@@ -99,6 +99,20 @@ MAYBE = ("host_key", "image_hash", "boot_source")
         *({"claim_created": value} for value in ("now", None, True, float("nan"), float("inf"))),
         *({"claim_expires": value} for value in ("never", False, float("inf"))),
         {"claim_instance": "../x"},
+        # what no answer to a play, no date and no row of a database can hold
+        {"claim_request": "../x"},
+        *({"claim_owner": value} for value in ("", " ", "x" * 20_001, "\ud800")),
+        *({"claim_image": value} for value in ("", "a b", "x" * 129)),
+        {"claim_ssh_public_key": "x" * (machine_identity.MOST_KEYS + 1)},
+        *({f"claim_{name}": "x" * 20_001} for name in MAYBE),
+        *({f"claim_{name}": value} for name in ("created", "expires") for value in (1e11, 1e17, 10**30, -1)),
+        {"claim_board": 10**12},
+        *({"claim_flavor": {"name": value}} for value in (5, None)),
+        *({"claim_flavor": {"name": "x", "local_gb": value}} for value in ("x", 1e30, -1, True)),
+        *({"claim_flavor": {"name": "x", name: "y"}} for name in ("cpu_info", "extra_specs")),
+        {"claim_flavor": {"name": "x", "extra_specs": {"y": "z" * (1 << 16)}}},
+        {"note": "x" * 20_001},
+        {"fed_pdu": "x" * 20_001},
         {"claim_more": 1},
         {"state": "melting"},
         {"state": None},
@@ -160,10 +174,20 @@ def huge(path):
         file.truncate(1 << 40)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("owner", "ann\u200b"), ("owner", "ann\x1b[m"), ("owner", "x" * 20_000), ("image", "/srv/images/debian.tar.xz")],
+)
+def test_what_an_earlier_release_took_is_still_a_claim(tmp_path, field, value):
+    """Lost: the way to end an instance whose owner or image no request may name any more."""
+    (tmp_path / "board0.json").write_text(json.dumps(given(**{f"claim_{field}": value})))
+    assert getattr(ClaimRecords(str(tmp_path)).read(0).claim, field) == value
+
+
 def longer(path):
     """A record with more text than any of ours."""
     with open(path, "w", encoding="utf-8") as file:
-        file.write(json.dumps(given(note="x" * claim_records.LARGEST)))
+        file.write(json.dumps(given(note="x")) + " " * claim_records.LARGEST)
 
 
 def zeros(path):

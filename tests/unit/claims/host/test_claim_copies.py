@@ -163,6 +163,18 @@ def wrong(path):
     record(path).write_text(json.dumps(dict(json.loads(record(path).read_text()), expires="soon")))
 
 
+def without_end(path):
+    record(path).write_text(json.dumps(dict(json.loads(record(path).read_text()), expires=10**30)))
+
+
+def of_a_long_owner(path):
+    record(path).write_text(json.dumps(dict(json.loads(record(path).read_text()), owner="x" * 200_000)))
+
+
+def of_much(path):
+    record(path).write_text(json.dumps(dict(json.loads(record(path).read_text()), memory_mb=10**30)))
+
+
 def pipe(path):
     record(path).unlink()
     os.mkfifo(record(path))
@@ -170,7 +182,10 @@ def pipe(path):
 
 @pytest.mark.parametrize(
     ("harm", "said"),
-    [(lost, "its claim is lost"), *((one, "of a claim cannot be read") for one in (cut, wrong, pipe))],
+    [
+        (lost, "its claim is lost"),
+        *((one, "of a claim cannot be read") for one in (cut, wrong, without_end, of_a_long_owner, of_much, pipe)),
+    ],
 )
 def test_a_lease_whose_record_says_nothing_is_in_doubt_until_it_is_said_anew(path, harm, said):
     """Lost: a container whose lease was longer by a record that is gone; or its GPUs for ever."""

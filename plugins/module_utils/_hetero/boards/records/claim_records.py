@@ -18,11 +18,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...claims import record_files
-from ...claims.record_files import LARGEST, NONE, NUMBER, TEXT, of_other_types
+from ...claims.record_files import LARGEST, NONE, NUMBER, TEXT, must_be_named, of_other_types
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_text
 from ...site import board_states
-from ...site.instance import valid_instance
 
 if TYPE_CHECKING:
     from ...roots.proxy_node import NamedClaim
@@ -187,9 +186,9 @@ def _must_be_whole(kept: Kept) -> None:
     fields = vars(kept.claim)
     wrong = of_other_types(fields, TYPES)
     booleans = isinstance(kept.ran, bool) and isinstance(kept.anew, bool)
-    wrong += [] if isinstance(kept.note, str) and booleans else ["note, ran or anew"]
-    fed = vars(kept.fed) if kept.fed else {}
-    wrong += [name for name, value in fed.items() if not isinstance(value, FED_TYPES[name])]
+    wrong += [] if booleans else ["ran or anew"]
+    wrong += of_other_types(vars(kept), {"note": TEXT})
+    wrong += of_other_types(vars(kept.fed), FED_TYPES) if kept.fed else []
     if wrong or kept.state not in board_states.TRANSITIONS:
         raise ValueError(", ".join(wrong) or "state")
-    valid_instance(kept.claim.instance)
+    must_be_named(kept.claim.instance, kept.claim.request, kept.claim.owner, kept.claim.image)

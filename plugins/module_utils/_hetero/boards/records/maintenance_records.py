@@ -17,6 +17,7 @@ import time
 from dataclasses import asdict, dataclass
 
 from ...claims import record_files
+from ...claims.record_files import LATEST
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_object
 from ...core.printable import brief
@@ -25,8 +26,6 @@ from ...core.typed_keys import is_text
 from ...site.board_states import ERROR, MAINTENANCE
 
 FOLDER = "maintenance"
-#: Above all times (seconds since 1970): no clock of a node shows the year 5138.
-LATEST = 1e11
 #: Most characters of a reason: what a board last said may be in it.
 LONGEST = 4000
 #: The states of boards that are out of use. A file of an earlier release names none: it is of maintenance.

@@ -17,9 +17,8 @@ from typing import Any
 
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_text
-from ...site.instance import valid_instance
 from .. import record_files
-from ..record_files import LARGEST, NONE, NUMBER, TEXT, of_other_types
+from ..record_files import LARGEST, NONE, NUMBER, TEXT, must_be_named, of_other_types
 
 NAME = re.compile(r"([a-z0-9][a-z0-9-]*)\.json")
 LOOK = "correct it, or bring it back"
@@ -104,7 +103,7 @@ class ClaimRecords:
             wrong = of_other_types(vars(claim), TYPES)
             if wrong:
                 raise ValueError(", ".join(wrong))
-            valid_instance(claim.instance)
+            must_be_named(claim.instance, claim.request, claim.owner, claim.image)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, OverflowError, RecursionError, HeteroError) as error:
