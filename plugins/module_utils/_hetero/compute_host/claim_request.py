@@ -8,9 +8,11 @@ host_claims.py claims what is asked for.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
+from ..claims.record_files import MOST_OF_FLAVOR
 from ..core.errors import BadInput
 from ..roots.machine_identity import must_be_keys
 from ..scheduling.compute_hosts import gpu_count
@@ -67,6 +69,8 @@ class ClaimRequest:
         validate(self.flavor)
         if not self.flavor.get("name"):
             raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
+        if len(json.dumps(self.flavor)) > MOST_OF_FLAVOR:
+            raise BadInput(f"has more than {MOST_OF_FLAVOR} letters", "flavor", "say it in fewer")
         gpu_count(self.flavor)
         must_be_keys(self.ssh_public_key)
         if not 1 <= self.count <= MOST:

@@ -10,6 +10,7 @@ title or type into the reader's terminal; a bidirectional override would show a 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
 #: C0 but newline and tab, DEL and C1; soft hyphen; Arabic letter mark, zero width and direction marks, line and
@@ -26,11 +27,28 @@ _LINE = re.compile(f"[\t\n{_UNSAFE}]")
 LONGEST = 20_000
 #: Most characters of a text of others that an error shows: enough to recognise the text.
 MOST = 200
+#: What no font shows, of whatever category: Default_Ignorable_Code_Point of Unicode 14 (DerivedCoreProperties.txt), so
+#: the fillers of Hangul, variation selectors, the combining grapheme joiner.
+_IGNORABLE = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+#: Letters and symbols that are blank by their name (UnicodeData.txt): the Braille pattern without dots, two of Egyptian
+#: hieroglyphs, the filler of Khitan's small script, the null notehead.
+_BLANK = "\u2800\U00013441\U00013442\U00016fe4\U0001d159"
+_UNSEEN = re.compile(f"[{_IGNORABLE}{_BLANK}]")
+#: General categories that show nothing, or nothing by which one knows it: controls, formats, surrogates, private use,
+#: unassigned; all separators but the plain blank.
+_UNSEEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 _LONG = re.compile(rf"\S{{{MOST + 1},}}")
 
 
 def _escaped(match: re.Match[str]) -> str:
-    code = ord(match[0])
+    return _escape(match[0])
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
@@ -49,6 +67,19 @@ def one_line(text: str) -> str:
     Otherwise a text of others could continue with a line that looks like one of ours.
     """
     return text if text.isprintable() else _LINE.sub(_escaped, text)
+
+
+def seen(name: str) -> str:
+    r"""Return a name with all in it escaped that nobody sees, or sees as a blank: `\u3164`, `\xa0`; letters of all
+    languages stay.
+
+    Texts may have such characters (an emoji, a line that does not break at a blank); two names must not differ by them.
+    """
+    return "".join(_escape(char) if _is_unseen(char) else char for char in name)
+
+
+def _is_unseen(char: str) -> bool:
+    return char != " " and (unicodedata.category(char) in _UNSEEN_CATEGORIES or bool(_UNSEEN.match(char)))
 
 
 def brief(text: str, most: int = MOST) -> str:

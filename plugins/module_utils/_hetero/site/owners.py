@@ -13,13 +13,16 @@ from itertools import takewhile
 from typing import Any, Collection, Container, Iterable, Iterator, Mapping, Protocol
 
 from ..core.errors import BadInput, Refused
-from ..core.printable import one_line, printable
+from ..core.printable import printable, seen
 from ..core.spelling import like
 from .kinds import BOARD, OF_HOSTS
 from .leases import as_date
 
 #: Number of names that an answer lists.
 TOLD = 4
+#: Most characters of an owner: an e-mail address has 254 (RFC 5321), a user's name in AWX 150. Each answer of a node
+#: has it with each claim.
+LONGEST_OWNER = 255
 OTHER_NAME = "choose another name"
 
 #: A claim as modules return it; and a result of board_info or host_info, with its owner as `item`.
@@ -80,11 +83,19 @@ def must_be_made(claim: MadeClaim, created: Container[float] | None) -> None:
 
 
 def must_be_owner(owner: str) -> None:
-    """Raise BadInput for an owner whom nobody can name: an empty one, or one that cannot be shown as it is."""
+    """Raise BadInput for an owner whom nobody can name: an empty one, or one that looks like another or is too long.
+
+    Owners of an earlier release may be such ones; verbs that claim nothing take them.
+    """
     if not owner.strip():
         raise BadInput("is empty", "owner", "say who asks")
-    if one_line(owner) != owner:
-        raise BadInput(f"'{one_line(owner)}' has characters that nobody sees", "owner", "give a name without them")
+    if len(owner) > LONGEST_OWNER:
+        what = f"has {len(owner)} characters, and at most {LONGEST_OWNER} make a name"
+        raise BadInput(what, "owner", "say it in fewer")
+    if seen(owner) != owner:
+        raise BadInput(f"'{seen(owner)}' has characters that nobody sees", "owner", "give a name without them")
+    if owner.strip() != owner:
+        raise BadInput(f"'{owner}' has blanks around it, which nobody sees", "owner", "give a name without them")
 
 
 def must_own(claim: MadeClaim, owner: str | None) -> None:

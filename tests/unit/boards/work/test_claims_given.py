@@ -23,6 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
     each_board,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims import record_files
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
@@ -103,8 +104,8 @@ def test_what_may_just_be_asked_for(given):
         (dict(numbers=(1,)), "numbers"),
         (dict(flavor={}), "flavor"),
         (dict(lease_hours=-1), "lease_hours"),
-        (dict(owner="x" * board_claims.LONGEST), "owner"),
-        (dict(flavor=dict(FLAVOR, extra_specs={"memory": "x" * board_claims.LONGEST})), "flavor"),
+        (dict(owner="x" * 256), "owner"),
+        (dict(flavor=dict(FLAVOR, extra_specs={"memory": "x" * record_files.MOST_OF_FLAVOR})), "flavor"),
     ],
 )
 def test_what_no_node_could_serve(given, thing):

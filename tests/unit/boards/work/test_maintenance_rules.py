@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import maintenance
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
 
 BOARD = SimpleNamespace(id=0, name="board0")
 EVE = SimpleNamespace(instance="eve", owner="jo")
@@ -180,3 +180,9 @@ def test_an_outlet_that_feeds_another_is_not_to_be_switched_off(monkeypatch):
         end(Node(monkeypatch, "maintenance", "fan", power="on", doubt=Doubt()))
     # a doubt alone keeps nobody out: its outlet is off
     assert end(Node(monkeypatch, "maintenance", "fan", doubt=Doubt()))[0]["changed"]
+
+
+def test_a_reason_that_no_record_keeps_is_refused():
+    """Lost: all verbs of a node, to everybody: its answers have the reason, and no play takes a text of that length."""
+    with pytest.raises(BadInput, match=r"^reason: has 4001 characters, and at most 4000 are kept: say it in fewer"):
+        maintenance.begin(None, [0], "r" * 4001, Change(False), None)

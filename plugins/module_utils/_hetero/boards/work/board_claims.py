@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
+from ...claims.record_files import MOST_OF_FLAVOR
 from ...core.descriptors import make_room
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused
 from ...core.plays import play
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
 
 #: Most instances of a request: the boards of the largest boards file that we measure with (10,000 hosts).
 MOST = 10000
-#: Most characters of an owner or a flavor: a claim's record (claim_records.LARGEST) has room for many times that.
-LONGEST = 1 << 16
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
 #: Phase of the event that says which boards were chosen for a request.
 CHOICE = "choice"
@@ -96,9 +95,8 @@ class ClaimRequest:
         if not self.flavor.get("name"):
             raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
         must_be_keys(self.ssh_public_key)
-        for name, given in (("owner", self.owner), ("flavor", self.flavor)):
-            if len(json.dumps(given)) > LONGEST:
-                raise BadInput(f"has more than {LONGEST} letters", name, "say it in fewer")
+        if len(json.dumps(self.flavor)) > MOST_OF_FLAVOR:
+            raise BadInput(f"has more than {MOST_OF_FLAVOR} letters", "flavor", "say it in fewer")
         if not 1 <= self.count <= MOST:
             raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} boards")
         must_be_numbers(self.numbers, self.count)

@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ...core.errors import Refused
+from ...core.errors import BadInput, Refused
 from ...core.plays import play
 from ...roots.provision import leftovers
 from ...site import board_states
 from ..power.last_outlet import Feeds
 from ..power.outlet_power import outlet_power
 from ..records.disk_records import used
-from ..records.maintenance_records import STATES, agree
+from ..records.maintenance_records import LONGEST, STATES, agree
 from .each_board import each
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
     """Take boards that nobody has out of use; return the module's result.
 
     :param reason: a text for people.
+    :raises BadInput: it is longer than the record of it (maintenance_records.py).
     """
+    if len(reason) > LONGEST:
+        raise BadInput(f"has {len(reason)} characters, and at most {LONGEST} are kept", "reason", "say it in fewer")
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         record = proxy.store.record(board.id)

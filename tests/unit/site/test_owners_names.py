@@ -1,0 +1,68 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an owner may be called. If these fail, two owners are one for everybody who reads a table, or a node answers
+nobody any more.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import must_be_owner
+
+#: Characters that str.isprintable lets through, or that are blanks, and which no eye sees in a name.
+UNSEEN = "\u3164\u115f\u1160\uffa0\u2800\u034f\ufe0f\U000e0100\u17b4\u17b5\u180b\xa0\u2003\u3000\u2009\u202f\u1680"
+#: Names as people have them: letters, marks, digits and signs of all languages.
+NAMES = (
+    "ann",
+    "Ann Ünal",
+    "jo@example.org",
+    "O'Neill-Smith",
+    "李小龍",
+    "김민수",
+    "אברהם",
+    "محمد",
+    "अनिता",
+    "ស្រី",
+    "🙂",
+    "a" * 255,
+)
+
+
+@pytest.mark.parametrize("char", UNSEEN, ids=lambda char: f"{ord(char):04x}")
+@pytest.mark.parametrize("name", ["mallory{}", "{}", "mal{}lory"])
+def test_a_name_with_what_nobody_sees_gets_nothing(char, name):
+    """Lost: whose an instance is, to one whose name looks like another's."""
+    owner = name.format(char)
+    with pytest.raises(BadInput) as error:
+        must_be_owner(owner)
+    assert error.value.thing == "owner"
+    assert char not in str(error.value)
+
+
+@pytest.mark.parametrize("owner", ["mallory ", " mallory", "a" * 256, "a" * 20_001])
+def test_a_name_that_looks_like_another_or_has_no_end_gets_nothing(owner):
+    """Lost: the same; or a node, whose answers no play takes with a longer text."""
+    with pytest.raises(BadInput, match=r"^owner: "):
+        must_be_owner(owner)
+
+
+@pytest.mark.parametrize("owner", NAMES)
+def test_names_of_all_languages_are_names(owner):
+    must_be_owner(owner)
+    assert seen(owner) == owner
+
+
+def test_letters_marks_digits_and_signs_are_seen_and_nothing_else_is():
+    """Lost: a language; or one of the characters that are not in the list above."""
+    shown = [char for char in map(chr, range(0x110000)) if seen(char) == char]
+    kinds = {unicodedata.category(char) for char in shown}
+    assert not kinds & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    assert [char for char in shown if unicodedata.category(char) == "Zs"] == [" "]
+    letters = [char for char in map(chr, range(0x110000)) if unicodedata.category(char)[0] in "LNP"]
+    assert [char for char in letters if seen(char) != char] == list("\u115f\u1160\u3164\uffa0")
