@@ -52,6 +52,10 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST
 
 
+def is_label(value: object) -> bool:
+    return is_text(value) or is_number(value)
+
+
 def is_word(value: Any) -> bool:
     return is_text(value) and bool(WORD.fullmatch(value))
 
@@ -130,8 +134,9 @@ def are_reasons(value: object) -> bool:
     return isinstance(value, dict) and all(is_text(why) or are_texts(why) for why in value.values())
 
 
-def are_images(value: object) -> bool:
-    return isinstance(value, dict) and all(map(is_mapping, value.values()))
+def each_of(shape: Shape) -> Test:
+    """Return a test of a mapping by name, of which each value has the shape."""
+    return lambda value: isinstance(value, dict) and all(map(is_text, value)) and all(map(of(shape), value.values()))
 
 
 def list_of(shape: Shape) -> Test:
@@ -180,9 +185,12 @@ BOARD = dict(
     created=maybe(is_number),
     instance=maybe(is_instance),
     pdu=maybe(is_text),
+    outlet=maybe(is_label),
     disks=maybe(are_texts),
     events=maybe(list_of(EVENT)),
 )
+#: An image of a proxy node's store.
+IMAGE = dict(arch=is_text, ram=is_truth)
 #: An instance of a compute host, with what the table needs of it.
 HOSTED = dict(
     STATE,
@@ -228,7 +236,7 @@ SHAPES: dict[str, Shape] = {
         unclaimed=left_out(list_of(UNCLAIMED)),
         ended=left_out(list_of(ENDED)),
         alike=left_out(list_of(ALIKE)),
-        images=maybe(are_images),
+        images=maybe(each_of(IMAGE)),
     ),
     "host_info": dict(
         name=maybe(is_word),

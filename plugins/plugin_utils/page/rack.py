@@ -109,9 +109,15 @@ def in_words(boards: Sequence[dict[str, Any]]) -> str:
 
 
 def natural(text: object) -> list[tuple[int, int, str]]:
-    """Return a sort key that puts outlet 10 after outlet 9. Only 0 to 9 are digits: int() refuses some of Unicode's."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", str(text))
-    return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
+    """Return a sort key that puts outlet 10 after outlet 9.
+
+    Only 0 to 9 are digits, and no number is made of them: int() refuses more than 4,300.
+    """
+    key = []
+    for part in re.findall(r"[0-9]+|[^0-9]+", str(text)):
+        number = part.lstrip("0")
+        key.append((0, len(number), number) if "0" <= part[0] <= "9" else (1, 0, part))
+    return key
 
 
 def tiles(boards: Sequence[dict[str, Any]]) -> list[Tile]:

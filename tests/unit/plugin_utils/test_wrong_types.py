@@ -26,6 +26,8 @@ from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_page import
 
 MISSING = object()
 WRONG = [MISSING, None, True, -1, 1e300, 10**400, float("nan"), "", "x", [], [[]], [None], {}, {"x": 1}, [{}]]
+#: More digits than Python reads as a number (sys.int_info.default_max_str_digits is 4300), as a text and in one.
+WRONG += ["9" * 5000, {"geometry": "9" * 5000}]
 #: Keys that an answer of its kind does not have, and which other code has for its own.
 FOREIGN = ("look", "node", "proxy", "item", "place", "gpus", "instances", "boards", "capacity", "devices", "msg")
 FLAVORS = {
@@ -83,6 +85,7 @@ def looked_at(answer, hosts):
 def answers(tmp_path):
     """{module: an answer of it, in which each list has something}"""
     proxy = json.loads(json.dumps(lab(tmp_path).result(events=1)))
+    proxy.update(images={"debian-12": dict(arch="TILEPro64", ram=False), "tools": dict(arch="TILEPro64", ram=True)})
     host = test_gpu_hosts.answer()
     claim = dict(instance="ml-7", request="ml-7", owner="alice", name="gpu1", created=1.5, ip=None, kind="lxc")
     claim.update(console="/x/ml-7/console.log")
