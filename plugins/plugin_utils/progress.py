@@ -27,20 +27,61 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
     printable,
     printable_data,
 )
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import LONGEST, checked, no_answer
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import (
+    LAST_WORDS,
+    LONGEST,
+    checked,
+    is_number,
+    no_answer,
+)
 from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, TooLong, only_data
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import FIRST, QUIET, tell
 
+#: Most seconds that work is followed, besides what the task itself gives it: the cabling check of 10,000 boards takes
+#: nine days (boards/cabling/cabling.py). A node's own limit counts where it is less.
+LONGEST_WORK = 14 * 86400.0
+#: Options that give work seconds, and how often it has them: each of the tries of each board on its way.
+GIVEN, TIMES = ("timeout", "soft_timeout", "limit"), 10
 #: Seconds that a job may last longer than it announced before it counts as lost.
 GRACE = 30.0
 #: A look takes 1.5 s (job_watch.LOOK). A node that is silent for so many of Ansible's connection timeouts (10 s each)
 #: is asked by a new connection: ssh would wait for hours for one that lost its power or network.
 SILENCE = 3
+#: Most lines of one task, and most characters of them all: 10,000 boards (MOST of board_claims.py) boot with about ten
+#: lines each, of 80 characters. Ansible, its log and AWX's database keep each of them.
+MOST_LINES, MOST_CHARACTERS = 200_000, 16 * 10**6
 LATER = "What was begun goes on there while it has power. Run this again: it waits for that, or goes on where it was."
 
 
 class Silent(BaseException):
     """The node did not answer. It is no Exception, because connections that try again catch those."""
+
+
+class Lines:
+    """Lines that one task prints of what a node says, each of them once, and no more of them than MOST_LINES.
+
+    :param whose: the node and what it does, for the line which says that the rest is not shown.
+    """
+
+    def __init__(self, whose: str) -> None:
+        self.whose, self._printed, self._full = whose, set[str](), False
+        self._count = self._characters = 0
+
+    def tell(self, text: str) -> None:
+        """Print a line, unless there were too many before it; one that was printed is printed again."""
+        if self._full:
+            return
+        self._printed.add(text)
+        self._count, self._characters = self._count + 1, self._characters + len(text)
+        if self._count > MOST_LINES or self._characters > MOST_CHARACTERS:
+            self._full, self._printed = True, set()
+            text = f"{self.whose} says more than is shown of one task: the rest is left out; see whether it is sound"
+        tell(text)
+
+    def tell_new(self, text: str) -> None:
+        """Print a line that was not printed yet."""
+        if text not in self._printed:
+            self.tell(text)
 
 
 class Checks(ShortCalls):
@@ -50,8 +91,12 @@ class Checks(ShortCalls):
         module = self.module.rpartition(".")[2]
         try:
             return checked(self._asked(tmp, task_vars), module)
-        except AnsibleError:
-            raise
+        except AnsibleError as error:
+            if len(str(error)) <= LONGEST:
+                raise
+            # what ssh passed on of a node's words, whole
+            kind = AnsibleConnectionFailure if isinstance(error, AnsibleConnectionFailure) else AnsibleActionFail
+            raise kind(printable(brief(str(error), LONGEST))) from None
         except TooLong as error:
             return no_answer(module, str(error))
         except Exception as error:  # noqa: BLE001 - of whatever a node says in place of what it should
@@ -66,8 +111,19 @@ class ShowsLines(Checks):
 
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         result = super()._asked(tmp, task_vars)
-        show(result.get("lines"))
+        self._show(result)
         return result
+
+    def _show(self, result: dict[str, Any]) -> None:
+        if result.get("lines"):
+            lines = Lines(self._whose)
+            for line in result["lines"]:
+                lines.tell(as_text(line))
+
+    @property
+    def _whose(self) -> str:
+        """The node and its module, for people."""
+        return f"{self._task.delegate_to or self._play_context.remote_addr}: {self.module.rpartition('.')[2]}"
 
 
 class Follows(ShowsLines):
@@ -85,37 +141,47 @@ class Follows(ShowsLines):
             result.update(self._follow(started["follow"], started["news"]))
         else:
             result.update(started)  # it failed at once, or there was nothing that takes long
-            show(result.get("lines"))
+            self._show(result)
         return result
 
     def _follow(self, job: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
         """Print events until the job ends; return the module's result."""
-        printed = set()
         # Of a compute host's work each step is told when it is done; a board's boot tells what is seen of it.
         told, pause, last = time.monotonic(), FIRST if "node" in job else QUIET, ""
-        began, node = told, self._task.delegate_to or self._play_context.remote_addr
-        end = time.monotonic() + job["limit"] + GRACE
+        began, lines = told, Lines(self._whose)
+        limit = self._limit(job["limit"]) + GRACE
+        end = time.monotonic() + limit
         while True:
             for number, node, instance, phase, text, seconds in news["events"]:
                 job["after"] = number
                 text = as_text(dict(instance=instance, node=node, phase=phase, text=text, seconds=seconds))
-                printed.add(text)
-                tell(text)
+                lines.tell(text)
                 told, last = time.monotonic(), text
             if news["done"]:
                 result = outcome(news["result"])
-                show(line for line in result.get("lines", ()) if as_text(line) not in printed)
+                for line in result.get("lines") or ():
+                    lines.tell_new(as_text(line))
                 return result
             if time.monotonic() > end:
-                limit = job["limit"] + GRACE
+                where = one_line(brief(str(job["job"])))
                 raise AnsibleActionFail(
-                    f"the work in the background has not ended within {limit:.0f} s (job file {job['job']})"
+                    f"the work in the background has not ended within {limit:.0f} s (job file {where})"
                 )
             if time.monotonic() - told >= pause:
                 told, pause = time.monotonic(), QUIET
                 after = f", since: {' '.join(last.split())}" if last else ""
-                tell(f"{node}: {self.module.rpartition('.')[2]} goes on, {told - began:.0f} s so far{after}")
+                tell(f"{self._whose} goes on, {told - began:.0f} s so far{after}")
             news = self._look(job)
+
+    def _limit(self, said: Any) -> float:
+        """Return the most seconds that the work may take: what its node says, within what the task gives it.
+
+        :raises ValueError: the node says no number.
+        """
+        if not is_number(said):
+            raise ValueError(f"limit is {brief(repr(said))}")
+        given = [self._task.args.get(name) for name in GIVEN]
+        return min(said, LONGEST_WORK + TIMES * sum(float(seconds) for seconds in given if seconds is not None))
 
     def _look(self, job: dict[str, Any]) -> dict[str, Any]:
         """Return what job_watch.look finds on the node.
@@ -127,7 +193,7 @@ class Follows(ShowsLines):
         command = " ".join(shlex.quote(word) for word in words)
         said = self._answer(command, program.encode() if by_input else None)
         if said["rc"] != 0:
-            why = printable(said.get("stderr") or said.get("stdout") or "nothing").strip().splitlines()[-1]
+            why = last_words(said.get("stderr") or said.get("stdout") or "")
             raise AnsibleActionFail(
                 f"cannot follow the work, which goes on in the background: {why}. Run this again to wait for it."
             )
@@ -149,7 +215,7 @@ class Follows(ShowsLines):
         except Silent:
             pass
         except AnsibleConnectionFailure as error:
-            what = f"cannot be reached any more: {printable(str(error)).strip()}"
+            what = f"cannot be reached any more: {one_line(brief(str(error).strip(), LONGEST))}"
         # Ansible would remove it by the same connection: wait again, or show that failure in place of this one.
         self._connection._shell.tmpdir = None
         raise AnsibleConnectionFailure(f"the node {what}. {LATER}")
@@ -172,6 +238,12 @@ def within(limit: int) -> Iterator[None]:
             signal.alarm(max(1, round(others - (time.monotonic() - start))))
 
 
+def last_words(text: str) -> str:
+    """Return the last line of what a node said, cut off where it is long; "nothing" if it said none."""
+    said = [line for line in text[-LONGEST:].splitlines() if line.strip()]
+    return one_line(brief(said[-1].strip(), LAST_WORDS)) if said else "nothing"
+
+
 def outcome(text: str) -> dict[str, Any]:
     """Return the result of a job that ended. One that was killed or broke left none."""
     lines = text.strip().splitlines()
@@ -181,11 +253,11 @@ def outcome(text: str) -> dict[str, Any]:
         result = None
     if isinstance(result, dict):
         return only_data(result)
-    said = lines[-1] if lines else "nothing"
     what = (
-        f"the work in the background was killed or broke, or its node was restarted (it said: {said}). Run this again."
+        "the work in the background was killed or broke, or its node was restarted "
+        f"(it said: {last_words(text)}). Run this again."
     )
-    return printable_data(dict(failed=True, msg=what, said=text))
+    return printable_data(dict(failed=True, msg=what, said=text[-LONGEST:]))
 
 
 def show(lines: Iterable[Any] | None) -> None:
