@@ -260,3 +260,19 @@ def test_only_roots_own_server_tells_by_which_one_boards_have_their_files(node, 
     untold, stranger = defects
     assert "no NFS server runs here that would tell" in untold
     assert re.fullmatch(rf"port 2049/tcp \(NFS\): is held by {said}: stop and disable {said}", stranger)
+
+
+@pytest.mark.parametrize("kind", ["board-roots", "roots"])
+def test_a_root_alone_says_that_somebody_may_have_a_board(node, kind):
+    """Lost: the files of each board that runs, where the database and the records of claims are lost together."""
+    (node.folder / kind / "fs_3").mkdir(parents=True)
+    assert node.look() == ("nfsd", [], [], []), "an empty folder is nobody's root"
+    (node.folder / kind / "fs_3" / "made.json").write_text("{}")
+    server, defects, _notes, _aside = node.look()
+    assert server == "ganesha", "of a node that is not known, nothing is changed"
+    assert "no NFS server runs here that would tell" in defects[0]
+    node.set_up("ganesha")
+    assert node.look()[0] == "ganesha"
+    (why,) = [text for text in node.look("nfsd")[1] if "fs_3" in text]
+    assert "is the root of board3, of which no claim is known, so that tftp_proxy_exports cannot become nfsd" in why
+    assert why.endswith("ansible-playbook hetero.compute.reconcile says whose it is")

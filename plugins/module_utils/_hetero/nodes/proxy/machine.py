@@ -69,7 +69,7 @@ def _name(process: str, uid: int) -> str:
     """
     name = one_line(text_of(f"/proc/{process}/comm").strip())
     # a program whose package was replaced since it began
-    program = os.readlink(f"/proc/{process}/exe").removesuffix(" (deleted)")
+    program = os.readlink(f"/proc/{process}/exe").partition(" (deleted)")[0]
     folder, file = os.path.split(program)
     if file[:COMM] != name or folder not in INSTALLED:
         name = f"{name} ({one_line(program)})"

@@ -10,13 +10,15 @@ a guess, nor while anybody has a board.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Collection, Iterator, NamedTuple
 
 from ...core.errors import HeteroError
 from ...core.findings import Findings
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from ...site.proxy_config import read_config
+from ...site.state_folder import OLDER, ROOTS
 from . import left_out_boards
 from .machine import KERNEL_SERVER, has_nfsd, may_open_by_handle, port_holders
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from .setup_plan import Plan
 
 OPTION = "tftp_proxy_exports"
+#: The folder of a board's root (roots/roots.py).
+ROOT = re.compile(r"fs_(\d{1,9})")
 
 
 class Server(NamedTuple):
@@ -107,7 +111,18 @@ def _users(plan: Plan) -> tuple[dict[int, str], list[HeteroError]]:
     """Return ({board id: instance} of all boards that somebody has, and what keeps others of them from being known)."""
     found = Findings()
     users = left_out_boards.users(plan, found)
-    return users, [*found.notes, *left_out_boards.unreadable(plan)]
+    return users, [*found.notes, *left_out_boards.unreadable(plan), *_lost_roots(plan, users)]
+
+
+def _lost_roots(plan: Plan, users: Collection[int]) -> Iterator[HeteroError]:
+    """Yield an error for each root of a board of which no claim is known, as where database and records are lost."""
+    for kind in (ROOTS, OLDER):
+        folder = os.path.join(plan.state_folder, kind)
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            named = ROOT.fullmatch(name)
+            if named and int(named[1]) not in users and os.listdir(os.path.join(folder, name)):
+                what = f"is the root of board{named[1]}, of which no claim is known"
+                yield HeteroError(what, os.path.join(folder, name), f"{play('reconcile')} says whose it is")
 
 
 def _refuse_change(before: str, plan: Plan, found: Findings) -> None:
