@@ -74,6 +74,25 @@ def test_a_lease_is_known_unless_its_record_may_know_more(node, proxy):
     assert adoption.unknown_lease(proxy, mine) is None
 
 
+# ---- when a claim was made
+
+
+@pytest.mark.parametrize(("created", "adopted"), [(2.0, True), (1e10, False)])
+def test_a_claim_of_a_time_to_come_is_not_adopted(node, proxy, created, adopted):
+    """Lost: all verbs of the node, to everybody: no play takes an answer with such a claim."""
+    (mine,) = claimed(proxy)
+    eve = replace(mine, board=1, instance="eve", request="eve", created=created)
+    node.root(1, eve, of=f"eve {created}")
+    write(node, eve, 1)
+    look = look_at(proxy, 1)
+    adoption.propose(proxy, look, ())
+    assert (look.kept is not None) == adopted, said(look)
+    if not adopted:
+        (found,) = said(look)
+        assert "but it was claimed at 2286-11-20T17:46:40Z, which is still to come by this node's clock" in found
+        assert "nothing of it is touched" in found
+
+
 # ---- whose a record that cannot be read is
 
 

@@ -32,7 +32,7 @@ from ...roots.ownership import (
 from ...roots.provision import made_ready
 from ...site import board_states
 from ...site.board_states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
-from ...site.leases import until
+from ...site.leases import as_date, until
 from ...site.owners import refuse_taken
 from ..power.power_proof import PLUGS
 from ..power.presence import OTHER_KEY, OWN_KEY
@@ -351,6 +351,8 @@ def is_stale(proxy: Proxy, board: Board, row: Claim, contradiction: Refused | No
 def _objection(proxy: Proxy, work: LookedWork, kept: Kept) -> str | None:
     """Return why a claim of a record cannot be adopted, whatever its board answers; None where it can be."""
     claim, row = kept.claim, work.claim
+    if claim.created > time.time() + 86400 and not claim.is_same(row):  # no play takes an answer with it (is_made)
+        return f"it was claimed at {as_date(claim.created)}, which is still to come by this node's clock"
     elsewhere = proxy.store.claim_of(claim.instance)
     if elsewhere is not None and elsewhere.board != claim.board and not _moved_here(proxy, claim, elsewhere):
         return f"{claim.instance} has board{elsewhere.board} by the database"
