@@ -11,7 +11,7 @@ class ModuleDocFragment:
 options:
   owner:
     description:
-      - Who asks. Needed to claim.
+      - Who asks, in at most 255 characters that can be seen. Needed to claim.
       - Where given with other states, another owner's instance is refused.
     type: str
   ssh_public_key:

@@ -45,7 +45,7 @@ options:
     type: str
   owner:
     description:
-      - Who asks. Needed for O(state=present).
+      - Who asks, in at most 255 characters that can be seen. Needed for O(state=present).
       - If it is given with O(state=absent), another owner's claim is not ended.
     type: str
   flavor:

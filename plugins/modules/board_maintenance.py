@@ -31,7 +31,7 @@ options:
     choices: ["on", "off"]
     required: true
   reason:
-    description: Why, for the status. Needed for O(state=on).
+    description: Why, for the status, in at most 4,000 characters. Needed for O(state=on).
     type: str
   timeout:
     description: Seconds for the PDUs, and to wait for another verb that works on a board.
