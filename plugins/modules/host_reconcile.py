@@ -88,7 +88,9 @@ domains:
     found: {description: What is so., type: str}
     done: {description: 'V(freed) or V(written down), or would be in check mode; else none.', type: str}
 others:
-  description: What lies on the host with an id of this collection and belongs to no instance.
+  description:
+    - Containers and guests that were made on the host, and of which its database knows no claim; what the record of its
+      claim, or a copy of the database, says of each, and what to do.
   returned: always
   type: list
   elements: str

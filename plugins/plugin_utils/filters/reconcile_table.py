@@ -66,7 +66,7 @@ def fitted(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _counted(found: Sequence[str], what: str) -> list[str]:
-    """Return [`2 of no instance`], or [] for none."""
+    """Return [`2 without a claim`], or [] for none."""
     return [f"{len(found)} {what}"] if found else []
 
 
@@ -107,6 +107,6 @@ def reconcile_table(results: Any, hosts: Any = (), gpus: Any = (), check: bool =
         *fitted([HEADING, *rows, *domain_rows(hosts), *gpu_rows(gpus)]),
         *(line for text in of_no_board + of_nobody for line in wrapped(text, first="")),
         *summed_up("boards", boards, check, _counted(of_no_board, UNNAMED)),
-        *summed_up(_called(instances), instances, check, _counted(of_nobody, "of no instance")),
+        *summed_up(_called(instances), instances, check, _counted(of_nobody, "without a claim")),
         *([f"{sum(len(one['findings']) for one in gpus)} findings about GPUs"] if gpus else []),
     ]

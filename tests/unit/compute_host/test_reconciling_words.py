@@ -10,7 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import HostConfig
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import (
+    reconciliation,
+    unclaimed_instances,
+)
 
 
 @pytest.fixture
@@ -35,12 +38,12 @@ def test_what_is_not_there_is_asked_for_again_or_ended(work, made, said):
 
 def test_how_a_container_of_no_instance_goes_is_said(monkeypatch):
     """Lost: memory and a name, to a container of which only its id is known to be ours."""
-    monkeypatch.setattr(reconciliation, "containers", lambda lxcpath: ["ml-8", "left", "foreign"])
-    monkeypatch.setattr(reconciliation, "Container", lambda name, lxcpath: name)
-    keys = {"ml-8": "key", "left": "other", "foreign": None}
-    monkeypatch.setattr(reconciliation.identity, "key_of", keys.get)
-    claim = SimpleNamespace(instance="ml-8", container="key")
-    host = SimpleNamespace(config=HostConfig(), store=SimpleNamespace(claims=lambda: [claim]))
-    (said,) = reconciliation._others(host)
-    assert said.startswith("container left of /var/lib/lxc, of no instance: ")
-    assert "lxc-destroy -P /var/lib/lxc -n left on its host removes it" in said
+    made = [("container", "/var/lib/lxc/left"), ("container", "/var/lib/lxc/kept"), ("guest", "/guests/vm")]
+    monkeypatch.setattr(unclaimed_instances, "_unclaimed", lambda host, _all: [(*one, one[1][-4:]) for one in made])
+    monkeypatch.setattr(unclaimed_instances, "_copy_of", lambda host, instance: None)
+    monkeypatch.setattr(unclaimed_instances, "whose", lambda host, instance: "jo's" if instance == "kept" else None)
+    monkeypatch.setattr(unclaimed_instances, "_told", lambda host, instance, what: f"told: {what}")
+    left, *told = unclaimed_instances.of_no_instance(SimpleNamespace(config=HostConfig()))
+    assert left.startswith("container left of /var/lib/lxc, of no instance: ")
+    assert "lxc-destroy -P /var/lib/lxc -n left on its host removes it" in left
+    assert told == ["told: container /var/lib/lxc/kept", "told: guest /guests/vm"]

@@ -15,7 +15,9 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.tables import mark_beside
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import CG1
@@ -61,6 +63,43 @@ def test_a_container_that_runs_is_not_said_to_be_none(unknown, verb):
     assert (found["instance"], found["name"]) == ("ml-8", "gpu1")
     assert (unknown.info()["unclaimed"], unknown.info(instance="ml-7")["unclaimed"]) == ([found], [])
     assert there(unknown) == before
+
+
+@pytest.mark.parametrize("record", ["whole", "unreadable", "gone"])
+def test_reconcile_offers_no_end_of_what_is_somebodys(unknown, record):
+    """Lost: a tenant's container, by the command that reconcile printed: it said that no instance has it."""
+    kept = unknown.folder / "state/host.claims/ml-8.json"
+    kept.write_text("{") if record == "unreadable" else kept.unlink() if record == "gone" else None
+    before = there(unknown)
+    for check in (True, False):
+        with unknown.host() as host:
+            (said,) = reconcile(host, Change(check), 5.0)["others"]
+        if record == "gone":
+            assert "ml-8 of " in said
+            assert "see who made it; once nobody wants it, lxc-destroy " in said
+            continue
+        assert said == unknown.info(instance="ml-8")["unclaimed"][0]["text"]
+        assert ("its claim jo's, lease no end" in said) == (record == "whole")
+        assert (f"the record of its claim, {kept}, cannot be read" in said) == (record == "unreadable")
+        assert "of no instance" not in said
+        assert "destroy" not in said
+    assert there(unknown) == before
+
+
+def test_reconcile_names_the_copy_that_knows_it(unknown):
+    """Lost: a tenant's container, whose record is gone, though a newer copy of the database says whose it is."""
+    shutil.rmtree(unknown.folder / "state/host.claims")
+    older = backups.copies(unknown.database)[0]
+    os.rename(unknown.lxcpath / "ml-8", unknown.folder / "aside")
+    unknown.claim(flavor=SMALL)
+    knows = backups.make(unknown.database)
+    os.rename(unknown.folder / "aside", unknown.lxcpath / "ml-8")
+    put_back(unknown, older)
+    shutil.rmtree(unknown.folder / "state/host.claims")
+    with unknown.host() as host:
+        (said,) = reconcile(host, Change(False), 5.0)["others"]
+    assert f"the copy {knows} knows ml-8: run on node " in said
+    assert "destroy" not in said
 
 
 def test_the_copy_that_knows_it_is_named(unknown):

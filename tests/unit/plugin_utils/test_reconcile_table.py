@@ -90,4 +90,4 @@ def test_what_is_of_no_board_is_to_be_looked_at():
     assert table(others=["claim of jackie"])[-1] == "1 of no board in the boards file"
     guest = dict(board(0), kind="lxc")
     host = dict(item="gpu1", instances=[guest], others=["container x of /var/lib/lxc, of no instance"], domains=[])
-    assert reconcile_table([], [host])[-1].endswith("0 to look at; 1 of no instance")
+    assert reconcile_table([], [host])[-1].endswith("0 to look at; 1 without a claim")

@@ -14,10 +14,12 @@ import os
 from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple, Sequence
 
 from ..claims.host.allocation import short
+from ..core.plays import play
 from ..devices.pci import domains
 from ..devices.pci.allocation import write_down
 from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.guests import is_whole
+from .unclaimed_instances import whose
 
 if TYPE_CHECKING:
     from ..claims.host.allocation import Allocation
@@ -29,6 +31,8 @@ PHASE = "pci"
 DOMAIN = holder_of("")
 #: The remedy for a device that a domain should not have.
 TAKE = "once nobody wants it there, module libvirt_hostdev with domain {name} and state detached takes it away"
+#: The remedy where the record of a claim says whose the domain is, and the database, which is older, does not.
+NEWER = f"nothing is taken from it: put a newer copy of the database back, then run {play('reconcile')}"
 
 
 class Seen(NamedTuple):
@@ -69,7 +73,9 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             own = holder_of(name)
             if own in holders and own in seen.instances:
                 continue
-            found = f"a domain of no instance {'has' if name in runs else 'would start with'} it"
+            record = whose(host, name) if is_whole(os.path.join(host.config.kvm.guests_folder, name)) else None
+            of = f"that no claim in the database has ({record})" if record else "of no instance"
+            found = f"a domain {of} {'has' if name in runs else 'would start with'} it"
             if own in seen.instances:
                 found = f"its guest {'has' if name in runs else 'would start with'} it besides its own"
             if own in holders:
@@ -79,7 +85,7 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             else:
                 found += ", and it is allocated to nobody"
             ours = not holders and is_whole(os.path.join(host.config.kvm.guests_folder, name))
-            found += "" if ours else f": {TAKE.format(name=name)}"
+            found += "" if ours else f": {NEWER if record else TAKE.format(name=name)}"
             findings.append(_finding(name, address, found, "written down" if ours else None))
             if ours:
                 change.note(address, {"holder": None}, {"holder": name})

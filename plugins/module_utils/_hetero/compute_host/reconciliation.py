@@ -19,13 +19,14 @@ from ..core.errors import HeteroError, Refused
 from ..core.locks import BUSY, held_by
 from ..core.plays import play
 from ..drivers.boot import ssh
-from ..hypervisors.lxc import folders, identity, new_container
-from ..hypervisors.lxc.liblxc import Container, containers
+from ..hypervisors.lxc import folders, new_container
+from ..hypervisors.lxc.liblxc import containers
 from ..hypervisors.lxc_gpus.restoration import begin_anew
 from ..site import instance_states
 from ..site.leases import as_date, until
 from .domains import audit
 from .lifecycle import held, lock_name, must_know_the_lease, work_of
+from .unclaimed_instances import of_no_instance
 
 if TYPE_CHECKING:
     from ..core.changes import Change
@@ -46,10 +47,6 @@ ANOTHERS = (
     "another host key than its own answers at {address}: not touched: its tenant made a new key, or another machine "
     "has that address: see {look} on its host, and end the other machine where there is one; once its tenant agrees, "
     f"{play('rebuild_instance', instance='{name}', fresh='true')} makes it anew, with a key that is known"
-)
-OTHERS = (
-    "container {name} of {lxcpath}, of no instance: see who made it; once nobody wants it, "
-    "lxc-destroy -P {lxcpath} -n {name} on its host removes it"
 )
 #: The remedy for an instance that runs and is silent; its tenant may have work there.
 LOOK_OR_REBOOT = (
@@ -92,7 +89,7 @@ def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) ->
             _note(look, f"not looked at: {error}")
         looks.append(look)
     found = audit(host, change)
-    return dict(change.result, instances=looks, unseen=unseen, domains=found, others=_others(host), left=left)
+    return dict(change.result, instances=looks, unseen=unseen, domains=found, others=of_no_instance(host), left=left)
 
 
 def _at_work(work: Work) -> str | None:
@@ -199,19 +196,3 @@ def _whose_key(work: Work) -> str:
         return OWN_KEY if ssh.answers(work.address, work.claim.host_key, Deadline(PATIENCE)) else SILENT
     except ssh.WrongHostKey:
         return OTHER_KEY
-
-
-def _others(host: Host) -> list[str]:
-    """Return in words the containers that were made here and that no instance has.
-
-    A person who gave one of them GPUs by hand may know whose it is.
-    """
-    lxcpath = host.config.lxc.lxcpath
-    known = {claim.container for claim in host.store.claims()}
-    folders = {claim.instance for claim in host.store.claims()}
-    keys = {name: identity.key_of(Container(name, lxcpath)) for name in containers(lxcpath)}
-    return [
-        OTHERS.format(name=name, lxcpath=lxcpath)
-        for name, key in keys.items()
-        if key is not None and key not in known and name not in folders
-    ]

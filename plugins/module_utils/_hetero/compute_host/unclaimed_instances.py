@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator
 
 from ..claims.host.tables import mark_beside
 from ..core.backups import copies, folder_of, how_to_restore
@@ -32,6 +32,11 @@ WAY = (
     f"nothing is touched: put a newer copy of it back ({{folder}}), then run {play('reconcile')}; or, once nobody "
     "wants it, end it by the commands of LXC or libvirt"
 )
+#: Of a container that nothing here says to be somebody's; a person who gave it GPUs by hand may know whose it is.
+OTHERS = (
+    "container {name} of {lxcpath}, of no instance: see who made it; once nobody wants it, "
+    "lxc-destroy -P {lxcpath} -n {name} on its host removes it"
+)
 
 
 def refuse_unclaimed(host: Host, request: str) -> None:
@@ -46,26 +51,58 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
+    return [
+        dict(instance=instance, name=host.name, text=_told(host, instance, f"{kind} {path}"))
+        for kind, path, instance in _unclaimed(host, request)
+    ]
+
+
+def _unclaimed(host: Host, request: str | None) -> Iterator[tuple[str, str, str]]:
+    """Yield ("container" or "guest", path, instance) of what `unclaimed` tells."""
     known = {claim.instance for claim in host.store.claims()}
-    found = []
     for kind, path in made_here(host.config):
         instance = os.path.basename(path)
         asked = request in (None, instance) or number_of(instance, request) is not None
         # Asked once more, for an instance that was claimed meanwhile is known by now.
         if asked and instance not in known and host.store.claim_of(instance) is None:
-            found.append(dict(instance=instance, name=host.name, text=_told(host, instance, f"{kind} {path}")))
+            yield kind, path, instance
+
+
+def of_no_instance(host: Host) -> list[str]:
+    """Return, in words, the containers and guests that no claim has, for reconcile.
+
+    How a container is destroyed is said only where nothing here says that it is somebody's.
+    """
+    lxcpath, found = host.config.lxc.lxcpath, []
+    for kind, path, instance in _unclaimed(host, None):
+        nobodys = kind == "container" and not (_copy_of(host, instance) or whose(host, instance))
+        told = OTHERS.format(name=instance, lxcpath=lxcpath)
+        found.append(told if nobodys else _told(host, instance, f"{kind} {path}"))
     return found
+
+
+def whose(host: Host, instance: str) -> str | None:
+    """Return, in words, what the record of an instance's claim says, or that it cannot be read; None without one."""
+    kept = host.store.kept(instance)
+    if kept:
+        return f"by the record of its claim {kept.owner}'s, lease {until(kept.expires, time.time())}"
+    path = host.store.records.path(instance)
+    return f"the record of its claim, {path}, cannot be read" if os.path.lexists(path) else None
+
+
+def _copy_of(host: Host, instance: str) -> str | None:
+    """Return the newest copy of the database that has an instance."""
+    return next((path for path in reversed(copies(host.pci.state_db)) if _knows(path, instance)), None)
 
 
 def _told(host: Host, instance: str, what: str) -> str:
     database = host.pci.state_db
-    knows = next((path for path in reversed(copies(database)) if _knows(path, instance)), None)
+    knows = _copy_of(host, instance)
     way = WAY.format(folder=folder_of(database))
     if knows:
         way += f"; the copy {knows} knows {instance}: {how_to_restore(database, knows, mark_beside(database))}"
-    kept = host.store.kept(instance)
-    if kept:
-        what += f" (by the record of its claim {kept.owner}'s, lease {until(kept.expires, time.time())})"
+    record = whose(host, instance)
+    what += f" ({record})" if record else ""
     return f"{NO_CLAIM}, and {what} is there: {way}"
 
 
