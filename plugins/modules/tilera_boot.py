@@ -226,7 +226,8 @@ boards:
       description: >-
         Two proofs that the outlet's new state is the board's. C(pdu) is the PDU's own, its read-back; C(board) is the
         board's, its boot request after power on, its silence after power off, or why there is none. A board that goes
-        on although its outlet reads off is in state C(error). Null where nothing was switched.
+        on although its outlet reads off is in state C(error) after a stop. At a reboot its outlet is switched on again,
+        and the reboot fails. Null where nothing was switched.
       type: dict
       sample: {pdu: "off → on, read back", board: boot request 0.9 s after power on}
     changed:

@@ -54,8 +54,8 @@ class Work:
         self.did.append(("fails", blame, str(error), facts))
         self.over = True
 
-    def quarantine(self, note, **facts):
-        self.did.append(("quarantine", note, facts))
+    def quarantine(self, note, remedy="", **facts):
+        self.did.append(("quarantine", note + remedy, facts))
         self.over = True
 
     def refuse_unproven(self):
@@ -259,7 +259,7 @@ def test_a_board_that_is_off_is_listened_to(stopped):
     assert (one.asked, work.over) == ([], False)
 
 
-def test_an_outlet_that_was_switched_is_proven(stopped):
+def test_an_outlet_that_was_switched_is_proven(stopped, monkeypatch):
     """Lost: the proof of a stop, and how long it took."""
     work, other = Work(0), Work(1, outlet="6")
     one = stopped(work, other)
@@ -267,11 +267,12 @@ def test_an_outlet_that_was_switched_is_proven(stopped):
     assert (work.did, other.did) == ([("seen", "off"), ("driver", "off")], [])
     assert (work.phases, work.power_proof) == ({"power": 2.5}, dict(pdu="on → off, read back", board=None))
     one.silences[0] = SimpleNamespace(life=lambda: ["a sign"])
+    monkeypatch.setattr(stops.presence, "shown", lambda work: "own key")
     got = []
     one._on_silence = lambda *given: got.append(given)
     assert [(function, given[0]) for function, given in one.spawned] == [(one._look_after, work)]
     one._look_after(work, one._on_silence)
-    assert got == [(work, ["a sign"])]
+    assert (got, one._shown) == ([(work, ["a sign"])], {0: "own key"})
 
 
 @pytest.mark.parametrize("seconds", [None, 2.5])
@@ -290,17 +291,20 @@ def test_silence_is_the_second_proof(stopped, seconds, words):
     assert (work.did, work.over) == ([*said, "no entry"], True)
 
 
+@pytest.mark.parametrize(("shown", "kept"), [(None, ""), ("other key", ""), ("own key", "; it is kept")])
 @pytest.mark.parametrize("seconds", [None, 2.5])
-def test_a_board_that_lives_on_is_kept_out_of_use(stopped, seconds):
+def test_a_board_that_lives_on_is_kept_out_of_use(stopped, seconds, shown, kept):
     """Lost: the next tenant gets a board that somebody works on."""
     work = Work(power_proof=dict(pdu="off, read", board=None))
     one = stopped(work)
     if seconds:
         work.phases["power"] = seconds
+    one._feeds = SimpleNamespace(belie=lambda work: "; it is kept")
+    one._shown = {0: shown} if shown else {}
     one._on_silence(work, ["one", "two"])
     note = power_proof.contradiction(work, ["one", "two"])
     proof = dict(pdu="off, read", board="one and two")
-    assert work.did == [("power", note, seconds), ("quarantine", note, {"power_proof": proof})]
+    assert work.did == [("power", note, seconds), ("quarantine", note + kept, {"power_proof": proof})]
 
 
 @pytest.mark.parametrize("signs", [[], ["one", "two"]])

@@ -42,6 +42,7 @@ def doubt(old=None, holders=None, unknown=None, new_power=None, old_power=None, 
 
 
 TAKEN = Fed("pdu-b", "2", None, "board5")
+BELIED, BELIED_THERE = Fed("pdu-a", "1", belied=True), Fed("pdu-b", "2", belied=True)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,11 @@ TAKEN = Fed("pdu-b", "2", None, "board5")
         # its old outlet was proven to feed another board since
         (TAKEN, {}, {}, "on", "on", False, True),
         (TAKEN, {}, {}, "off", "on", True, False),
+        # its board lived on while it was off: by its key nothing is known of the same one
+        (BELIED, {}, {}, "on", "on", False, False),
+        (BELIED, {}, {}, "off", None, True, False),
+        (BELIED_THERE, {}, {}, "on", "on", False, True),
+        (BELIED_THERE, {5: EVE}, {}, "on", "on", False, False),
         # its PDU is gone, so nobody can be asked
         (ELSEWHERE, {}, {}, "on", None, False, False),
         (ELSEWHERE, {}, {}, "off", None, True, False),
@@ -71,7 +77,7 @@ def test_what_two_outlets_prove(old, holders, unknown, new_power, old_power, off
     """Lost: the power of a board that another outlet feeds than its wiring says; or a start by the right one."""
     one = doubt(old, holders, unknown, new_power, old_power)
     assert (one.is_off, one.key_proves) == (off, proves)
-    assert one.pdus == ({"pdu-a", "pdu-b"} if old in (OLD, TAKEN) else {"pdu-a"})
+    assert one.pdus == ({"pdu-a", "pdu-b"} if old in (OLD, TAKEN, BELIED_THERE) else {"pdu-a"})
 
 
 @pytest.mark.parametrize(
@@ -86,6 +92,12 @@ def test_what_two_outlets_prove(old, holders, unknown, new_power, old_power, off
             dict(old=TAKEN, old_power="on"),
             "its wiring names pdu-a outlet 1, and jackie had its power by pdu-b outlet 2 last (feeds board5 since)",
         ),
+        (dict(old=BELIED), "its wiring names pdu-a outlet 1, and jackie lived on while that was off"),
+        (
+            dict(old=BELIED_THERE, old_power="on"),
+            "its wiring names pdu-a outlet 1, and jackie had its power by pdu-b outlet 2 last (and lived on while that"
+            " was off)",
+        ),
         (
             dict(old=ELSEWHERE),
             "its wiring names pdu-a outlet 1, and jackie had its power by gone outlet 7 last (not in the configuration"
@@ -98,12 +110,12 @@ def test_what_two_outlets_prove(old, holders, unknown, new_power, old_power, off
         (
             dict(unknown={3: "ann"}, new_power="off"),
             "its wiring names pdu-a outlet 1 (off), which may feed ann on board3: the record of what feeds it is"
-            " lost or cannot be read",
+            " lost, cannot be read or proved wrong",
         ),
         (
             dict(unknown={3: None, 4: "ann"}),
             "its wiring names pdu-a outlet 1, which may feed board3 and ann on board4: the record of what feeds them is"
-            " lost or cannot be read",
+            " lost, cannot be read or proved wrong",
         ),
     ],
 )
@@ -132,6 +144,8 @@ ADOPT = "reconcile -e adopt="
         (dict(holders={5: EVE}, unknown={6: "bob"}), True, "eve", "where eve had the plug moved"),
         (dict(unknown={5: "eve", 6: None, 7: "bob"}, claimed=False), False, "eve,bob", "takes its word"),
         (dict(unknown={5: "eve"}), False, "jackie", "takes its word"),
+        (dict(old=BELIED), False, "jackie", "nothing is switched: look at its plug, and have it where the wiring says"),
+        (dict(old=BELIED_THERE), True, "jackie", "where it was plugged elsewhere"),
         (dict(unknown={6: None}, claimed=False), True, None, "remove the record of board6"),
     ],
 )

@@ -161,6 +161,28 @@ def test_an_outlet_that_another_board_was_proven_to_have_is_no_proof():
     assert feeds.doubt(board(0), claim(0, "vm0")).old == TAKEN
 
 
+def test_a_board_that_lived_on_is_a_riddle(monkeypatch):
+    """Lost: its power, by another board's outlet; or its record to a full disk, and with it the whole call."""
+    records = Records({0: HERE, 1: None})
+    feeds, one = node(records), work()
+    said = feeds.belie(one)
+    assert "it is not switched for vm0 again before plug or wiring is right" in said
+    assert records.written == [(0, Fed("pdu-a", "1", "10.0.100.1", belied=True))]
+    assert (feeds.is_unknown(board(0)), list(feeds.unknown(board(1)))) == (True, [0])
+    assert feeds.doubt(board(0), one.claim).old == records.written[0][1]
+    feeds.remember(one, False)
+    assert feeds.is_unknown(board(0)), "a key proves nothing of that outlet"
+    feeds.remember(one, True)
+    assert (feeds.is_unknown(board(0)), feeds.doubt(board(0), one.claim)) == (False, None)
+    assert feeds.belie(work(claimed=False)) == ""
+
+    def full(*_given):
+        raise HeteroError("no space left", "claims", "make space")
+
+    monkeypatch.setattr(records, "feed", full)
+    assert feeds.belie(one) == "; that could not be written down: claims: no space left: make space"
+
+
 def test_an_unknown_board_leaves_those_alone_that_prove_their_outlet():
     """Lost: every running instance of the node can be stopped no more, for one lost record."""
     feeds = node(Records({0: HERE, 1: None}, lost=[5]))

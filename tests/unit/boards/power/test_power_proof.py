@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof, presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import ssh
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
 
@@ -184,3 +184,37 @@ def test_alive_asks_a_real_address():
         for one in waiting:
             one.close()
     assert time.monotonic() - start < 60
+
+
+@pytest.mark.parametrize(
+    ("signs", "shown", "own"),
+    [
+        ([], presence.SILENT, False),
+        (["an answer"], presence.OWN_KEY, True),
+        (["an answer"], presence.ALIVE, True),
+        (["an answer"], presence.OTHER_KEY, False),
+        # it became dark meanwhile
+        (["an answer"], presence.SILENT, False),
+        # its console is a line of its own
+        ([power_proof.GROWS], presence.SILENT, True),
+        (["an answer", power_proof.GROWS], presence.OTHER_KEY, True),
+    ],
+)
+def test_whose_signs_of_life_count(signs, shown, own):
+    """Lost: another tenant's power; or the reboot of a board at whose address another machine answers."""
+    assert power_proof.are_its_own(signs, shown) is own
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_console_that_goes_on_while_its_outlet_is_cycled(site, monkeypatch, check):
+    """Lost: another tenant's power, by the reboot of a board without ssh that lives on."""
+    site.claim(0)
+    site.run("start", 0)
+    site.play(0, stall="running")
+    monkeypatch.setattr(power_proof.Silence, "life", lambda silence, over=None: [power_proof.GROWS])
+    result = site.run("reboot", 0, how="hard", check=check)
+    assert result["failed"] is not check
+    assert site.power(0) == "on"
+    if not check:
+        assert "board0: not booted anew: off by pdu-a's read-back, but its console's log grows" in result["msg"]
+        assert board(result)["power_proof"] == {"pdu": "on → off → on, read back", "board": power_proof.GROWS}

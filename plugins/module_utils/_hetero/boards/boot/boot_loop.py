@@ -24,12 +24,12 @@ from ...drivers.boot import blame
 from ...drivers.boot.ssh import WrongHostKey
 from ...site import board_states
 from ..power import last_outlet, power_proof
-from ..power.pdu_loop import PduLoop
 from ..records.board_records import SWITCH, TO_BE
 from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
 from .boot_progress import ASKED, BOOTING, DECIDING, SWITCHING, Boot
+from .proven_cuts import ProvenCuts
 
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
@@ -67,7 +67,7 @@ ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
-class BootLoop(PduLoop):
+class BootLoop(ProvenCuts):
     """Boot boards, each until it runs or fails.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
@@ -186,10 +186,10 @@ class BootLoop(PduLoop):
             work.driver.switched(boot.board, after)
             boot.switch_seconds += seconds
             if after == "off":
-                boot.cycled = True
-                boot.then(boot)
+                first, boot.cycled = not boot.cycled, True
+                (self._prove_cut if first and boot.then == self._on else boot.then)(boot)
             else:
-                self._powered(boot)
+                (self._end_uncut if boot.lives_on else self._powered)(boot)
 
     def _powered(self, boot: Boot) -> None:
         work = boot.work
@@ -375,7 +375,7 @@ class BootLoop(PduLoop):
             if boot.work.over or boot.stage in (ASKED, BOOTING):
                 continue
             if boot.doomed:
-                boot.doomed += f"; its outlet was not switched off ({error})"
+                boot.doomed += f"; its outlet was not switched {'on again' if boot.lives_on else 'off'} ({error})"
                 self._quarantine(boot)
                 continue
             boot.work.say("error", f"the board is left as it is: {error}")

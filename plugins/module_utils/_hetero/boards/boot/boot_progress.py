@@ -51,6 +51,9 @@ class Boot:
         self.switch_seconds = 0.0
         self.powered: Any = None  # monotonic time of power on
         self.cycled = False  # True once this call has seen its outlet off
+        self.lives_on: list[str] = []  # signs of life that it gave while its outlet was off to be cycled
+        self.cut: Any = None  # monotonic time when its outlet was first read back as off
+        self.shown: str | None = None  # what answered then (power/presence.py)
         self.used: bool | None = (
             False  # True: a tenant may be at work since another process began this boot; None: not looked up yet
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 from ...core.plays import play
 from ...drivers.boot import blame
 from ...site import board_states
-from ..power import last_outlet, power_proof
+from ..power import last_outlet, power_proof, presence
 from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
 from ..work.board_work import no_outlet
@@ -51,10 +51,12 @@ class Stopping(PduLoop):
         self._found_on: dict[int, str] = {}  # board id: the state that the board gets once it is off
         self._found_off: set[int] = set()
         self._looked: set[int] = set()
+        self._shown: dict[int, str] = {}  # board id: what it showed while its outlet was off
 
     def run(self) -> None:
         """Run until each board is off or failed."""
-        last_outlet.settle(self.works, last_outlet.Feeds(self.proxy))
+        self._feeds = last_outlet.Feeds(self.proxy)
+        last_outlet.settle(self.works, self._feeds)
         # An instance that never had power ends without any switching, whatever board its outlet feeds.
         last_outlet.refuse_doubted([work for work in self.works if not (self.ends and work.never_had_power)])
         for work in self.works:
@@ -114,7 +116,10 @@ class Stopping(PduLoop):
         self.lines[work.pdu].ask(work.outlet, "off")
 
     def _look_after(self, work: BoardWork, then: Callable[[BoardWork, list[str]], None]) -> None:
-        self._post(then, work, self.silences[work.board.id].life())
+        signs = self.silences[work.board.id].life()
+        if signs and then == self._on_silence:
+            self._shown[work.board.id] = presence.shown(work)
+        self._post(then, work, signs)
 
     # ---- its outlet
 
@@ -179,7 +184,8 @@ class Stopping(PduLoop):
             work.shows(" and ".join(signs))
             note = power_proof.contradiction(work, signs)
             work.say("power", note, seconds)
-            work.quarantine(note, power_proof=work.power_proof)
+            own = power_proof.are_its_own(signs, self._shown.get(work.board.id, presence.SILENT))
+            work.quarantine(note, self._feeds.belie(work) if own else "", power_proof=work.power_proof)
             return
         if seconds is None:
             work.shows("silent")  # nothing was switched, so there is nothing to say

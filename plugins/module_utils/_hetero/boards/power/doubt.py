@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 #: {PDU name: (its outlets and their states, why it did not answer)}, as outlet_power.statuses returns it.
 Answers = Mapping[str, Tuple[Mapping[str, str], object]]
 
+#: Of a wiring that names the outlet which was belied; {name} is the instance.
+LIVED_ON = ", and {name} lived on while that was off"
+REPLUG = (
+    "nothing is switched: look at its plug, and have it where the wiring says, or correct tftp_proxy_boards and run "
+    f"{play('proxy')} ({play('cabling')} says what the outlets of free boards feed); then "
+    f"{play('reconcile', adopt='{name}')} takes the wiring's word"
+)
+PROVED_WRONG = "{name} lived on while {outlet} was off"
 LAST_BY = ", and {name} had its power by {old} last{state}"
-MAY_FEED = ", which may feed {names}: the record of what feeds {that} is lost or cannot be read"
+MAY_FEED = ", which may feed {names}: the record of what feeds {that} is lost, cannot be read or proved wrong"
 REWIRED = "rewired: was {old}, is {new}"
 CORRECT = (
     f"nothing is switched: correct tftp_proxy_boards and run {play('proxy')} ({play('cabling')} says what the outlets "
@@ -97,9 +105,23 @@ class Doubt:
             self._old_power = answers[self._old_pdu][0].get(self.old.outlet)
 
     @property
+    def _is_belied(self) -> bool:
+        """Return whether the outlet that the wiring names is the one that the board was seen not to need."""
+        return bool(self.old and self.old.belied and self._old_place == (self.new.pdu, self.new.outlet))
+
+    @property
+    def _old_place(self) -> tuple[str, str] | None:
+        return (self._old_pdu or self.old.pdu, self.old.outlet) if self.old else None
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Return whether its old outlet is known to feed another board, or not this one, whatever its state."""
+        return self.old is not None and (bool(self.old.taken) or (self.old.belied and not self._is_belied))
+
+    @property
     def _old_is_dead(self) -> bool:
         """Return whether the board has no power by its old outlet."""
-        return self.old is not None and (bool(self.old.taken) or self._old_power == "off")
+        return self.old is not None and (self._is_elsewhere or self._old_power == "off")
 
     @property
     def is_off(self) -> bool:
@@ -114,6 +136,8 @@ class Doubt:
     @property
     def rewired(self) -> str:
         """Return the text that the new outlet is known to feed the board."""
+        if self._is_belied:
+            return PROVED_WRONG.format(name=self._who, outlet=self.new.name)
         return REWIRED.format(old=self._old_name, new=self.new.name)
 
     def __str__(self) -> str:
@@ -121,7 +145,9 @@ class Doubt:
         text += str(self._holding)
         if self.unknown:
             text += MAY_FEED.format(names=named(self.unknown), that="it" if len(self.unknown) == 1 else "them")
-        if self.old:
+        if self._is_belied:
+            text += LIVED_ON.format(name=self._who)
+        elif self.old:
             text += LAST_BY.format(name=self._who, old=self._old_name, state=self._state_of(self.old))
         return text
 
@@ -138,6 +164,8 @@ class Doubt:
     def _state_of(self, old: Fed) -> str:
         if old.taken:
             return f" (feeds {old.taken} since)"
+        if old.belied:
+            return " (and lived on while that was off)"
         if self._old_pdu is None:
             return " (not in the configuration any more)"
         return f" ({self._old_power})" if self._old_power else ""
@@ -150,7 +178,9 @@ class Doubt:
         others = {**self.unknown, **{board: kept.claim.instance for board, kept in self.holders.items()}}
         gone = {board: name for board, name in others.items() if name and board not in self._boards}
         nobodys = [f"board{board}" for board, name in self.unknown.items() if name is None]
-        if not self.unknown or self.holders or self.old:
+        if self._is_belied and not self.alive:
+            words = REPLUG.format(name=self._who)
+        elif not self.unknown or self.holders or self.old:
             words = CORRECT
             if self.alive:
                 words += BELIED.format(names=" and ".join(f"board{board}" for board in self.alive))

@@ -8,8 +8,12 @@ The outlet is written into the claim's own record (records/claim_records.py) onc
 outlet in the wiring counts where it is proven: the old outlet is off and the board shows its key, or both are off. Else
 nothing is switched until the wiring is corrected or an operator confirms it (verbs/reconciliation.py).
 
-A record that is lost or cannot be read may have named any outlet. While there is one, a board whose own record does not
-name the outlet of its wiring is not switched off either. A copy of another board's good record counts for nothing.
+A board that lives on while its outlet is off is fed by another one. Its record keeps that (Fed.belied), and its outlet
+is not switched for it again until the wiring or the plug is right.
+
+A board whose record is lost, cannot be read or was belied may be fed by any outlet. While there is one, a board whose
+own record does not name the outlet of its wiring is not switched off either. A copy of another board's good record
+counts for nothing.
 """
 
 from __future__ import annotations
@@ -50,6 +54,12 @@ SAY = (
     "what feeds it is not known, as its claim's record was lost or could not be read: once it is known that the wiring "
     f"is right, {play('reconcile', adopt='{name}')} takes its word; no outlet is switched off meanwhile that may be its"
 )
+#: What follows where a board lived on while its outlet was off.
+KEPT = (
+    "; it is not switched for {name} again before plug or wiring is right: then "
+    f"{play('reconcile', adopt='{name}')} takes the wiring's word"
+)
+UNWRITTEN = "; that could not be written down: {error}"
 #: An operator's word answers one question in each run.
 TWICE = (
     "it has a record again, which names no outlet yet: once it is known that the wiring is right, run it again: "
@@ -110,8 +120,10 @@ class Feeds(RecordedFeeds):
         board, place = work.board, (work.pdu, work.outlet)
         fed = Fed(*place, pdu_names.address(self.proxy.config.pdus.get(work.pdu, {})))
         holders = list(self.holders(board, *place))
-        known = work.claim is None or self.of(board, work.claim) == fed
-        if work.change.check or (known and not holders) or ((holders or work.doubt) and not proven):
+        last = self.of(board, work.claim)
+        known = work.claim is None or last == fed
+        doubted = bool(holders or work.doubt or (last and last.belied))
+        if work.change.check or (known and not holders) or (doubted and not proven):
             return
         with self.proxy.store.transaction():
             self._read(holders)  # their own verbs may have changed them
@@ -122,6 +134,21 @@ class Feeds(RecordedFeeds):
                 self.proxy.store.feed(board.id, fed)
         self._read([board.id, *holders])
         work.doubt = None
+
+    def belie(self, work: PowerWork) -> str:
+        """Write down that a board lived on while the outlet of its wiring was off; return, in words, what follows.
+
+        There is nothing to write into for a board that nobody has.
+        """
+        if work.claim is None:
+            return ""
+        address = pdu_names.address(self.proxy.config.pdus.get(work.pdu, {}))
+        try:
+            self.proxy.store.feed(work.board.id, Fed(work.pdu, work.outlet, address, belied=True))
+        except HeteroError as error:
+            return UNWRITTEN.format(error=error)
+        self._read([work.board.id])
+        return KEPT.format(name=work.instance)
 
 
 def settle(works: Iterable[PowerWork], feeds: Feeds) -> None:

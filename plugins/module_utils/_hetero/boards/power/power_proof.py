@@ -15,6 +15,7 @@ from ...core.deadline import Deadline
 from ...core.plays import play
 from ...drivers.boot import blame
 from ...drivers.boot.driver import FIRMWARE, SYSTEM, TFTP
+from .presence import ALIVE, OWN_KEY
 
 if TYPE_CHECKING:
     import threading
@@ -96,6 +97,14 @@ def contradiction(work: PowerWork, signs: Sequence[str]) -> str:
         f"off by {work.pdu}'s read-back, but {' and '.join(signs)}: outlet {work.outlet} does not feed this board, or "
         f"its address is taken: {PLUGS}"
     )
+
+
+def are_its_own(signs: Sequence[str], shown: str) -> bool:
+    """Return whether signs of life are the board's, as far as is known: no other key answers in its place.
+
+    :param shown: what its address shows just now (presence.shown).
+    """
+    return GROWS in signs or (bool(signs) and shown in (OWN_KEY, ALIVE))
 
 
 def is_by_its_outlet(boot: PoweredBoot) -> bool:

@@ -30,7 +30,7 @@ class RecordedFeeds:
     def __init__(self, proxy: WiredNode) -> None:
         self.proxy = proxy
         self._kept: dict[int, Kept | None] = {}
-        #: Ids of boards whose records are lost, which any outlet may feed.
+        #: Ids of boards whose records are lost, or belied, which any outlet may feed.
         self._lost = self._gone()
         self._read(proxy.store.kept_boards())
 
@@ -42,7 +42,7 @@ class RecordedFeeds:
         for board in boards:
             try:
                 kept = self.proxy.store.kept(board)
-                lost = kept.anew if kept else board in gone
+                lost = kept.anew or bool(kept.fed and kept.fed.belied) if kept else board in gone
             except HeteroError as error:
                 kept, lost = None, not self._is_stray(board, error)
             self._kept[board] = kept
@@ -96,7 +96,8 @@ class RecordedFeeds:
         """Return the Doubt of a board; None where its wiring names the known outlet, or nothing speaks against it."""
         pdu, outlet = self.proxy.outlet(board)
         known, holders = self.of(board, claim), self.holders(board, pdu, outlet)
-        proven = known is not None and not known.taken and self.is_at(known, pdu, outlet)
+        is_good = known is not None and not (known.taken or known.belied)
+        proven = known is not None and is_good and self.is_at(known, pdu, outlet)
         unknown = {} if proven else self.unknown(board)
         as_known = proven or known is None
         if as_known and not holders and not unknown:

@@ -65,7 +65,13 @@ TYPES: dict[str, tuple[type, ...]] = {
     "expires": NUMBER + NONE,
 }
 #: {field of a Fed: the types that it may have}.
-FED_TYPES: dict[str, tuple[type, ...]] = {"pdu": TEXT, "outlet": TEXT, "address": TEXT + NONE, "taken": TEXT + NONE}
+FED_TYPES: dict[str, tuple[type, ...]] = {
+    "pdu": TEXT,
+    "outlet": TEXT,
+    "address": TEXT + NONE,
+    "taken": TEXT + NONE,
+    "belied": (bool,),
+}
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,14 @@ class Fed:
     :param address: what identifies the PDU (pdu_names.address), for its name may change; None where its settings have
         nothing for that.
     :param taken: the board that this outlet was later proven to feed.
+    :param belied: the board lived on while this outlet was off, so that another one feeds it.
     """
 
     pdu: str
     outlet: str
     address: str | None = None
     taken: str | None = None
+    belied: bool = False
 
     @property
     def name(self) -> str:
