@@ -115,6 +115,18 @@ def test_a_board_that_is_dark_proves_the_plug_that_is_back(swapped):
     assert not stop(swapped).get("failed")
 
 
+def test_a_reboot_by_ssh_goes_all_the_same_and_proves_no_plug(swapped):
+    """Lost: the way to a new boot that needs no outlet; or the knowledge, by a boot that no outlet began."""
+    assert boot(swapped, "rebooted", how="hard").get("failed")
+    wires = json.loads((swapped.folder / "proxy.json").read_text())["boards"]
+    swapped.wire(0, fake=dict(wires["0"]["fake"], soft="boots"))
+    before = boots(swapped)
+    result = boot(swapped, "rebooted", how="soft", soft_timeout=5)
+    assert not result.get("failed"), result
+    assert boots(swapped) == [before[0] + 1, before[1]]
+    is_refused(stop(swapped), DOUBT)
+
+
 def test_a_stop_that_cut_another_board_is_not_repeated(swapped):
     """Lost: Carol's power once more, after somebody gave it back to her by hand."""
     assert "does not feed this board" in stop(swapped)["msg"]
