@@ -24,6 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs.exporter import Export
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs.ganesha import Ganesha
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import restore as restore_module
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.restore import restore
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import roots
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import prepare
@@ -155,6 +156,7 @@ def never_provisioned(site, proxy):
 
 
 def released(site, proxy):
+    """Its claim ended by a word, which touches nothing of the board."""
     proxy.store.release(0, proxy.store.record(0).claim)
 
 
@@ -186,10 +188,10 @@ def not_a_board_any_more(site, proxy):
     ("damage", "words"),
     [
         (unfinished, None),
-        (of_wrong_types, None),
-        (nested_deep, None),
+        (of_wrong_types, "board0 of jackie is not exported: board0: its root is there, and what made.json says"),
+        (nested_deep, "board0 of jackie is not exported: board0: its root is there, and what made.json says"),
         (never_provisioned, None),
-        (released, None),
+        (released, "board0 is not exported: board0: its root is that of jackie, and neither the database nor a record"),
         (of_another_claim, "board0 of jackie is not exported: board0: its root was made for another claim of jackie"),
         (without_its_image, "no such image in the store"),
         (not_a_board_any_more, "board0 of jackie is not exported: board 0: no such board"),
@@ -214,16 +216,162 @@ def test_a_root_is_not_mounted_under_a_verb_that_works_on_it(site, provisioned):
     assert "still held by image (somebody" in said[0]
 
 
-def test_without_its_claims_the_server_does_not_start(site, provisioned):
+# ---- a database that is lost, older, or cannot be read
+
+
+BY_RECORD = (
+    "exported by the record of its claim, of which the database does not tell: ansible-playbook "
+    "hetero.compute.reconcile adopts it"
+)
+
+
+def begun_anew(site, proxy):
+    """As reconcile leaves it that was cut off: there, and empty."""
+    for path in site.state.glob("state.db*"):
+        path.unlink()
+    return Proxy(site.params, lost=True)
+
+
+def older(site, proxy):
+    """Of before jackie and bob, when eve had board 0."""
+    began = begun_anew(site, proxy)
+    folder = site.state / "claims"
+    folder.rename(site.state / "kept")
+    site.claim(began, "eve", 0)
+    began.store._db.write("UPDATE claims SET created = 1.0")
+    shutil.rmtree(folder)
+    (site.state / "kept").rename(folder)
+    return began
+
+
+@pytest.mark.parametrize("damage", [begun_anew, older])
+def test_roots_that_only_their_records_and_they_themselves_tell_of(site, provisioned, damage):
+    """Lost: the roots of all that run, at the next boot after the database was lost, until an operator guesses why."""
+    restart(site)
+    records = [path.read_text() for path in sorted((site.state / "claims").iterdir())]
+    with damage(site, provisioned) as proxy:
+        claims = proxy.store.claims()
+        ids, said = restored(proxy)
+        assert ids == [1, 2], said
+        assert proxy.store.claims() == claims, "nothing is adopted by it"
+    assert said == [
+        text
+        for name in ("board0 of jackie", "board1 of bob")
+        for text in (f"{name}: root mounted", f"{name}: {BY_RECORD}")
+    ]
+    assert start_text(site) == wanted_text(site, 0, 1)
+    assert "Clients = 10.0.2.1;" in start_text(site).split("EXPORT {")[1], "to her own board's address only"
+    assert (root(site, 1) / "etc" / "hostname").read_text() == "bob\n"
+    assert [path.read_text() for path in sorted((site.state / "claims").iterdir())] == records
+
+
+def newer_claim(site, proxy):
+    site.claim(proxy, "eve", 0)
+
+
+def record_lost(site, proxy):
+    (site.state / "claims" / "board0.json").unlink()
+
+
+def record_damaged(site, proxy):
+    (site.state / "claims" / "board0.json").write_text("{")
+
+
+def record_of_board_1(site, proxy):
+    shutil.copy(site.state / "claims" / "board1.json", site.state / "claims" / "board0.json")
+
+
+def record_of_eve(site, proxy):
+    path = site.state / "claims" / "board0.json"
+    path.write_text(path.read_text().replace('"jackie"', '"eve"'))
+
+
+def record_of_another_image(site, proxy):
+    path = site.state / "claims" / "board0.json"
+    path.write_text(path.read_text().replace(Root(str(site.state), 0).made().image, "0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (newer_claim, "board0 of eve is not exported: board0: its root is that of jackie, not of eve"),
+        (record_lost, "its root is that of jackie, and neither the database nor a record has a claim of the board"),
+        (record_damaged, "board0.json: what it says of a claim cannot be read"),
+        (record_of_board_1, "board0.json: that is a record of board1, not of board0"),
+        (record_of_eve, "board0.json is the record of another claim (eve's)"),
+        (record_of_another_image, "its root is of another image than the record of jackie's claim names"),
+        (of_wrong_types, "its root is there, and what made.json says of whom it was made for cannot be read"),
+        (not_a_board_any_more, "board0 of jackie is not exported: board 0: no such board"),
+        (unfinished, None),
+        (never_provisioned, None),
+    ],
+)
+def test_what_record_and_root_do_not_agree_on_is_said_and_costs_no_other(site, provisioned, damage, words):
+    """Lost: another's files, to a board that is given them by a record alone; or the others' roots, for one's fault."""
+    restart(site)
+    with begun_anew(site, provisioned) as proxy:
+        damage(site, proxy)
+        ids, said = restored(proxy)
+    assert ids == [2], said
+    assert start_text(site) == wanted_text(site, 1)
+    assert str(root(site, 0)) not in mounts_below(str(site.state))
+    assert said[-2:] == ["board1 of bob: root mounted", f"board1 of bob: {BY_RECORD}"]
+    assert len(said) == (3 if words else 2), said
+    assert (words or "") in said[0]
+    if words and damage is not not_a_board_any_more:
+        assert "ansible-playbook hetero.compute.reconcile" in said[0]
+
+
+def gone(site):
+    for path in site.state.glob("state.db*"):
+        path.unlink()
+
+
+def rubbish(site):
+    gone(site)
+    (site.state / "state.db").write_bytes(b"rubbish" * 1000)
+
+
+def damaged_row(site):
+    with Proxy(site.params) as proxy:
+        proxy.store._db.write("UPDATE claims SET flavor = '['")
+
+
+DAMAGES = pytest.mark.parametrize(
+    ("damage", "said"), [(gone, "is not there, and instances were"), (rubbish, "SQLite"), (damaged_row, "is damaged")]
+)
+
+
+@DAMAGES
+def test_without_its_database_it_goes_by_the_records(site, provisioned, capfd, damage, said):
+    """Lost: the roots of all that run, for as long as nobody puts a copy of the database back."""
+    provisioned.store.close()
+    restart(site)
+    shutil.copy(site.params["boards_file"], site.tftp / "tilera_boards")
+    damage(site)
+    before = {path.name: path.read_bytes() for path in site.state.glob("state.db*")}
+    assert restore_module.main(["--config", site.params["config"]]) == 0
+    out, err = capfd.readouterr()
+    assert out == "to be exported: /tftpboot/fs_0, /tftpboot/fs_1\n"
+    first, *others = err.splitlines()
+    assert said in first
+    assert first.endswith("; until then roots are exported by the records of their claims")
+    assert f"board1 of bob: {BY_RECORD}" in others
+    assert start_text(site) == wanted_text(site, 0, 1)
+    assert {path.name: path.read_bytes() for path in site.state.glob("state.db*")} == before
+
+
+@DAMAGES
+def test_without_its_claims_the_server_does_not_start(site, provisioned, damage, said):
+    """Lost: boards that would have waited for the server, to one that begins with no export."""
     restored(provisioned)
     before = start_text(site)
     provisioned.store.close()
-    (site.state / "state.db").write_bytes(b"rubbish" * 1000)
-    for suffix in ("-wal", "-shm"):
-        if os.path.exists(site.params["state_db"] + suffix):
-            os.unlink(site.params["state_db"] + suffix)
-    with pytest.raises(HeteroError), Proxy(site.params, create=False) as proxy:
-        restore(proxy, print)
+    shutil.copy(site.params["boards_file"], site.tftp / "tilera_boards")
+    damage(site)
+    shutil.rmtree(site.state / "claims")
+    with pytest.raises(HeteroError, match=said):
+        restore_module.main(["--config", site.params["config"]])
     assert start_text(site) == before
 
 

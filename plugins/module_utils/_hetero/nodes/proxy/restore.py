@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`hetero restore`: before the NFS server starts, mounts the roots of all claims again and tells it what to export.
 
-What is to be there, the claims and the roots themselves say. The units that run this are role tftp_proxy's; how a root
-is mounted and how a server is told is known to images/.
+What is to be there, the claims and the roots themselves say. A claim is believed by the database; and by its own record
+(claims/boardN.json), where the root of that board was made for it and the database has no claim of the board, or an
+older one: it may be a copy, or have been begun anew. The units that run this are role tftp_proxy's; how a root is
+mounted and how a server is told is known to images/.
 """
 
 from __future__ import annotations
@@ -12,17 +14,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Callable, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 
 from ...boards.records.proxy import Proxy
 from ...core.deadline import Deadline
-from ...core.errors import naming, told
+from ...core.errors import HeteroError, Refused, naming, told
 from ...core.locks import lock
+from ...core.plays import play
 from ...images.choice import image_store
 from ...nfs.exports import exporter
-from ...roots.ownership import refuse_anothers
+from ...roots.made_json import is_unread, token_of
+from ...roots.ownership import made_for, refuse_anothers, roots_there
 from ...roots.provision import Place
-from ...roots.roots import UNMOUNT_TIME
+from ...roots.roots import UNMOUNT_TIME, Root
 from ...site.proxy_config import CONFIG, files_of
 from ..verb_parser import verb_parser
 
@@ -33,25 +38,42 @@ if TYPE_CHECKING:
 
 VERB = "restore"
 DOES = "Mount the boards' roots, and tell the NFS server what to export before it starts."
+#: Where no file can be: a database there reads as empty.
+NOWHERE = os.path.join(os.devnull, "state.db")
+BY_RECORDS = "{why}; until then roots are exported by the records of their claims"
+BY_RECORD = f"exported by the record of its claim, of which the database does not tell: {play('reconcile')} adopts it"
+LOOK = f"nothing of it is touched: {play('reconcile')} says what can be done"
+UNREAD_ROOT = "its root is there, and what made.json says of whom it was made for cannot be read"
 
 
-def restore(proxy: Proxy, say: Callable[[str], object]) -> list[Export]:
+def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None = None) -> list[Export]:
     """Mount what is to be mounted, have the server begin with all that is, and return that.
 
-    A root that cannot be mounted is said and left out: its empty folder would be served in its stead. Where the claims
-    cannot be read the server is not to start: a board that waits for it goes on later, one without export does not.
+    A root that cannot be mounted is said and left out: its empty folder would be served in its stead. Nothing is
+    written into the database.
 
     :param say: called with a text for each thing that was done or could not be.
+    :param lost: why the database cannot be read; it is raised where the records give nothing to export either. The
+        server is not to start then: a board that waits for it goes on later, one without export does not.
     """
     exports: list[Export] = []
-    for claim in proxy.store.claims():
+    rows = {claim.board: claim for claim in proxy.store.claims()}
+    roots = (number for number, _folder, _made in roots_there(proxy.config.state_folder))
+    for number in sorted({*rows, *roots}):
+        name, claim = f"board{number}", rows.get(number)
         try:
-            with naming(f"board{claim.board}"):
-                export = _restored(proxy, claim, say)
+            with naming(name):
+                claim = _claim_of(proxy, number, claim)
+                export = _restored(proxy, claim, say) if claim else None
+                if claim and export and claim != rows.get(number):
+                    say(f"{name} of {claim.instance}: {BY_RECORD}")
         except Exception as error:  # noqa: BLE001 - whatever is odd about one root, the others' boards get theirs
-            say(f"board{claim.board} of {claim.instance} is not exported: {told(error, f'board{claim.board}')}")
+            whose = f"{name} of {claim.instance}" if claim else name
+            say(f"{whose} is not exported: {told(error, name)}")
         else:
             exports += [export] if export else []
+    if lost and not exports:
+        raise lost
     _server(proxy.config).begin_with(exports, proxy.config.run_folder)
     return exports
 
@@ -63,10 +85,65 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
-    with Proxy(files_of(options.config), f"hetero {VERB}", create=False) as proxy:
-        exports = restore(proxy, lambda text: sys.stderr.write(f"{text}\n"))
+
+    def say(text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+    with _node(files_of(options.config)) as (proxy, lost):
+        if lost:
+            say(BY_RECORDS.format(why=lost))
+        exports = restore(proxy, say, lost)
     sys.stdout.write(f"to be exported: {', '.join(export.pseudo for export in exports) or 'nothing'}\n")
     return 0
+
+
+@contextmanager
+def _node(files: Mapping[str, str]) -> Iterator[tuple[Proxy, HeteroError | None]]:
+    """Yield the node, and why its database cannot be read, or None; in that one's place it then has an empty one.
+
+    :param files: the parameters `config`, `boards_file` and `state_db`.
+    """
+    actor, lost = f"hetero {VERB}", None
+    with ExitStack() as stack:
+        try:
+            proxy = stack.enter_context(Proxy(files, actor, create=False))
+            proxy.store.claims()
+        except HeteroError as error:
+            lost = error
+            empty = dict(files, state_db=NOWHERE)
+            proxy = stack.enter_context(Proxy(empty, actor, create=False, lost=True))
+        yield proxy, lost
+
+
+def _claim_of(proxy: Proxy, number: int, row: Claim | None) -> Claim | None:
+    """Return the claim of a board for which its root may be exported; None where there is nothing to be exported.
+
+    :param number: the board's id, which the boards file need not have.
+    :param row: the claim that the database has of the board.
+    :raises Refused: the board has a root, and neither database nor record has a claim that it was made for.
+    """
+    root = Root(proxy.config.state_folder, number)
+    made, name, unread = root.made(), f"board{number}", None
+    try:
+        kept = proxy.store.kept(number)
+    except HeteroError as error:
+        kept, unread = None, error
+    of_record = kept is not None and made is not None and made.claim == token_of(kept.claim)
+    if kept and made and of_record and (row is None or row.created < kept.claim.created):
+        if made.whole and made.image != kept.claim.image_hash:
+            what = f"its root is of another image than the record of {kept.claim.instance}'s claim names"
+            raise Refused(what, name, LOOK)
+        return kept.claim
+    if row is not None or not root.exists() or root.is_half_removed or (made and not made.whole):
+        return row
+    what = f"its root is that of {made_for(root)}, and "
+    if unread:
+        what += f"the database has no claim of the board, and {unread.thing}: {unread.what}"
+    elif kept:
+        what += f"{proxy.store.path_of_kept(number)} is the record of another claim ({kept.claim.instance}'s)"
+    else:
+        what += "neither the database nor a record has a claim of the board"
+    raise Refused(UNREAD_ROOT if is_unread(root) else what, name, LOOK)
 
 
 def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Export | None:
@@ -74,6 +151,8 @@ def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Expor
     board = proxy.board(claim.board)
     place = Place(proxy, board)
     made = place.root.made()
+    if is_unread(place.root):
+        raise Refused(UNREAD_ROOT, board.name, LOOK)
     if made is None or not made.whole:
         return None
     refuse_anothers(proxy, board, claim)
