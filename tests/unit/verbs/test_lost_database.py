@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +16,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import backup, reap, restore
 
 VERBS = {
@@ -66,9 +69,9 @@ def test_no_verb_goes_on_without_it(lost, verb, check):
     assert lost.outlets()["1"] == "on"
 
 
-@pytest.mark.parametrize("main", [reap.main, restore.main, backup.main])
+@pytest.mark.parametrize("main", [reap.main, backup.main])
 def test_no_verb_of_the_node_goes_on_without_it(lost, main):
-    """Lost: exports of running boards after a restart, for an NFS server that begins with none."""
+    """Lost: the word that anything is wrong, in the journal of a node that ends no lease and keeps no copy."""
     lost.tftp.mkdir(exist_ok=True)
     shutil.copy(lost.params["boards_file"], lost.tftp / "tilera_boards")
     with pytest.raises(HeteroError, match="is not there, and instances were made on node "):
@@ -162,3 +165,77 @@ def test_reconcile_names_the_copy_that_knows_whose_a_board_is(lost):
     assert f"the copy {knows} says that it is jackie's" in found["found"]
     assert "reconcile -e adopt=jackie" in found["found"]
     assert found["done"] is None
+
+
+def restart(site, *boards):
+    """The node starts again: the roots are mounted, and its server has the exports that `hetero restore` tells it."""
+    for point in site.mounts():
+        unmount(point)
+    with site.proxy() as proxy:
+        said = []
+        exports = restore.restore(proxy, said.append)
+    known = {str(one.id): dict(path=one.path, pseudo=one.pseudo, clients=list(one.clients)) for one in exports}
+    (site.folder / "ganesha.json").write_text(json.dumps(known))
+    return said
+
+
+def test_what_a_copy_does_not_know_is_exported_again_by_its_record(jackie):
+    """Lost: bob's root, at the node's next start before anybody ran reconcile on the copy that was put back."""
+    backups.make(jackie.params["state_db"])
+    assert not any(result.get("failed") for result in jackie.provision("bob"))
+    there = jackie.running("jackie", "bob")
+    lose(jackie)
+    follow(jackie.module("board_info")["msg"])
+    said = restart(jackie)
+    assert said[:2] == ["board0 of jackie: root mounted", "board1 of bob: root mounted"]
+    assert said[2].startswith("board1 of bob: exported by the record of its claim, of which the database does not tell")
+    now = jackie.what_is_there()
+    assert (now["exports"], now["mounts"]) == (there["exports"], there["mounts"])
+    assert now["claims"] == {"jackie": 0}, "nothing is adopted by it"
+    assert not reconcile(jackie).get("failed")
+    assert jackie.what_is_there() == there
+
+
+def found_of(site):
+    """What is found of board 0."""
+    return reconcile(site)["boards"][0]["found"]
+
+
+UNSERVED = (
+    "its root is not {missing}, so no login on it can succeed: run on node {node}: systemctl restart nfs-ganesha, by "
+    "which `hetero restore` mounts and exports it as its record says (boards wait meanwhile), then run this again; or "
+    "ansible-playbook hetero.compute.reconcile -e adopt=jackie takes its record's word, and puts that back"
+)
+
+
+@pytest.mark.parametrize("missing", ["mounted and not exported", "exported", ""])
+def test_who_cannot_log_in_for_want_of_a_root_is_not_sent_to_the_plug(jackie, missing):
+    """Lost: the day of who looks for a swapped plug, while all that run on the node wait for their files."""
+    jackie.wire(0, fake=dict(tftp=0.0, nfs=0.0, running=86400.0))
+    lose(jackie)
+    if missing:
+        (jackie.folder / "ganesha.json").write_text("{}")
+    for point in jackie.mounts() if "mounted" in missing else ():
+        unmount(point)
+    ((said, done),) = [(one["found"], one["done"]) for one in found_of(jackie)]
+    assert done is None
+    assert "its outlet is on, and it does not show its key: not adopted, nothing of it is touched: " in said
+    assert said.endswith(UNSERVED.format(missing=missing, node=os.uname().nodename)) == bool(missing), said
+    assert ("look at its plug" in said) == (not missing)
+    if missing:
+        restart(jackie)
+        (again,) = found_of(jackie)
+        assert "look at its plug" in again["found"], "that was put back by it"
+    assert not reconcile(jackie, adopt=["jackie"]).get("failed")
+    assert jackie.what_is_there() == jackie.running("jackie")
+
+
+def test_it_is_put_back_by_a_word_as_well(jackie):
+    """Lost: her root, where the way that is printed does not bring it back."""
+    jackie.wire(0, fake=dict(tftp=0.0, nfs=0.0, running=86400.0))
+    lose(jackie)
+    (jackie.folder / "ganesha.json").write_text("{}")
+    assert "systemctl restart nfs-ganesha" in found_of(jackie)[0]["found"]
+    adopted = reconcile(jackie, adopt=["jackie"])["boards"][0]["found"]
+    assert [entry["done"] for entry in adopted][:2] == ["adopted", "put back"]
+    assert jackie.what_is_there() == jackie.running("jackie")

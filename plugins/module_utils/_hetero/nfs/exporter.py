@@ -49,6 +49,8 @@ class Exporter(ABC):
     """
 
     name = ""
+    #: The systemd unit whose restart has `hetero restore` mount the roots and tell the server what to export.
+    unit = ""
     #: Whether boards can use access control lists on it.
     acls = True
 

@@ -61,6 +61,7 @@ class Ganesha(Exporter):
     """nfs-ganesha on the system bus of this machine."""
 
     name = "ganesha"
+    unit = "nfs-ganesha"
     # It answers NFSv3's access control lists (NFSACL) with an I/O error, which makes cp -p, cp -a and install fail.
     acls = False
 

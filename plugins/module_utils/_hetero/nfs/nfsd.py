@@ -35,6 +35,7 @@ class Nfsd(Exporter):
     """The NFS server of this machine's kernel."""
 
     name = "nfsd"
+    unit = "nfs-server"
 
     def add(self, export: Export) -> None:
         self._keep(export)

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import adoption
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence.unserved_boards import ASK, SERVE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import OTHER_KEY, OWN_KEY
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
     ClaimRecords,
@@ -261,9 +262,11 @@ def test_what_contradicts_itself_is_adopted_by_a_word_only(node, proxy, power, s
     """Lost: another's board, taken for jackie's; or the way in where no proof is to be had."""
     look, mine = proposed(node, proxy, power, ssh)
     adoption.decide(proxy, look, look.kept, word)
+    unserved = dict(name="jackie", missing="mounted and not exported", unit="nfs-ganesha")
+    way = SERVE.format(**unserved) if (power, ssh) == ("on", None) else ASK.format(name="jackie")
     if why:
         assert said(look) == [
-            f"is jackie's by the record of its claim, but {why}: {adoption.ASK.format(name='jackie')}"
+            f"is jackie's by the record of its claim, but {why}: {way}"
         ]
         assert (look.left, look.work.claim, proxy.store.claims()) == (True, None, [])
     else:

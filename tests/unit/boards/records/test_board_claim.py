@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 import os
 import re
 import shutil
@@ -239,6 +240,18 @@ def test_the_same_again_changes_nothing(node):
     kept = f"keeps its lease: no end; {way} makes it shorter"
     assert texts(again) == ["wants tp64.8x8: has board0", kept]
     assert node.info(events=9)["boards"][0]["events"] == before
+
+
+@pytest.mark.parametrize("hours", [10, -1])
+def test_of_two_ends_of_a_lease_the_later_one_is_told(node, hours):
+    """Lost: a tenant's work, saved in haste before an end that only a database has that is older than her lease."""
+    (first,) = node.claim(lease_hours=40)["boards"]
+    with node.store() as store:
+        store._db._db.execute("UPDATE claims SET expires = created + ?", (hours * 3600,))
+    end = time.strftime("until %Y-%m-%d %H:%M %Z", time.localtime(first["expires"]))
+    (told,) = texts(node.claim(lease_hours=20))[1:]
+    assert told.startswith(f"keeps its lease: {end}, ")
+    assert told.endswith("hours=20 makes it shorter")
 
 
 def test_nothing_fits_reads_as_the_tour_shows_it(node):

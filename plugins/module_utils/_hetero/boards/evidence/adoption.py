@@ -34,10 +34,10 @@ from ...site import board_states
 from ...site.board_states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
 from ...site.leases import as_date, until
 from ...site.owners import refuse_taken
-from ..power.power_proof import PLUGS
 from ..power.presence import OTHER_KEY, OWN_KEY
 from ..records.lost_database import way_by_copy
 from ..records.misfiled_records import ADOPT, WORD, astray, said_of
+from .unserved_boards import NOT, way_on
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
@@ -51,9 +51,7 @@ PUT_BACK = (
     "put a newer backup of the database back; or, once its owner agrees, stop and clean the board (modules tilera_boot "
     "with state=stopped, board_image with state=absent)"
 )
-NOT = "not adopted, nothing of it is touched"
 END = play("terminate_instance", instance="{name}")
-ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, {ADOPT} takes its record's word"
 FORGET = (
     "nothing is touched: put a newer backup of the database back; correct the boards file, where boards got other "
     f"numbers or MACs; or, where both are right, {play('reconcile', forget='{name}')} ends {{name}}'s claim, and "
@@ -269,7 +267,7 @@ def decide(proxy: Proxy, look: LookedBoard, kept: Kept, wanted: Collection[str])
     work.record = proxy.store.record(work.board.id)
     why = "its outlet is not known" if look.power is None else _contradicted(look)
     if look.power is None or (why and name not in wanted):
-        _leave(look, f"is {name}'s by the record of its claim, but {why}: {ASK.format(name=name)}")
+        _leave(look, f"is {name}'s by the record of its claim, but {why}: {way_on(proxy, look, kept.claim)}")
         return
     state, note = _state(look, kept)
     proof = why or {True: "it shows its own key"}.get(look.ssh == OWN_KEY, "its outlet is off")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
@@ -27,7 +28,7 @@ from ...scheduling.flavor_check import validate
 from ...site import board_states
 from ...site.image_names import valid_image
 from ...site.instance import must_be_free_word, valid_instance
-from ...site.leases import kept, must_be_hours, over
+from ...site.leases import kept, later, must_be_hours, over
 from ...site.node_clock import begin_lease
 from ...site.owners import must_be_numbers, must_be_owner, names_of
 from ..evidence.adoption import catch_up
@@ -175,9 +176,8 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
             lines.append(line(instance, f"board{before[instance].board}", "claim", text))
         # a further board after a failed boot is part of the request that has just given the lease
         for claim in () if request.move else known:
-            told = over(claim.instance, claim.expires, now) or kept(
-                claim.instance, request.lease_hours, claim.expires, now
-            )
+            expires = _end_of(store, claim)
+            told = over(claim.instance, expires, now) or kept(claim.instance, request.lease_hours, expires, now)
             lines += [line(claim.instance, f"board{claim.board}", "lease", told)] if told else []
         return {
             "boards": [
@@ -273,6 +273,16 @@ def _claim_and_move(store: Store, request: ClaimRequest, fit: Sequence[int]) -> 
             as_it_is = dict(board=claim.board)
             raise Refused(what, claim.instance, "leave out option board, or terminate it first", as_it_is=as_it_is)
     return moved
+
+
+def _end_of(store: Store, claim: Claim) -> float | None:
+    """Return the end of a lease: of that by the database, which may be older, and that by the claim's record the later
+    one. No lease ends before both are over."""
+    with suppress(HeteroError):
+        found = store.kept(claim.board)
+        if found and found.claim.is_same(claim):
+            return later(claim.expires, found.claim.expires)
+    return claim.expires
 
 
 def shown(claim: Claim) -> dict[str, Any]:
