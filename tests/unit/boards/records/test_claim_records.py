@@ -246,3 +246,13 @@ def test_what_is_the_same_claim_and_whose_a_record_is():
     assert [one.is_somebodys for one in found] == [True, True, False]
     assert (found[2].note, found[2].ran, found[2].fed, found[2].anew) == ("", False, None, False)
     assert Fed("pdu-a", "7").name == "pdu-a outlet 7"
+
+
+@pytest.mark.parametrize(("belied", "written"), [(False, False), (True, True)])
+def test_an_earlier_release_reads_what_says_nothing_new(tmp_path, belied, written):
+    """Lost: each record of a claim, to a node that goes back a release: it takes no word that it does not know."""
+    records = ClaimRecords(str(tmp_path))
+    kept = Kept(MINE, "running", fed=Fed("pdu-a", "5", "10.0.100.3", belied=belied))
+    records.write(0, kept)
+    assert ("belied" in json.loads((tmp_path / "board0.json").read_text())["fed"]) is written
+    assert records.read(0) == kept

@@ -161,8 +161,14 @@ class ClaimRecords:
         return [(path, kept) for path, kept in found if kept]
 
     def write(self, board: int, kept: Kept) -> None:
-        """Write a board's file, whole or not at all."""
-        record_files.write(self.path(board), asdict(kept))
+        """Write a board's file, whole or not at all.
+
+        What an earlier release does not know is written only where it says something, so that it can read the others.
+        """
+        fields = asdict(kept)
+        if kept.fed and not kept.fed.belied:
+            del fields["fed"]["belied"]
+        record_files.write(self.path(board), fields)
 
     def remove(self, board: int) -> None:
         """Remove a board's file, for good, and what writers of it that were killed have left."""
