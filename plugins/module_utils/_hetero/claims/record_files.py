@@ -70,7 +70,9 @@ def must_be_named(instance: str, request: str, owner: str, image: str) -> None:
 
 
 def _is_of(name: str, value: object, types: tuple[type, ...]) -> bool:
-    if not isinstance(value, types) or isinstance(value, bool):
+    if isinstance(value, bool):  # which Python takes for a number
+        return bool in types
+    if not isinstance(value, types):
         return False
     if isinstance(value, str):
         return is_text(value) and len(value) <= LENGTHS.get(name, LONGEST)
