@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Collection
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
+from ...core.this_node import THIS_NODE
 from ...roots.ownership import (
     FORGOTTEN,
     forgotten_of,
@@ -350,7 +351,7 @@ def _objection(proxy: Proxy, work: LookedWork, kept: Kept) -> str | None:
     """Return why a claim of a record cannot be adopted, whatever its board answers; None where it can be."""
     claim, row = kept.claim, work.claim
     if claim.created > time.time() + 86400 and not claim.is_same(row):  # no play takes an answer with it (is_made)
-        return f"it was claimed at {as_date(claim.created)}, which is still to come by this node's clock"
+        return f"it was claimed at {as_date(claim.created)}, which is still to come by the clock of {THIS_NODE}"
     elsewhere = proxy.store.claim_of(claim.instance)
     if elsewhere is not None and elsewhere.board != claim.board and not _moved_here(proxy, claim, elsewhere):
         return f"{claim.instance} has board{elsewhere.board} by the database"
