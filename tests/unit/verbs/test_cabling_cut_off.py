@@ -46,6 +46,7 @@ def test_the_outlet_of_a_corrected_wiring_is_not_taken_for_the_one_left_on(site,
     told = checked(site, 1)
     assert (told["verdict"], site.outlets()["3"]) == ("on", "on")
     assert "pdu-a outlet 3 is on although this board is free: it feeds something, and is not switched" in told["text"]
+    assert told["text"].endswith("ansible-playbook hetero.compute.reconcile switches it off")
 
 
 def test_the_outlet_of_another_pdu_is_not_taken_for_the_one_left_on(site):

@@ -276,3 +276,14 @@ def test_a_root_alone_says_that_somebody_may_have_a_board(node, kind):
     (why,) = [text for text in node.look("nfsd")[1] if "fs_3" in text]
     assert "is the root of board3, of which no claim is known, so that tftp_proxy_exports cannot become nfsd" in why
     assert why.endswith("ansible-playbook hetero.compute.reconcile says whose it is")
+
+
+def test_the_root_of_a_known_claim_is_told_by_its_instance_alone(node):
+    """Lost: who is meant, among errors of roots that are somebody's as they should be."""
+    node.set_up("ganesha")
+    node.claim(board=3)
+    (node.folder / "board-roots" / "fs_3").mkdir(parents=True)
+    (node.folder / "board-roots" / "fs_3" / "made.json").write_text("{}")
+    defects = node.look("nfsd")[1]
+    assert any("jackie on board3" in text for text in defects)
+    assert not any("fs_3" in text for text in defects)
