@@ -59,8 +59,16 @@ def run_stages(names):
                     results.append(stage.result())
                     del running[stage]
         finally:
-            # after Ctrl-C
-            for pid in list(RUNNING):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
+            end_tools()
     return results
+
+
+def end_tools(patience=60):
+    """After Ctrl-C: tools take away what they have set up, such as a lab; who has not after `patience` s is killed."""
+    until = time.monotonic() + patience
+    for what in (signal.SIGINT, signal.SIGKILL):
+        for pid in list(RUNNING):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, what)
+        while RUNNING and time.monotonic() < until:
+            time.sleep(0.1)

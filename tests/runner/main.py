@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,7 @@ def main(words):
     names = chosen(words)
     # what a stage leaves running becomes our child, and so is seen at the end
     adopt()
+    signal.signal(signal.SIGTERM, end)
     before = traces()
     results = run_stages(names)
     for name in [] if words else sorted(not_today(DAY)):
@@ -48,6 +50,12 @@ def main(words):
     if tree and all(results) and tree == tested():
         (BUILD / "tests-passed").write_text(f"{tree}\n")
     return 0 if all(results) else 1
+
+
+def end(_number, _frame):
+    """SIGTERM ends a run as Ctrl-C does, once: timeout(1) sends it twice, and tools are given time to tidy up."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def chosen(names):

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,8 @@ def main(told, behind, argv):
     adopt()
     if behind:
         yield_to_others(behind)
+    # Ctrl-C is for the tool, which ends what it began, and is waited for; a program that is started has no handler
+    signal.signal(signal.SIGINT, lambda *_: None)
     process = subprocess.Popen(argv)
     ended = status = None
     while ended != process.pid:

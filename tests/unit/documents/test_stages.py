@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -147,6 +148,36 @@ def test_a_tool_that_fails_or_hangs_fails_its_stage(tmp_path):
     with suppress(ProcessLookupError):
         # it was killed with its parent, and may take a moment longer to end
         assert select.select([os.pidfd_open(pid)], [], [], 20)[0], f"{pid} goes on"
+
+
+#: A tool that has set something up, and takes it away when it is interrupted.
+TIDY = """
+import sys, time
+from pathlib import Path
+
+made = Path(sys.argv[1])
+made.touch()
+try:
+    time.sleep(60)
+finally:
+    made.unlink()
+"""
+
+
+def test_an_interrupted_run_has_its_tools_take_away_what_they_set_up(tmp_path):
+    """Lost: a machine without labs, mounts and namespaces of a run that was ended in the middle."""
+    made = tmp_path / "made"
+    with (tmp_path / "log").open("w+", encoding="utf-8") as log, ThreadPoolExecutor(1) as lane:
+        stage = lane.submit(tools.tool, log, [sys.executable, "-c", TIDY, made])
+        until = time.monotonic() + 60
+        while not made.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert made.exists()
+        lanes.end_tools()
+        with pytest.raises(StageFailed, match="ended with"):
+            stage.result(60)
+    assert not made.exists()
+    assert not tools.RUNNING
 
 
 def test_the_table_of_costs(tmp_path, monkeypatch, capsys):
