@@ -64,11 +64,20 @@ def run_stages(names):
 
 
 def end_tools(patience=60):
-    """After Ctrl-C: tools take away what they have set up, such as a lab; who has not after `patience` s is killed."""
+    """After Ctrl-C: tools take away what they have set up, such as a lab.
+
+    They are killed after `patience` s, and by another Ctrl-C.
+    """
     until = time.monotonic() + patience
-    for what in (signal.SIGINT, signal.SIGKILL):
-        for pid in list(RUNNING):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, what)
+    try:
+        _tell(signal.SIGINT)
         while RUNNING and time.monotonic() < until:
             time.sleep(0.1)
+    finally:
+        _tell(signal.SIGKILL)
+
+
+def _tell(what):
+    for pid in list(RUNNING):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, what)

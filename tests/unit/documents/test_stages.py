@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from runner import lanes, plan, pytest_runs, said, tools
+from runner import lanes, main, plan, pytest_runs, said, tools
 from runner.places import environment
 from runner.tools import StageFailed
 
@@ -160,6 +160,7 @@ made.touch()
 try:
     time.sleep(60)
 finally:
+    time.sleep(1)  # a lab takes longer
     made.unlink()
 """
 
@@ -178,6 +179,17 @@ def test_an_interrupted_run_has_its_tools_take_away_what_they_set_up(tmp_path):
             stage.result(60)
     assert not made.exists()
     assert not tools.RUNNING
+
+
+def test_sigterm_ends_a_run_as_ctrl_c_does_once():
+    """Lost: the same, where timeout(1) ends a run: it sends SIGTERM twice, and the second ended the tidying."""
+    before = signal.signal(signal.SIGTERM, main.end)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_the_table_of_costs(tmp_path, monkeypatch, capsys):
