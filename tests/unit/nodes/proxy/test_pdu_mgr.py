@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import PASSWORD, alive, boards
 from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import COLLECTIONS, system_python
@@ -80,7 +81,7 @@ def test_success_that_is_none_is_a_failure(pdu_mgr, emulated):
         (("10.9.9.9", "3", "1"), "10.9.9.9: no such PDU (known: 10.0.0.1 (pdu-a), 10.0.0.2 (pdu-b), 10.0.0.2 (pdu-c))"),
         (("10.0.0.2", "3", "1"), "10.0.0.2: is the address of pdu-b, pdu-c: name one of them"),
         (("10.0.0.1", "3", "4"), "invalid choice: '4'"),
-        (("10.0.0.1", "3"), "required: MODE: usage: pdu_mgr"),
+        (("10.0.0.1",), "required: MODE: usage: pdu_mgr"),
     ],
 )
 def test_wrong_arguments_are_told_and_are_no_state(pdu_mgr, arguments, words):
@@ -102,3 +103,66 @@ def test_a_script_as_the_pdus_driver(pdu_mgr, tmp_path):
     wiring = {"0": {"pdu": "pdu-a", "outlet": 7}, "1": {"pdu": "pdu-b", "outlet": "8"}, "2": {}}
     assert pdu_mgr(pdus, {}, "10.0.0.1", "7", "9", boards=wiring) == (0, "pdu-a outlet 7: on\n", "")
     assert "no such outlet (it has 7)" in pdu_mgr(pdus, {}, "10.0.0.1", "8", "9", boards=wiring)[2]
+
+
+ROW = "{} 10.0.2.{} 00:1a:ca:00:57:9{} 10 16218 917 476 1 tilera_hv 1 {{}}\n"
+
+
+@pytest.fixture
+def node(emulated, tmp_path):
+    """pdu-a, whose outlets 3 and 4 feed boards 0 and 1, and pdu-b, whose outlet 3 feeds board 2."""
+    first, second = (emulated(dialect="cli", outlets=boards(tmp_path, "3", "4")) for _ in range(2))
+    wiring = {"0": ("pdu-a", 3), "1": ("pdu-a", "4"), "2": ("pdu-b", 3)}
+    (tmp_path / "tilera_boards").write_text("".join(ROW.format(number, number + 1, number) for number in range(4)))
+    more = dict(tftp_root=str(tmp_path), state_folder=str(tmp_path / "state"))
+    more["boards"] = {number: dict(pdu=pdu, outlet=outlet) for number, (pdu, outlet) in wiring.items()}
+    pdus = {"pdu-a": first.settings, "pdu-b": {**second.settings, "host": "localhost"}}
+    return (pdus, {"pdu-a": first.secrets, "pdu-b": second.secrets}), more
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("127.0.0.1", "3", "1", ">>", "pdu_output"), "pdu-a outlet 3: on\n"),
+        (("10.0.2.2", "1"), "pdu-a outlet 4: on\n"),
+        (("localhost", "1"), "pdu-b outlet 3: on\n"),
+        (("localhost", "1", ">>", "pdu_output"), "pdu-b outlet 3: on\n"),
+    ],
+)
+def test_the_calls_of_nova(pdu_mgr, node, tmp_path, words, said):
+    """Lost: each power-on of a Nova whose tile_pdu_mgr is this command."""
+    known, more = node
+    assert pdu_mgr(*known, *words, **more) == (0, said, "")
+    assert not (tmp_path / "pdu_output").exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1", "127.0.0.1: feeds 2 boards, and no outlet is given: name the outlet behind it, or give a"),
+        ("10.0.2.4", "10.0.2.4: is a board's that no outlet is configured for"),
+        ("10.0.2.9", "10.0.2.9: no such PDU (known: "),
+    ],
+)
+def test_an_outlet_is_not_guessed(pdu_mgr, node, address, said):
+    """Lost: another board's power."""
+    known, more = node
+    code, output, errors = pdu_mgr(*known, address, "1", **more)
+    assert (code, output) == (1, "")
+    assert said in errors
+
+
+def test_a_board_of_an_instance_is_not_switched(pdu_mgr, node, tmp_path):
+    """Lost: a tenant's power, to a Nova that thinks it has the board."""
+    known, more = node
+    (tmp_path / "state").mkdir()
+    with Store(str(tmp_path / "state" / "state.db")) as store:
+        store.claim("jackie", ["jackie"], ClaimTerms("ann", {"name": "tp64.8x8"}, "debian-12", "key"), [1])
+    for words in (("127.0.0.1", "4", "2"), ("10.0.2.2", "3")):
+        code, output, errors = pdu_mgr(*known, *words, **more)
+        assert (code, output) == (1, "")
+        assert "outlet 4 of pdu-a: feeds board1, which jackie of ann has" in errors
+        assert "stop_instance -e instance=jackie, or add --force" in errors
+    assert pdu_mgr(*known, "10.0.2.2", "9", **more) == (2, "pdu-a outlet 4: off\n", "")
+    assert pdu_mgr(*known, "127.0.0.1", "3", "1", **more) == (0, "pdu-a outlet 3: on\n", "")
+    assert pdu_mgr(*known, "10.0.2.2", "1", "--force", **more) == (0, "pdu-a outlet 4: on\n", "")

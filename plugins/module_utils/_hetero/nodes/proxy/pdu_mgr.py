@@ -4,6 +4,8 @@
 """`pdu_mgr PDU_IP OUTLET MODE`, the blueprint's command: an outlet on, off, cycled or told, and always read back.
 
 The PDU is looked up in the proxy's configuration; its driver, lock and credentials are the ones that modules use.
+Nova's bare-metal drivers call it as well: in Essex with `>>` and a file's name behind, which no shell sees, and in
+Havana without an outlet. A board that an instance has is switched for nobody who does not force it.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, NoReturn, Sequence
 
+from ...boards.records.lost_database import must_not_be_lost
+from ...boards.records.store import Store
 from ...core.deadline import Deadline
-from ...core.errors import BadInput
+from ...core.errors import BadInput, Refused
+from ...core.plays import play
 from ...core.printable import one_line
 from ...drivers.power.outlets import session, set_outlets
-from ...site.proxy_config import CONFIG, SET_UP, pdu, read_config
+from ...site.boards_file import read
+from ...site.proxy_config import CONFIG, SET_UP, files_of, pdu, read_config
 
 if TYPE_CHECKING:
     from ...drivers.power.outlets import Session
@@ -28,6 +34,8 @@ MODES = {"1": "on", "2": "off", "3": "cycled", "9": "status"}
 OFF = 2
 ENDS = """\
 prints what was read back, as "pdu-a outlet 5: on".
+without OUTLET, PDU_IP is the address of a board, or of a PDU that feeds one board.
+'>>' and a file's name behind MODE are taken and mean nothing.
 exit code: 0 done, or for mode 9: on; 2 for mode 9: off; 1 any failure"""
 
 
@@ -47,27 +55,71 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     words.add_argument("pdu", metavar="PDU_IP", help="the PDU's address, or its name in the configuration")
-    words.add_argument("outlet", metavar="OUTLET", help="the outlet, as the PDU calls it")
+    words.add_argument("outlet", metavar="OUTLET", nargs="?", help="the outlet, as the PDU calls it")
     words.add_argument("mode", metavar="MODE", choices=MODES, help="1 on, 2 off, 3 reboot (off, then on), 9 status")
+    words.add_argument("--force", action="store_true", help="switch it although an instance has its board")
     words.add_argument("--config", default=CONFIG, help="the proxy's configuration (%(default)s)")
     words.add_argument("--timeout", type=float, default=60.0, help="seconds to give up after (%(default)g)")
     return words
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parser().parse_args(arguments)
+    options = parser().parse_args(without_redirection(arguments))
     config, state, deadline = read_config(options.config), MODES[options.mode], Deadline(options.timeout)
-    name = named(config, options.pdu)
+    if options.outlet is None:
+        name, outlet = only_outlet(config, options.config, options.pdu)
+    else:
+        name, outlet = named(config, options.pdu), options.outlet
+    if state != "status" and not options.force:
+        must_be_nobodys(config, options.config, name, outlet)
     settings, secrets = pdu(config, name)
     with session(name, settings, secrets, deadline, config.run_folder) as opened:
         if state == "status":
-            seen = _status(opened, options.outlet)
+            seen = _status(opened, outlet)
         else:
-            seen = set_outlets(opened, {options.outlet: state}, deadline)[options.outlet]["after"]
-    sys.stdout.write(one_line(f"{name} outlet {options.outlet}: {seen}") + "\n")
+            seen = set_outlets(opened, {outlet: state}, deadline)[outlet]["after"]
+    sys.stdout.write(one_line(f"{name} outlet {outlet}: {seen}") + "\n")
     if state == "status":
         return {"on": 0, "off": OFF}.get(seen, 1)
     return 0
+
+
+def without_redirection(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the words without a shell's `>> FILE` at their end, which Nova of Essex hands over as two words."""
+    return arguments[:-2] if list(arguments[-2:-1]) == [">>"] else arguments
+
+
+def only_outlet(config: ProxyConfig, path: str, address: str) -> tuple[str, str]:
+    """Return (PDU name, outlet) of the board at an address, or of the one board that the PDU there feeds.
+
+    :raises BadInput: no board has the address, or the PDU feeds none or several.
+    """
+    numbers = [str(board.id) for board in read(files_of(path)["boards_file"]) if board.ip == address]
+    fed = [config.boards[number].fed for number in numbers if number in config.boards]
+    if not numbers:
+        name = named(config, address)
+        fed = [wire.fed for wire in config.boards.values() if wire.pdu == name]
+    outlets = [(pdu_name, str(outlet)) for pdu_name, outlet in filter(None, fed)]
+    if len(outlets) != 1:
+        what = f"feeds {len(outlets)} boards" if not numbers else "is a board's that no outlet is configured for"
+        remedy = "name the outlet behind it, or give a board's address"
+        raise BadInput(f"{what}, and no outlet is given", address, remedy)
+    return outlets[0]
+
+
+def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> None:
+    """Raise Refused where an instance has the board that an outlet feeds by the wiring."""
+    boards = {int(number) for number, wire in config.boards.items() if (wire.pdu, str(wire.outlet)) == (name, outlet)}
+    if not boards:
+        return
+    state_db = files_of(path)["state_db"]
+    must_not_be_lost(state_db, config.state_folder)
+    with Store(state_db, "pdu_mgr", create=False) as store:
+        for claim in store.claims():
+            if claim.board in boards:
+                what = f"feeds board{claim.board}, which {claim.instance} of {claim.owner} has"
+                remedy = f"{play('stop_instance', instance=claim.instance)}, or add --force"
+                raise Refused(what, f"outlet {outlet} of {name}", remedy)
 
 
 def named(config: ProxyConfig, address: str) -> str:
