@@ -9,13 +9,14 @@ export PYTHONUNBUFFERED := 1
 
 playbook := .venv/bin/ansible-playbook hetero.compute
 
-.PHONY: help bench demo docs figures release test test-all ssh status terminate lab-up lab-down setup setup-test name
+.PHONY: help bench demo docs figures flavors release test test-all ssh status terminate lab-up lab-down setup setup-test name
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo                 a lab on this machine, a board asked for by flavor, a login on it"
 	@echo "make ssh NAME=jackie      log in; NAME=proxy1 on the proxy node"
 	@echo "make status               every node, its state, who has it; JSON=1 for programs, HTML=FILE (besides) for a browser"
+	@echo "make flavors              what can be asked for, and how much of it is free"
 	@echo "make terminate NAME=jackie"
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
 	@echo "make docs                 all documentation as a web site: build/docs/html/index.html"
@@ -43,6 +44,9 @@ status: setup
 	else said=$$($(playbook).status -e json=true $(if $(HTML),-e "html=$(abspath $(HTML))")); ended=$$?; \
 	printf '%s\n' "$$said" | grep '^{'; \
 	[ $$ended = 0 ] || printf '%s\n' "$$said" | grep -v '^{' >&2; exit $$ended; fi
+
+flavors: setup
+	@$(playbook).flavors
 
 terminate: name setup
 	@$(playbook).terminate_instance -e "instance=$(NAME)"

@@ -14,8 +14,9 @@ version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
-  - Turns the text of a boards file (C(tilera_boards)) into text that names the same boards, each in one line, without comments and without
-    blanks in C(cpu_info). The reader in Nova's bare-metal driver for Tilera boards takes no other.
+  - Turns the text of a boards file (C(tilera_boards)) into text that names the same boards, each in one line, without
+    comments and without blanks in C(cpu_info).
+  - The reader in Nova's bare-metal driver for Tilera boards takes no other.
 positional: _input
 options:
   _input:

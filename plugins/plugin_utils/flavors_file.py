@@ -13,6 +13,7 @@ import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import table_defects
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.spellings import usual
 
 #: (line, column); and the keys that lead to a place.
 At = Tuple[int, int]
@@ -93,7 +94,7 @@ class FlavorsFile:
             self._places = {path[1:]: place for path, place in self._places.items() if path[:1] == (variable,)}
             self._take(data[variable] or {}, root.value[0][1])
         else:
-            self.flavors = data
+            self.flavors = {name: usual(flavor) for name, flavor in data.items()}
 
     def _walk(self, node: yaml.Node, path: Path, depth: int) -> None:
         """Note the place of each key, and keys that occur twice, of which YAML would keep the last one."""

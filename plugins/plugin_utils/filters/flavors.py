@@ -14,6 +14,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import table_defects
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.spellings import usual
 from ansible_collections.hetero.compute.plugins.plugin_utils.flavors_file import FlavorsFile
 
 VARIABLE = "hetero_extra_instance_types"
@@ -26,6 +27,7 @@ def flavors(defaults: Any, own: Any = None, file: Any = None) -> dict[str, dict[
     for what, table in (("before the bar", defaults), (f"as {VARIABLE}", own)):
         if not isinstance(table, dict):
             raise AnsibleFilterError(f"hetero.compute.flavors needs a mapping of flavors by name {what}")
+    defaults, own = ({name: usual(flavor) for name, flavor in table.items()} for table in (defaults, own))
     wrong = [f"{VARIABLE}: {_of(name)}{defect.text}" for name, defect in table_defects(own, defaults)]
     found = {**defaults, **own}
     if file:

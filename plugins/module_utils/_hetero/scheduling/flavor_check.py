@@ -17,6 +17,7 @@ from ..openstack.specs import PROPERTY, REQUESTS
 from . import extra_specs as operators
 from .compute_hosts import COUNT
 from .fit import AMOUNTS
+from .spellings import BESIDE, NAMES
 
 KEYS = ("name", *AMOUNTS, "flavorid", "cpu_arch", "cpu_info", "extra_specs")
 #: A grid of cores as boards_file.geometry returns it (rows x columns).
@@ -50,7 +51,8 @@ def defects(flavor: Any, name: Any = None) -> list[Defect]:
         if key in KEYS:
             found += _CHECKS[key](key, value)
         else:
-            found.append(Defect((key,), f"unknown key {key!r}", instead(key, KEYS)))
+            remedy = f"write it as {NAMES.get(key, key)} in extra_specs" if key in BESIDE else instead(key, KEYS)
+            found.append(Defect((key,), f"unknown key {key!r}", remedy))
     if name is not None and flavor.get("name", name) != name and not any(one.path == ("name",) for one in found):
         found.append(Defect(("name",), f"name is {flavor['name']!r}", f"write {name}, or leave it out"))
     return found
@@ -140,6 +142,9 @@ def _extra_specs(key: str, value: Any) -> Iterator[Defect]:
         path, shown = (key, name), f"{key}.{name}"
         if not isinstance(name, str) or not name:
             yield Defect(path, f"{key} has {name!r} as a key", "put it in quotes")
+            continue
+        if name in NAMES:
+            yield Defect(path, f"{shown} is another name of {NAMES[name]}", f"write {NAMES[name]}, and it once")
             continue
         wrong = operators.defect(requirement)
         if wrong:
