@@ -17,10 +17,10 @@ from runner.stages.units import long, mutants, unit_code, unit_processes
 from turns import todays
 
 SCENARIOS = sorted(ROOT.glob("molecule/*/molecule.yml"))
-#: Scenarios of `make test-all` only, the longest first: guests in a host that is a machine under emulation itself; and
-#: what stage e2e does on its own lab as well (a login, an idempotent second run, a reboot: test_drift; an end that
-#: leaves nothing: test_verbs).
-RARE_SCENARIOS = ["molecule-whole", "molecule-kvm_guests", "molecule-default"]
+#: Scenarios of `make test-all` only, the longest first: guests in a host that is a machine under emulation itself; PCs
+#: without virtio; and what stage e2e does on its own lab as well (a login, an idempotent second run, a reboot:
+#: test_drift; an end that leaves nothing: test_verbs).
+RARE_SCENARIOS = ["molecule-whole", "molecule-kvm_guests", "molecule-pcs", "molecule-default"]
 MOLECULE = {f"molecule-{path.parent.name}": functools.partial(scenario, name=path.parent.name) for path in SCENARIOS}
 # In the order in which they are begun: what says at once that something is wrong, then the longest.
 STAGES = {
