@@ -25,9 +25,9 @@ rm -rf "$root"/boot/* "$root"/vmlinuz* "$root"/initrd.img*
 # The proxy puts a host key and the name into each root; the network is the one that the kernel came by.
 rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/hostname" "$root/etc/machine-id" "$root/var/lib/dbus/machine-id"
 : > "$root/etc/machine-id"
-install -D -m 644 "$here/network" "$root/etc/systemd/network/10-netboot.network"
+install -D -m 644 "$here/network" "$root/etc/systemd/network/05-netboot.network"
 install -D -m 644 "$here/cloud.cfg" "$root/etc/cloud/cloud.cfg.d/90-hetero.cfg"
 for unit in systemd-networkd.service systemd-resolved.service; do chroot "$root" systemctl --quiet enable "$unit"; done
-chroot "$root" systemctl --quiet disable systemd-networkd-wait-online.service
+chroot "$root" systemctl --quiet disable systemd-networkd-wait-online.service e2scrub_reap.service
 ln -sf ../run/systemd/resolve/stub-resolv.conf "$root/etc/resolv.conf"
 rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/* "$root"/var/log/*.log "$root"/var/log/apt

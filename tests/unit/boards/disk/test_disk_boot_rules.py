@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     Refused,
     TimedOut,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.shell import NoProgram
 
 CLAIM = SimpleNamespace(boot_source="disk", image="demo", host_key="key")
 NFS = SimpleNamespace(boot_source="nfs", image="demo", host_key="key")
@@ -319,11 +320,17 @@ def test_a_root_that_does_not_fit_costs_no_board(on_board):
 
 
 @pytest.mark.parametrize(
-    ("error", "costs"),
-    [(Lost("gone"), False), (TimedOut("late"), False), (HeteroError("Input/output error"), True)],
+    ("error", "done"),
+    [
+        (Lost("gone"), []),
+        (TimedOut("late"), []),
+        (NoProgram("mkfs.ext4: not found"), [("fail", "proxy", "mkfs.ext4: not found")]),
+        (HeteroError("Input/output error"), [("quarantine", "its disk cannot be used: Input/output error")]),
+    ],
 )
-def test_whose_fault_a_script_is(error, costs):
-    """Lost: a board whose cable was pulled; or one whose disk is broken goes to the next tenant."""
+def test_whose_fault_a_script_is(error, done):
+    """Lost: a board whose cable was pulled, or each board in turn to a RAM image that lacks a program; or one whose
+    disk is broken goes to the next tenant."""
 
     class Shell:
         def run(self, argv, deadline, stdin):
@@ -339,7 +346,7 @@ def test_whose_fault_a_script_is(error, costs):
     )
     with pytest.raises(type(error)):
         disk_boot._run(work, Shell(), "script", "soon")
-    assert work.done == ([("quarantine", "its disk cannot be used: Input/output error")] if costs else [])
+    assert work.done == done
 
 
 def test_an_upload_says_how_far_it_is(monkeypatch):

@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     StepFailed,
     TimedOut,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.shell import NoProgram
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 BOARD = SimpleNamespace(id=0, name="board0")
@@ -215,6 +216,7 @@ def test_what_is_noted_of_a_board_until_it_is_given_back(more, verify, note):
         ([BadInput("cannot")], "proxy", "cannot"),
         ([Refused("no")], "proxy", "no"),
         ([StepFailed("x", "broke")], "proxy", "broke"),
+        ([NoProgram("dd: not found")], "proxy", "dd: not found"),
     ],
 )
 def test_what_says_nothing_against_a_disk_costs_no_board(errors, blame, end):

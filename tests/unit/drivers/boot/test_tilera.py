@@ -37,6 +37,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
     System,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.shell import NoProgram
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.tile_monitor import TileMonitor, runs
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import boards_file
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.test_ssh import free_port, make_key
@@ -523,8 +524,10 @@ def test_shell(site, tile, tmp_path):
         assert told[-1] == (3_000_000, 3_000_000)
         assert shell.run(["cat", "-"], Deadline(9), stdin=str(LAB / "lab.py")) == (LAB / "lab.py").read_text()
         assert not list(Path("/tmp").glob("hetero-" + "?" * 32))
-        with pytest.raises(HeteroError, match="false ended with 1 on the board"):
+        with pytest.raises(HeteroError, match="false ended with 1 and said"):
             shell.run(["false"], Deadline(9))
+        with pytest.raises(NoProgram, match="choose an image that has this program"):
+            shell.run(["sh", "-c", "no-such-program"], Deadline(9))
         with pytest.raises(HeteroError, match=r"no/where.*nonexistent"):
             shell.put(str(source), str(tmp_path / "no" / "where"), Deadline(9))
         with pytest.raises(TimedOut):

@@ -20,6 +20,7 @@ from ...core.errors import HeteroError, Lost, Refused, TimedOut
 from ...core.plays import play
 from ...drivers.boot.blame import IMAGE, PROXY
 from ...drivers.boot.driver import DISK_ROOT
+from ...drivers.boot.shell import NoProgram
 from ...images.choice import image_of
 from ...images.root_archive import archive_of
 from ...roots.disk_root import ARCHIVES, own_names
@@ -301,10 +302,16 @@ def _unpack(work: BoardWork, run: Run, archive: Archive, own: str, made: Made, p
 
 
 def _run(work: BoardWork, shell: Shell, script: str, deadline: Deadline, *words: str, stdin: str | None = None) -> str:
-    """Run a script on the board; put the board into state error where the script fails although the board answers."""
+    """Run a script on the board; put the board into state error where the script fails although the board answers.
+
+    A program that the RAM system lacks says nothing against the board: the claim stays, and goes on with another image.
+    """
     try:
         return shell.run(["sh", "-c", script, "sh", *words], deadline, stdin)
     except (Lost, TimedOut):
+        raise
+    except NoProgram as error:
+        work.fail(PROXY, error)
         raise
     except HeteroError as error:
         work.quarantine(f"its disk cannot be used: {error.what}")

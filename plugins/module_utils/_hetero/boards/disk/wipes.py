@@ -21,6 +21,7 @@ from ...core.plays import play
 from ...core.typed_keys import as_said
 from ...drivers.boot.blame import BOARD, PROXY
 from ...drivers.boot.registry import BootDrivers
+from ...drivers.boot.shell import NoProgram
 from ...roots.ownership import must_never_have_run
 from ...roots.provision import made_ready
 from ...roots.ram import has_ram_image
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 PHASE = "wipe"
 #: Seconds for a look at the hardware, which reads a few files of /proc and /sys.
 LOOK_TIME = 60.0
-#: Errors that are no fault of a disk: a wrong request, or a board that went away.
-NO_DISK_FAULT = (BadInput, Lost, Refused, StepFailed, TimedOut)
+#: Errors that are no fault of a disk: a wrong request, a RAM image without a program, or a board that went away.
+NO_DISK_FAULT = (BadInput, Lost, NoProgram, Refused, StepFailed, TimedOut)
 #: Why a board is not wiped: a boot into RAM would cut its power, which others may use, and its claim never wrote to its
 #: disks.
 NOT_WIPED = "not wiped: its outlet is on, and {name} was never started here"

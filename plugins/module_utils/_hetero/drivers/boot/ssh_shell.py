@@ -19,7 +19,7 @@ from ...core.errors import HeteroError, Lost, TimedOut
 from ...core.output import MOST_OF_OTHERS, TooMuch, collect
 from ...core.readiness import writable
 from ...core.this_node import THIS_NODE
-from .shell import Shell
+from .shell import Shell, exit_error
 from .ssh import FAILED, SSH_PORT, client, known_hosts_file
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ class SshShell(Shell):
         said = (stderr.strip() or "nothing").splitlines()[-1]
         if process.returncode == FAILED:
             raise Lost(f"the connection to it is lost ({said})", self.name, "look at its power and its console")
-        what = f"{_short(argv)} ended with {process.returncode} and said: {said}"
-        raise HeteroError(what, self.name, "look at its console")
+        raise exit_error(_short(argv), process.returncode, said, self.name)
 
 
 def _short(argv: list[str]) -> str:

@@ -15,10 +15,10 @@ import uuid
 from typing import TYPE_CHECKING, Callable, Iterable, Sequence, cast
 
 from ...core.command import Limits, ended, last_words
-from ...core.errors import BadInput, HeteroError
+from ...core.errors import BadInput
 from ...core.output import MOST_OF_OTHERS
 from ...core.this_node import THIS_NODE
-from .shell import Shell
+from .shell import Shell, exit_error
 
 if TYPE_CHECKING:
     import subprocess
@@ -125,8 +125,8 @@ class TileShell(Shell):
     def _do(self, words: list[str], deadline: Deadline, what: str, look: Callable[[int], None] | None = None) -> str:
         done = self._monitor.do(words, deadline, look)
         if done.returncode:
-            text = f"{what} ended with {done.returncode} on the board and said: {last_words(done)}"
-            raise HeteroError(text, self._monitor.name, "look at its console", command=words, said=said(done))
+            facts = dict(command=words, said=said(done))
+            raise exit_error(what, done.returncode, last_words(done), self._monitor.name, **facts)
         return done.stdout
 
 
