@@ -64,6 +64,10 @@ _PLAYED = Record(
 )
 
 
+#: `disk` of a board that has none, whatever the boards file counts as its local_gb.
+NO_DISK = "none"
+
+
 def _disks(value: Any) -> Any:
     names = [value] if isinstance(value, str) else value
     right = isinstance(names, list) and names and all(is_text(name) and name for name in names)
@@ -110,7 +114,7 @@ class Wire:
     kernel_source: str | None = declared(TEXT)
     address: str | None = declared(ADDRESS)
     firewall: str | None = declared(TEXT)
-    disk: str | Sequence[str] | None = declared(Kind("a device (/dev/sda), or a list of such", _disks))
+    disk: str | Sequence[str] | None = declared(Kind("a device (/dev/sda), a list of such, or none", _disks))
     accept_unwiped: Sequence[str] | None = declared(ListOf(TEXT))
     ram_key: str | None = declared(TEXT)
     fake: Mapping[str, Any] | None = declared(_PLAYED)
@@ -119,6 +123,8 @@ class Wire:
     @property
     def disks(self) -> list[str]:
         """The device names of the board's local disks."""
+        if self.disk == NO_DISK:
+            return []
         return [self.disk] if isinstance(self.disk, str) else list(self.disk or ())
 
     @property

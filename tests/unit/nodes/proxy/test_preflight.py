@@ -20,8 +20,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 BOARDS = """\
-0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}
-1 10.0.2.2 00:1A:CA:00:58:98 10 16218 917 476 1 tilera_hv 1 {"arch":"TILEPro64"}
+0 10.0.2.1 00:1A:CA:00:57:90 10 16218 0 476 0 tilera_hv 1 {"arch":"TILEPro64"}
+1 10.0.2.2 00:1A:CA:00:58:98 10 16218 0 476 0 tilera_hv 1 {"arch":"TILEPro64"}
 """
 GOOD = Plan(
     server="10.0.2.254",
@@ -42,6 +42,19 @@ def said(**changes):
 
 def test_a_good_plan_has_nothing_to_say():
     assert said() == ([], [])
+
+
+def test_disks_that_nobody_named_are_said():
+    """Lost: what a tenant left on a disk that nobody wipes, to the next one."""
+    plan = dict(boards_text=BOARDS.replace(" 0 476 0 ", " 917 476 1 "), ram_images={"TILEPro64": "ram"})
+    fed = GOOD.wiring["0"], GOOD.wiring["1"]
+    defects, notes = said(**plan)
+    assert defects == []
+    assert [note.split(": ")[0] for note in notes] == ["board0, board1"]
+    assert "its wiring names none: nothing is wiped there: " in notes[0]
+    assert said(**plan, wiring={"0": {**fed[0], "disk": "none"}, "1": {**fed[1], "disk": ["/dev/sda"]}}) == ([], [])
+    (defect,), _notes = said(**plan, wiring={"0": {**fed[0], "disk": "/dev/sda", "kernel_source": "flash"}, "1": fed[1]})
+    assert defect.startswith("tftp_proxy_boards, board 0: has a disk, and its kernel in flash: ")
 
 
 def test_wrong_types_are_all_said_before_anything_is_written():

@@ -13,9 +13,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 BOARDS = """\
-0 10.0.2.1 00:1A:CA:00:57:90 10 16218 917 476 1 tilera_hv 1 {"vendor":"tilera","arch":"TILEPro64"}
-1 10.0.2.2 00:1A:CA:00:58:98 10 16218 917 476 1 tilera_hv 1 {"vendor":"Tilera","arch":"TILEPro64"}
-2 10.0.2.3 00:1A:CA:00:58:99 10 16218 917 476 1 qemu 1 {"vendor":"arm","arch":"aarch64"}
+0 10.0.2.1 00:1A:CA:00:57:90 10 16218 0 476 0 tilera_hv 1 {"vendor":"tilera","arch":"TILEPro64"}
+1 10.0.2.2 00:1A:CA:00:58:98 10 16218 0 476 0 tilera_hv 1 {"vendor":"Tilera","arch":"TILEPro64"}
+2 10.0.2.3 00:1A:CA:00:58:99 10 16218 0 476 0 qemu 1 {"vendor":"arm","arch":"aarch64"}
 """
 CANNOT = "cannot boot by driver tilera"
 BY_VENDOR = "(the vendor in cpu_info is tilera, and tftp_proxy_boards names no driver)"

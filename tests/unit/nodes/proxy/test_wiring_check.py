@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 BOARDS = "".join(
-    f'{n} 10.0.2.{n + 1} 00:1A:CA:00:57:9{n} 10 16218 917 476 1 tilera_hv 1 {{"arch":"TILEPro64"}}\n' for n in range(3)
+    f'{n} 10.0.2.{n + 1} 00:1A:CA:00:57:9{n} 10 16218 0 476 0 tilera_hv 1 {{"arch":"TILEPro64"}}\n' for n in range(3)
 )
 WIRING = {str(n): {"pdu": "pdu-a", "outlet": str(n + 5)} for n in range(3)}
 PDU = {"driver": "apc", "host": "10.0.100.1"}

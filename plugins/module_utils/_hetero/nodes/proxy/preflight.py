@@ -13,7 +13,7 @@ import json
 import re
 import shutil
 import tempfile
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ...boards.power.pdu_names import devices, plug
 from ...boards.records.proxy import KERNEL_SOURCES
@@ -24,7 +24,7 @@ from ...core.machine import missing_packages
 from ...core.spelling import instead
 from ...roots.ram import ON_CONSOLE, RAM_KEYS
 from ...site.boards_file import COLUMNS, BoardsFileError, parse
-from ...site.proxy_config import DEFAULTS
+from ...site.proxy_config import DEFAULTS, NO_DISK
 from .. import plan_check
 from . import left_out_boards, nfs_check, routers_check, settings_check, tile_monitor_check, words_check
 from .entries_check import Entry, right_types
@@ -166,7 +166,7 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         elif ram_key == ON_CONSOLE and not wire.get("console") and "console" not in wire.wrong:
             found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
         words_check.boot_driver(thing, wire, found)
-        disks(plan, thing, wire.get("disk"), {str(board.id): board.arch for board in boards}.get(board_id), found)
+        disks(plan, thing, wire, {str(board.id): board.arch for board in boards}.get(board_id), found)
     for (_pdu, outlet), fed in users.items():
         shared(outlet, fed, found)
     for name, pdu in sorted(pdus.items()):
@@ -187,6 +187,10 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         found.note(
             ", ".join(unwired), "no outlet feeds it", "name pdu and outlet in tftp_proxy_boards, or it cannot be booted"
         )
+    unsaid = [board.name for board in boards if board.local_gb and "disk" not in wires.get(str(board.id), Entry())]
+    if unsaid:
+        what = "has a local disk by the boards file (local_gb), and its wiring names none: nothing is wiped there"
+        found.note(", ".join(unsaid), what, "name it in tftp_proxy_boards, as disk: /dev/sda, or say disk: none")
     contradictions(plan, boards, found)
 
 
@@ -202,11 +206,15 @@ def shared(outlet: str, fed: Sequence[tuple[str, str]], found: Findings) -> None
     found.defect(f"outlet {outlet} of {names}", f"feeds boards {ids}{one}", "give each board an outlet of its own")
 
 
-def disks(plan: Plan, thing: str, disk: str | list[str] | None, arch: str | None, found: Findings) -> None:
-    """Check the disks of a board, which nobody could wipe without a RAM image."""
-    names = [disk] if isinstance(disk, str) else disk or []
+def disks(plan: Plan, thing: str, wire: Mapping[str, Any], arch: str | None, found: Findings) -> None:
+    """Check the disks of a board, which nobody could wipe without a RAM image, or where the board cannot boot one."""
+    disk = wire.get("disk")
+    names = [] if disk == NO_DISK else [disk] if isinstance(disk, str) else disk or []
     if not all(DISK.fullmatch(name) for name in names):
-        found.defect(thing, f"disk is no device name: {disk}", "write /dev/sda, or a list of such")
+        found.defect(thing, f"disk is no device name: {disk}", "write /dev/sda, a list of such, or none")
+    elif names and wire.get("kernel_source") == "flash":
+        what = "has a disk, and its kernel in flash: it boots no RAM image that could wipe the disk"
+        found.defect(thing, what, "set kernel_source: tftp, or take the disk out and say disk: none")
     elif names and arch and arch.lower() not in {known.lower() for known in plan.ram_images}:
         what = f"has a disk, and there is no RAM image for {arch} to wipe it from"
         found.defect(thing, what, "name one in tftp_proxy_ram_images")
