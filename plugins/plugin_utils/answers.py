@@ -159,6 +159,7 @@ CLAIM = dict(
     kind=maybe(is_text),
     board=maybe(is_number),
     console=maybe(is_text),
+    image=maybe(is_text),
 )
 #: A claim of a compute host, whose console people sit down at by this path.
 HOSTED_CLAIM = dict(CLAIM, kind=one_of(OF_HOSTS), console=is_text)
@@ -167,6 +168,7 @@ EVENT = dict(time=is_number, phase=is_text, text=maybe(is_text), seconds=maybe(i
 STATE = dict(
     state=is_text,
     owner=maybe(is_text),
+    image=maybe(is_text),
     note=maybe(is_text),
     since_seconds=maybe(is_number),
     lease_seconds=maybe(is_number),
@@ -195,6 +197,7 @@ IMAGE = dict(arch=is_text, ram=is_truth)
 HOSTED = dict(
     STATE,
     instance=is_instance,
+    ip=maybe(is_address),
     note=or_none(is_text),
     since_seconds=is_number,
     gpus=are_texts,

@@ -90,7 +90,7 @@ def test_rebuild(life):
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
     done = play(life, "rebuild_instance", instance="jackie", **other)
-    assert "jackie is running on board0: ssh root@10.0.2.1" in done.output
+    assert "jackie is running on board0: ssh -F build/lab/e2e/ssh/jackie jackie" in done.output
     way = ["ssh", "-F", FOLDER / "ssh" / "jackie", "-i", key, "-o", "IdentitiesOnly=yes", "jackie"]
     look = [*way, "cat /etc/which; test ! -e /root/data && echo fresh"]
     said = subprocess.run(look, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout

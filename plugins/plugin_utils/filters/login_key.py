@@ -71,6 +71,8 @@ def _problem(text: str, named: str, given: str, in_a_job: bool) -> str:
         return (
             f"line {wrong[0]} of key is no OpenSSH public key; a key is one line: give key_file=FILE, or the whole text"
         )
+    if text and not in_a_job and " " not in text and os.path.isfile(os.path.expanduser(text)):
+        return f"key is the text of a key, and {text} is a file: give key_file={text}"
     cut = "give key_file=FILE, or the text, which -e cuts at its first blank unless it is quoted once more"
     return f"key is no OpenSSH public key: {cut}" if text else ""
 

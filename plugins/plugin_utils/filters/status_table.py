@@ -21,7 +21,9 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import de
 #: A node's cells; the last one is the parts of its note.
 Row = Tuple[Any, ...]
 
-HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "OWNER", "SINCE", "NOTE")
+HEADING = ("NODE", "KIND", "ARCH", "FITS", "STATE", "INSTANCE", "OWNER", "ADDRESS", "IMAGE", "SINCE", "NOTE")
+#: Cells from INSTANCE to SINCE where no instance is.
+NOBODY = ("-",) * 5
 #: State of a claimed board that its proxy's boards file does not name, and what to do about it.
 UNNAMED = "not in the boards file"
 #: State of a node that could not be asked.
@@ -42,6 +44,8 @@ def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None
         board["state"],
         board.get("instance") or "-",
         board.get("owner") or "-",
+        board.get("ip") or "-",
+        board.get("image") or "-",
         "-" if since is None else age(since),
         (lease(board), board.get("note")),
     )
@@ -54,13 +58,14 @@ def unnamed_rows(seen: dict[str, Any], proxy: str | None = None) -> Iterator[Row
         if claim.get("board") not in named | {None}:
             name = f"{claim['name']} of {proxy}" if proxy else claim["name"]
             note = WAY_OUT.format(name=claim["instance"])
-            yield (name, "board", "-", "-", UNNAMED, claim["instance"], claim["owner"], "-", ("", note))
+            of_it = (claim["instance"], claim["owner"], "-", claim.get("image") or "-", "-")
+            yield (name, "board", "-", "-", UNNAMED, *of_it, ("", note))
 
 
 def unasked_row(name: str | None, kind: str, error: str) -> Row:
     """Return the row of a node that could not be asked, with what to do about it."""
     note = f"{error.rstrip('.')}: mend that, or leave it out: -e without={name}"
-    return (name or "-", kind, "-", "-", UNASKED, "-", "-", "-", ("", note))
+    return (name or "-", kind, "-", "-", UNASKED, *NOBODY, ("", note))
 
 
 def host_rows(name: str, host: dict[str, Any], fits: Mapping[str, Any]) -> Iterator[Row]:
@@ -75,13 +80,18 @@ def host_rows(name: str, host: dict[str, Any], fits: Mapping[str, Any]) -> Itera
         f"{free} of {len(gpus)} free",
     ]
     seen = [
-        (one["instance"], one.get("owner") or "-", age(one["since_seconds"]), (lease(one), said_of(one)))
+        (
+            one["instance"],
+            *(one.get(key) or "-" for key in ("owner", "ip", "image")),
+            age(one["since_seconds"]),
+            (lease(one), said_of(one)),
+        )
         for one in host["instances"]
     ]
-    seen += [("-", "-", "-", ("", f"{gpu['address']}: {why}")) for gpu in gpus for why in [trouble(gpu)] if why]
+    seen += [(*NOBODY, ("", f"{gpu['address']}: {why}")) for gpu in gpus for why in [trouble(gpu)] if why]
     if host["unsupported"]:
-        seen.append(("-", "-", "-", ("", host["unsupported"])))
-    for number, cells in enumerate(seen or [("-", "-", "-", ("", ""))]):
+        seen.append((*NOBODY, ("", host["unsupported"])))
+    for number, cells in enumerate(seen or [(*NOBODY, ("", ""))]):
         yield (*(own if number == 0 else [""] * len(own)), *cells)
 
 

@@ -70,6 +70,26 @@ def test_a_forgotten_inventory_is_called_that(alone):
     assert "Give the site's inventory (-i INVENTORY)" in text
 
 
+@pytest.mark.parametrize("playbook", ["proxy", "gpu_host", "kvm_host"])
+def test_a_set_up_of_nobody_fails(alone, playbook):
+    """Lost: that no node was set up, to who gave another inventory than theirs and read a success."""
+    _proxy, plays = alone
+    text, _many = said(Playbooks(plays.folder, []), playbook, rc=2)
+    assert "is empty. Give the site's inventory (-i INVENTORY), or add the nodes to it" in text
+
+
+def test_a_board_is_named_by_node_and_by_board(alone):
+    """Lost: another board than the one that was asked for, without a word."""
+    _proxy, plays = alone
+    for words in (dict(node="board1"), dict(node="1"), dict(board="board1"), dict(board="1")):
+        text, _many = said(plays, "provision_instance", "--check", instance="jackie", flavor=FLAVOR, **words)
+        assert "board1 chosen" in text, words
+        text, _many = said(plays, "maintenance", "--check", state="on", reason="dust", **words)
+        assert "board1 maintenance on: dust" in text, words
+    text, _many = said(plays, "provision_instance", rc=2, instance="jackie", flavor=FLAVOR, node="gpu1")
+    assert "node chooses a board here, such as -e node=board3" in text
+
+
 def test_cabling_says_that_it_switched_outlets(alone):
     """Lost: that boards had power, to who reads changed=0; and in a dry run none has."""
     proxy, plays = alone

@@ -12,9 +12,11 @@ import yaml
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
-from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import status_table
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import NOBODY, status_table
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_page import ELEMENTS, HOSTILE, Page, spoiled
 
+#: Owner, address, image and age of each instance below.
+OF_IT = ("jo", "10.0.81.10", "x", "3 d")
 TYPES = Path(__file__).parents[3] / "playbooks" / "vars" / "instance_types.yml"
 
 
@@ -69,11 +71,13 @@ def test_the_table_says_who_has_what_and_what_nobody_gets():
     lines = [line.split("  ") for line in status_table([], fits=types, hosts=seen)]
     cells = [[cell.strip() for cell in line if cell.strip()] for line in lines]
     assert cells[1:] == [
-        ["gpu1", "gpu", "fermi ×4", "cg1.xlarge", "1 of 4 free", "ml-7", "jo", "3 d", "0000:05:00.0"],
-        ["ml-8", "jo", "3 d", "lease 2 h left, error: ssh did not answer"],
-        ["-", "-", "-", "0000:09:00.0: by-hand has it"],
-        ["-", "-", "-", "0000:0a:00.0: Xid 79: fallen off the bus"],
-        ["gpu2", "host", "-", "-", "not asked", "-", "-", "-"],
+        ["gpu1", "gpu", "fermi ×4", "cg1.xlarge", "1 of 4 free", "ml-7", *OF_IT, "0000:05:00.0"],
+        ["ml-8", *OF_IT, "lease 2 h left"],
+        ["error: ssh did not answer"],
+        [*NOBODY, "0000:09:00.0: by-hand has it"],
+        [*NOBODY],
+        ["0000:0a:00.0: Xid 79: fallen off the bus"],
+        ["gpu2", "host", "-", "-", "not asked", *NOBODY],
         ["timed out: mend that, or leave it out: -e without=gpu2"],
     ]
 

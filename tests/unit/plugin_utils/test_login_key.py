@@ -64,6 +64,15 @@ def test_what_is_wrong_is_said_without_a_word_of_it(home, asked, problem):
     assert "secret" not in said
 
 
+def test_a_file_that_was_given_as_the_key_is_told_the_option_for_it(home, monkeypatch):
+    """Lost: minutes, to who types key=me.pub; and where a form asks, whether a file is there is nobody's to learn."""
+    (home / "me.pub").write_text(f"{KEY}\n")
+    monkeypatch.chdir(home)
+    assert login_key(dict(key="me.pub"))["problem"].endswith("me.pub is a file: give key_file=me.pub")
+    assert login_key(dict(key_file="me.pub"))["given"] == KEY
+    assert "me.pub" not in login_key(dict(key="me.pub"), in_a_job=True)["problem"]
+
+
 def test_no_key_at_all_says_how_to_get_one(home):
     assert login_key({})["missing"].endswith("or make one: ssh-keygen -t ed25519")
     assert login_key({}, in_a_job=True)["missing"].endswith("(key), or set hetero_ssh_public_key")

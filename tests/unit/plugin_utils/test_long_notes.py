@@ -57,4 +57,4 @@ def test_a_long_note_of_a_hosts_instance_stands_below_its_own_row():
     assert max(map(len, below)) <= WIDTH
     assert "ml-7" in first
     assert " ".join(line.strip() for line in below) == f"0000:05:00.0; error: {LONG}"
-    assert last.split() == ["ml-8", "-", "2", "min", "0000:05:00.0"]
+    assert last.split() == ["ml-8", "-", "-", "-", "2", "min", "0000:05:00.0"]

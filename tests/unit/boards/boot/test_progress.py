@@ -182,28 +182,29 @@ def test_status_table():
     board = dict(
         name="board0", arch="TILEPro64", geometry="8x8", vcpus=10, memory_mb=16218, local_gb=917, state="running",
         cpu_info={"arch": "TILEPro64", "features": ["8x8Grid"]}, instance="jackie", since_seconds=130.0, note="",
-        owner="jo",
+        owner="jo", ip="10.0.2.1", image="debian-12",
     )  # fmt: skip
     rows = [
         board,
-        dict(board, name="board1", state="power off", instance=None, owner=None, since_seconds=None),
+        dict(board, name="board1", state="power off", instance=None, owner=None, image=None, since_seconds=None),
         dict(
             board,
             name="board4",
             state="error",
             instance=None,
             owner=None,
+            image=None,
             since_seconds=3700.0,
-            note="stalled at tftp after 41 s, twice",
+            note="stalled twice",
         ),
         dict(board, name="board9", memory_mb=8109, state="booting", instance="ml", since_seconds=3 * 86400 + 5),
     ]
     assert status_table(rows, TYPES) == [
-        "NODE    KIND   ARCH       FITS      STATE      INSTANCE  OWNER  SINCE  NOTE",
-        "board0  board  TILEPro64  tp64.8x8  running    jackie    jo     2 min",
-        "board1  board  TILEPro64  tp64.8x8  power off  -         -      -",
-        "board4  board  TILEPro64  tp64.8x8  error      -         -      1 h    stalled at tftp after 41 s, twice",
-        "board9  board  TILEPro64  -         booting    ml        jo     3 d",
+        "NODE    KIND   ARCH       FITS      STATE      INSTANCE  OWNER  ADDRESS   IMAGE      SINCE  NOTE",
+        "board0  board  TILEPro64  tp64.8x8  running    jackie    jo     10.0.2.1  debian-12  2 min",
+        "board1  board  TILEPro64  tp64.8x8  power off  -         -      10.0.2.1  -          -",
+        "board4  board  TILEPro64  tp64.8x8  error      -         -      10.0.2.1  -          1 h    stalled twice",
+        "board9  board  TILEPro64  -         booting    ml        jo     10.0.2.1  debian-12  3 d",
     ]
 
 
