@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -43,13 +44,26 @@ def test_what_is_asked_for_is_what_is_imported():
     assert own - {"ansible-core"} <= asked
 
 
-def test_the_image_is_described(tmp_path):
-    file = ROOT / "awx" / "execution-environment.yml"
-    words = ["--file", str(file), "--context", str(tmp_path / "context"), "--output-filename", "Containerfile"]
+def test_the_image_installs_the_archive(tmp_path):
+    """Lost: the image, where no server of collections has this one. What its Containerfile runs is run here."""
+    galaxy = [BIN / "ansible-galaxy", "collection"]
+    run = dict(env=environment(), capture_output=True, timeout=120)
+    subprocess.run([*galaxy, "build", ROOT, "--output-path", tmp_path / "built"], check=True, **run)
+    (tmp_path / "awx").mkdir()
+    (archive,) = (tmp_path / "built").iterdir()
+    archive.rename(tmp_path / "awx" / "hetero-compute.tar.gz")
+    file = shutil.copy(ROOT / "awx" / "execution-environment.yml", tmp_path / "awx")
+    context, image = tmp_path / "context", tmp_path / "image"
+    words = ["--file", str(file), "--context", str(context), "--output-filename", "Containerfile"]
     builder("create", *words, cwd=tmp_path)
-    context = tmp_path / "context"
-    galaxy = yaml.safe_load((context / "_build" / "requirements.yml").read_text())
-    assert galaxy == {"collections": [{"name": "hetero.compute"}]}
     text = (context / "Containerfile").read_text()
+    install = "$ANSIBLE_GALAXY_CLI_COLLECTION_OPTS -r requirements.yml --collections-path"
+    assert "COPY _build /build\nWORKDIR /build\n" in text
+    assert install in text
+    # here, not there, this collection is installed already
+    words = ["install", "--force", "--offline", "-r", "requirements.yml", "--collections-path", image]
+    subprocess.run([*galaxy, *words], cwd=context / "_build", check=True, **run)
+    said = yaml.safe_load(builder("introspect", str(image), cwd=tmp_path))
+    assert [line.partition("  #")[0] for line in said["python"]] == ["netaddr>=0.8", "pexpect>=4.6"]
     assert "ansible-core>=2.16" in text
     assert "ansible-runner>=2.4" in text

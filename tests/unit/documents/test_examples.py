@@ -38,7 +38,10 @@ def test_the_first_boards_files_are_taken():
     inventory = yaml.safe_load(named(guide("first_board"), "inventory"))
     host = inventory["proxies"]["hosts"]["proxy1"]
     boards = parse(named(guide("first_board"), "boards"), source="files/boards")
-    assert [(board.id, board.ip, board.arch) for board in boards] == [(0, "10.0.2.1", "TILEPro64")]
+    assert [(board.id, board.ip, board.arch) for board in boards] == [
+        (0, "10.0.2.1", "TILEPro64"),
+        (1, "10.0.2.2", "x86_64"),
+    ]
     found = Findings()
     wiring = {str(number): wire for number, wire in host["tftp_proxy_boards"].items()}
     plan = Plan(server=host["tftp_proxy_server"], pdus=host["tftp_proxy_pdus"], wiring=wiring)
@@ -50,9 +53,9 @@ def test_the_first_boards_files_are_taken():
 
 def test_the_short_line_and_its_flavor_fit():
     """Who has an x86 board and copies both gets it."""
-    boards = parse(named(guide("first_board"), "short"), source="files/boards")
-    own = yaml.safe_load(named(guide("first_board"), "flavor"))["hetero_extra_instance_types"]
-    (flavor,), (board,) = flavors({}, own).values(), boards
+    _tilera, board = parse(named(guide("first_board"), "boards"), source="files/boards")
+    own = yaml.safe_load(named(guide("first_board"), "inventory"))["all"]["vars"]["hetero_extra_instance_types"]
+    (flavor,) = flavors({}, own).values()
     assert (flavor["cpu_arch"], default_driver(board)) == (board.arch, "pxe")
     for key in ("memory_mb", "vcpus", "local_gb"):
         assert flavor[key] <= getattr(board, key), key
