@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prints lines as they are, for tables and farewells, and gives data to the play's statistics, which AWX keeps as a
-job's artifacts. Where they come from is the play's business.
+job's artifacts. The play says where they come from.
 """
 
 from __future__ import annotations

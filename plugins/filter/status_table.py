@@ -48,10 +48,10 @@ EXAMPLES = r"""
 - name: Show who has which board
   hetero.compute.show:
     lines: "{{ info.boards | hetero.compute.status_table(fits=hetero_instance_types) }}"
-# NODE    KIND   ARCH       FITS      STATE      INSTANCE  SINCE  NOTE
-# board0  board  TILEPro64  tp64.8x8  running    jackie    2 min
-# board1  board  TILEPro64  tp64.8x8  power off  -         -
-# gpu1    gpu    fermi ×4   cg1.xlarge  2 of 4 free  ml-7  3 d  0000:05:00.0, 0000:06:00.0
+# NODE    KIND   ARCH      FITS        STATE        INSTANCE  OWNER  ADDRESS     IMAGE      SINCE  NOTE
+# board0  board  x86_64    x86.small   running      jackie    jo     10.0.2.1    debian-12  2 min
+# board1  board  x86_64    x86.small   power off    -         -      10.0.2.2    -          -
+# gpu1    gpu    fermi ×4  cg1.xlarge  2 of 4 free  ml-7      jo     10.0.81.10  container  3 d    0000:05:00.0
 """
 
 RETURN = r"""

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lookup `hetero.compute.boards_file`: the text of a boards file on the controller, or why there is none. What the text
-says is site/boards_file.py's business.
+"""Lookup `hetero.compute.boards_file`: the text of a boards file on the controller, or why there is none.
+site/boards_file.py reads the text.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An inventory that grows: the same as an INI file says, and no more work for a board when there are more boards.
 
-Seconds are bench/inventory.py's business; here calls are counted, which no busy machine changes.
+bench/inventory.py measures seconds; here calls are counted, which no busy machine changes.
 """
 
 from __future__ import annotations

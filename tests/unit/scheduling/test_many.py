@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scheduling and status among many boards: no more work for a board when there are more boards.
 
-Seconds are bench/filters.py's business; here calls are counted, and how often all nodes are gone through.
+bench/filters.py measures seconds; here calls are counted, and how often all nodes are gone through.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 """A proxy and a GPU host with one Python, under one ansible-core. If these fail, the collection does not run on it.
 
 Run by tests/versions/matrix.py for each pair that ansible-core supports. Nodes are folders, hardware is played
-(tests/unit/plays/proxies.py); what hardware answers is the business of the tests of each subject.
+(tests/unit/plays/proxies.py); the tests of each subject try what hardware answers.
 """
 
 from __future__ import annotations

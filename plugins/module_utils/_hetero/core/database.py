@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The SQLite file below a store: opening, its schema number, transactions, and what SQLite's errors mean to a person.
 
-Which tables there are and what their rows mean is the stores' business. The file is never deleted or repaired here:
+The stores know which tables there are and what their rows mean. The file is never deleted or repaired here:
 that is a person's decision.
 """
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Folders and files of one's own (root's, on a node), all made what they are to be in one go, and the services
-that must be restarted for it. What the files hold is the caller's business.
+that must be restarted for it. The caller says what the files hold.
 
 One module run for all of a node's files, because a task a file costs 0.4 s over ssh, and because Ansible's own
 template module fails in check mode where the folder of the file is yet to be made.

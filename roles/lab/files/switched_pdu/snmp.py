@@ -4,7 +4,7 @@
 """The SNMP side of the lab's PDU (v1 and v2c, RFC 1157 and 3416): GET, GETNEXT and SET on the outlets of APC's tables.
 
 It is there where the PDU's settings have `snmp`: {"port": 161, "tables": [names], "object_id": "1.3.6…", "read":
-"public", "write": "private"}, all of them optional. What becomes of an outlet is the PDU's business.
+"public", "write": "private"}, all of them optional. The PDU switches its outlets.
 """
 
 from __future__ import annotations

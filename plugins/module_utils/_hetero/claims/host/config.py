@@ -85,7 +85,7 @@ class Section:
 
 @dataclass(frozen=True)
 class HostConfig:
-    """The contents of host.json: what the machine has once, for all its sections, and the sections.
+    """The contents of host.json: per-machine settings with defaults, and the sections.
 
     :param name: the machine's name, for people.
     :param lxc: the settings for containers, also where none are offered.
@@ -116,7 +116,7 @@ class HostConfig:
         return getattr(self.section(kind), OF_HOSTS[kind].disks)
 
 
-#: Keys of what the machine has once. Two sections must not differ in them.
+#: Keys of per-machine settings: sections that repeat one must agree.
 _MACHINE = {**keys_of(HostConfig), **dict.fromkeys(AMOUNTS, Key(whole()))}
 _SECTION = keys_of(Section)
 #: What a part of the file itself says, without defaults; null and "" say nothing.

@@ -161,7 +161,7 @@ class BootDriver(ABC):
     def told_to_reboot(
         self, board: Board, system: System, private_key: str, mark: str, deadline: Deadline
     ) -> ContextManager[Refusal]:
-        """Return a context manager in which the running board was told to reboot (ssh_reboot.asked).
+        """Return a context manager that sends the running board the reboot request over ssh (ssh_reboot.asked).
 
         :raises HeteroError: it could not be told.
         """

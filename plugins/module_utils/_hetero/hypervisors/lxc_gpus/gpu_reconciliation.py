@@ -178,7 +178,7 @@ def _unwritten(look: Look, container: liblxc.Container) -> list[Gpu]:
 
 
 def _cut_short(look: Look, container: liblxc.Container, holder: str) -> None:
-    """Take back what was being taken back."""
+    """Finish detachments that were interrupted."""
     site = look.site
     rows = [row for row in site.rows(holder) if row.state == DETACHING]
     for row in rows:

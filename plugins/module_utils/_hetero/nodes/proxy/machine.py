@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a proxy node says of itself: who listens on a port, what its kernel lets NFS servers do.
 
-Facts only; whether they are right for a proxy node is preflight.py's business.
+Facts only; preflight.py says whether they are right for a proxy node.
 """
 
 from __future__ import annotations

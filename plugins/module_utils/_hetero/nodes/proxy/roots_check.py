@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a machine has what the boards' roots need: room, block devices for their files, none that shares.
 
-Looks and changes nothing. How much a root takes is images/room.py's business.
+Looks and changes nothing. images/room.py says how much a root takes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a proxy node serves what boards need and refuses what they must not have, asked over its own network address.
 
-Looks from outside, as a board does: TFTP requests, RPC calls, the list of exports. What a board may fetch is the map
-file's business.
+Looks from outside, as a board does: TFTP requests, RPC calls, the list of exports. The map
+file says what a board may fetch.
 """
 
 from __future__ import annotations
