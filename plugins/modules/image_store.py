@@ -2,13 +2,13 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images of this node: import, list, remove. Arguments and result; module_utils/_hetero/nodes/images.py does it."""
+"""Images of this node: import, list, remove, collect. Arguments and result only; nodes/images.py does it."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image_store
-short_description: Import, list and remove the images of a proxy node or a compute host
+short_description: Import, list, remove and collect the images of a proxy node or a compute host
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
@@ -19,6 +19,24 @@ description:
     machines said (roots, containers, guests' disks, the TFTP tree, the state folder, console logs), is not imported,
     nor by a link or mount that leads there.
   - An image that is in use is not removed, and the error says who uses it.
+  - >-
+    An image is imported from one of these forms, as a file (also compressed by gzip, xz, bzip2 or zstd) or as a folder.
+    B(Its own form) is a tar or folder with C(image.json) (C({"arch": "x86_64", "cmdline": "quiet"})), C(kernel),
+    C(initrd) if there is one, and C(root/). In place of C(root/) it may hold C(disk), which is read as the next form.
+    B(The image of a disk) is raw or qcow2, with a partition table or without, and its one root file system (ext2 to
+    ext4, XFS, btrfs, squashfs, EROFS, as the node's kernel knows them) becomes the root.
+    B(The image of a container) is an OCI image layout, or what C(docker save) writes; its layers become the root, and
+    what a container would start is not used.
+  - >-
+    Disks and containers have no C(image.json). The architecture is what a container's configuration says, and of a disk
+    O(arch). The kernel is the one in the root's C(/boot) with its initrd, or that of O(kernel_of). It must know roots
+    by NFS.
+  - >-
+    Links, names and numbers that lead out of the image are refused. Device nodes, named pipes and sockets of disks and
+    containers are left out, as a board makes its own, and those of the own form are refused. Extended attributes (file
+    capabilities, access control lists) are not kept.
+  - A qcow2 is read by C(qemu-img) (package C(qemu-utils)), a partition table by C(sfdisk) (C(fdisk)), zstd by C(zstd)
+    (C(zstd)). Roles C(tftp_proxy), C(gpu_lxc) and C(kvm_guests) install them.
 options:
   node:
     description: Whether this is a proxy node or a host of containers or guests.
@@ -35,14 +53,21 @@ options:
     type: str
   source:
     description:
-      - Where it is imported from. The path of a tar or folder on the node, or a URL (http, https, file) of a tar.
+      - Where it is imported from. The path of a file or folder on the node, or a URL (http, https, file) of a file.
         Without it nothing is imported.
     type: str
   checksum:
-    description: C(sha256:) and the sum of the archive. A URL needs it.
+    description: C(sha256:) and the sum of the file. A URL needs it.
     type: str
   arch:
-    description: Architecture of an imported image, in place of the one in its C(image.json).
+    description:
+      - Architecture of an imported image, in place of the one in its C(image.json).
+      - A container's image must be for it; of several it takes that one. The image of a disk needs it, or O(kernel_of).
+    type: str
+  kernel_of:
+    description:
+      - Name of an image in the store whose kernel, initrd, command line and architecture the imported image gets.
+      - Drivers that the root is to load must fit that kernel.
     type: str
   replace:
     description:
@@ -63,8 +88,10 @@ options:
     description:
       - V(present) has it in the store.
       - V(absent) takes the name out of it, and the image where no other name stands for it.
+      - V(collected) removes all images that no name stands for and no instance was made from, and what was packed of
+        them for disks.
     type: str
-    choices: [present, absent]
+    choices: [present, absent, collected]
     default: present
 extends_documentation_fragment:
   - hetero.compute.attributes
@@ -94,6 +121,26 @@ EXAMPLES = r"""
     checksum: sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae
     replace: true
 
+- name: Import the image of a disk, with its own kernel
+  hetero.compute.image_store:
+    node: proxy
+    name: debian-13
+    source: https://images.example.com/debian-13-generic-arm64.qcow2
+    checksum: sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae
+    arch: aarch64
+
+- name: Import what docker save wrote, with the kernel of another image
+  hetero.compute.image_store:
+    node: proxy
+    name: builder
+    source: /srv/images/builder.tar
+    kernel_of: debian-13
+
+- name: Remove what no name and no instance uses any more
+  hetero.compute.image_store:
+    node: proxy
+    state: collected
+
 - name: Remove one that nobody uses
   hetero.compute.image_store:
     node: proxy
@@ -118,6 +165,11 @@ images:
       description: Those of them that run what the name stood for before, and the hash of that.
       type: dict
       sample: {}
+freed:
+  description: Bytes that were collected; in check mode, that would be.
+  returned: always
+  type: int
+  sample: 212000000
 table:
   description: The same for people.
   returned: always
@@ -149,13 +201,14 @@ SPEC = ArgumentSpec(
         source=dict(type="str"),
         checksum=dict(type="str"),
         arch=dict(type="str"),
+        kernel_of=dict(type="str"),
         replace=dict(type="bool", default=False),
         defaults=dict(type="list", elements="str", default=[]),
         timeout=dict(type="float", default=1800),
-        state=dict(type="str", choices=["present", "absent"], default="present"),
+        state=dict(type="str", choices=["present", "absent", "collected"], default="present"),
     ),
     required_if=[("state", "absent", ("name",))],
-    required_by=dict(source=("name",), checksum=("source",), arch=("source",)),
+    required_by=dict(source=("name",), checksum=("source",), arch=("source",), kernel_of=("source",)),
 )
 
 

@@ -337,7 +337,7 @@ def free():
         # another process was quicker; who is quicker than this one takes a device that is not its own either
         other, backing = os.open(name, os.O_RDONLY), os.open({file!r}, os.O_RDONLY)
         try:
-            fcntl.ioctl(other, loop.LOOP_CONFIGURE, loop.CONFIG.pack(backing, 0, loop.LO_FLAGS_AUTOCLEAR | 1))
+            fcntl.ioctl(other, loop.LOOP_CONFIGURE, loop.CONFIG.pack(backing, 0, 0, 0, loop.LO_FLAGS_AUTOCLEAR | 1))
             taken.append(name)
         except OSError:
             os.close(other)

@@ -34,6 +34,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import make_empty, mount_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as store_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.sources import Local
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
@@ -267,11 +268,11 @@ def test_a_hostile_archive_leaves_nothing(store, tmp_path):
 
 def test_arch_overrides_and_makes_an_image_of_its_own(store, archive):
     plain = store.import_image(archive, "plain")
-    other = store.import_image(archive, "other", arch="aarch64")
+    other = store.import_image(archive, "other", machine=Machine("aarch64"))
     assert (store.get("plain").arch, store.get("other").arch) == ("tilepro64", "aarch64")
     assert plain.hash != other.hash
     again = Change()
-    store.import_image(archive, "other", arch="aarch64", change=again)
+    store.import_image(archive, "other", machine=Machine("aarch64"), change=again)
     assert not again.changed
 
 

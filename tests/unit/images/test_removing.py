@@ -11,6 +11,9 @@ import os
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mount_overlay, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.images import work
 from ansible_collections.hetero.compute.plugins.modules.image_store import SPEC
 from ansible_collections.hetero.compute.tests.unit.images.packing import MEMBERS, image_tar
@@ -113,3 +116,59 @@ def test_a_second_name_keeps_the_image(images, source, site, proxy):
     with pytest.raises(BadInput, match="is image again, debian: remove it by that name"):
         images(name=next(iter(hashes)), state="absent")
     assert names(images()) == {"again": ["jackie"], "debian": ["jackie"]}
+
+
+def test_what_nobody_uses_is_collected(images, source, site, proxy):
+    """By no name and no root; what it took is said; a dry run takes nothing, and a second run finds nothing."""
+    images(name="old", source=source("old", kernel="OLD"))
+    images(name="tile", source=source("tile", kernel="ONE"))
+    of = {image["name"]: image["hash"] for image in images()["images"]}
+    images(name="old", source=source("newer", kernel="NEWER"), replace=True)
+    images(name="tile", source=source("other", kernel="TWO"), replace=True)
+    site.claim(proxy, image="old")
+    proxy.store.put("jackie", image_hash=of["old"])
+    archives = site.state / "archives"
+    archives.mkdir()
+    for hash in (of["tile"], of["debian"], "0" * 64):
+        (archives / f"{hash}.tar.gz").write_bytes(b"x" * 8192)
+        (archives / f"{hash}.tar.gz.json").write_text("{}")
+    (archives / "notes").write_text("somebody's")
+    before = sorted(os.listdir(archives))
+    size = next(image["bytes"] for image in images()["images"] if image["hash"] == of["tile"])
+    dry = images(check=True, state="collected")
+    assert (dry["changed"], sorted(os.listdir(archives))) == (True, before)
+    assert {image["hash"] for image in dry["images"]} >= {of["tile"], of["old"]}
+    done = images(state="collected")
+    assert (done["changed"], done["freed"]) == (True, dry["freed"])
+    assert done["freed"] == size + 2 * 8192
+    said = [line["text"] for line in done["lines"]]
+    assert said[0] == f"sha256:{of['tile']} (tilepro64) removed: {size / 1e6:.1f} MB"
+    assert said[-1] == f"{done['freed'] / 1e6:.1f} MB freed on {os.uname().nodename}"
+    assert [entry["before_header"] for entry in done["diff"]] == [entry["before_header"] for entry in dry["diff"]]
+    left = {image["hash"] for image in done["images"]}
+    assert of["tile"] not in left
+    assert {of["old"], of["debian"]} <= left, "jackie runs the one, and a name stands for the other"
+    assert sorted(os.listdir(archives)) == sorted(
+        ["notes", f"{of['debian']}.tar.gz", f"{of['debian']}.tar.gz.json"]
+    )
+    again = images(state="collected")
+    assert (again["changed"], again["freed"]) == (False, 0)
+    assert [line["text"] for line in again["lines"]] == [f"nothing to collect on {os.uname().nodename}"]
+
+
+def test_what_is_mounted_is_not_collected(images, source, site, proxy):
+    """A root whose claim is lost with the database: its mount is the last that tells of it."""
+    images(name="tile", source=source("tile", kernel="ONE"))
+    store = image_store(proxy)
+    old = store.get("tile")
+    images(name="tile", source=source("other", kernel="TWO"), replace=True)
+    upper, work, root = (site.folder / name for name in ("upper", "work", "fs_7"))
+    for folder in (upper, work, root):
+        folder.mkdir()
+    lower = root_of(old)
+    assert mount_overlay("fs_7", str(root), f"lowerdir={lower},upperdir={upper},workdir={work}") == 0
+    assert images(state="collected")["changed"] is False
+    assert old.hash in store.hashes()
+    assert unmount(str(root)) == 0
+    assert images(state="collected")["changed"] is True
+    assert old.hash not in store.hashes()

@@ -270,7 +270,7 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "image",
             dict(url="https://x/y.tar", nodes="p7"),
             "nodes: no proxy node and no host of the inventory is called p7; "
-            "Name the image: -e image=NAME; A URL needs the sum of the tar: -e checksum=sha256:…",
+            "Name the image: -e image=NAME; A URL needs the sum of the file: -e checksum=sha256:…",
         ),
         (
             "image",

@@ -23,8 +23,8 @@ CONTROL = "/dev/loop-control"
 #: <linux/loop.h>; LOOP_CONFIGURE came with Linux 5.8.
 LOOP_CTL_GET_FREE, LOOP_CONFIGURE = 0x4C82, 0x4C0A
 LO_FLAGS_READ_ONLY, LO_FLAGS_AUTOCLEAR = 1, 4
-#: struct loop_config: fd, block_size; struct loop_info64, in which only lo_flags is set; reserved.
-CONFIG = struct.Struct("=II 52x I 64x 64x 32x 16x 64x")
+#: struct loop_config: fd, block_size; struct loop_info64, in which lo_offset, lo_sizelimit and lo_flags are set.
+CONFIG = struct.Struct("=II 24x QQ 12x I 64x 64x 32x 16x 64x")
 #: Seconds for the kernel to release a file that was just unmounted (it takes milliseconds).
 LET_GO = 10.0
 NONE = "load the kernel's loop module, and let a container use /dev/loop-control and block devices 7:*"
@@ -33,13 +33,15 @@ MADE: list[str] = []
 
 
 @contextlib.contextmanager
-def attached(path: str, read_only: bool = False) -> Iterator[str]:
+def attached(path: str, read_only: bool = False, offset: int = 0, size: int = 0) -> Iterator[str]:
     """Attach a file to a loop device for the block. A mount that is made in the block keeps the device until it is
     unmounted.
 
     A file that one device writes is attached to no other: two mounts would destroy its contents. The kernel holds the
     lock for that and drops it with the device.
 
+    :param offset: byte of the file at which the device begins.
+    :param size: bytes of the device; 0: to the end of the file.
     :raises HeteroError: the file cannot be opened, is in use, or no loop device can be had.
     """
     try:
@@ -49,7 +51,7 @@ def attached(path: str, read_only: bool = False) -> Iterator[str]:
     try:
         if not read_only:
             _alone(file, path)
-        device, name = _configured(file, path, read_only)
+        device, name = _configured(file, path, read_only, offset, size)
         try:
             yield name
         finally:
@@ -88,7 +90,7 @@ def _alone(file: int, path: str) -> None:
         deadline.nap(0.01)
 
 
-def _configured(file: int, path: str, read_only: bool) -> tuple[int, str]:
+def _configured(file: int, path: str, read_only: bool, offset: int, size: int) -> tuple[int, str]:
     """Return (descriptor, path) of a loop device that has the file and loses it with its last user."""
     flags = LO_FLAGS_AUTOCLEAR | (LO_FLAGS_READ_ONLY if read_only else 0)
     deadline = Deadline(LET_GO)
@@ -103,7 +105,7 @@ def _configured(file: int, path: str, read_only: bool) -> tuple[int, str]:
                 continue
             raise HeteroError(f"no loop device can be had ({error.strerror})", path, NONE) from error
         try:
-            fcntl.ioctl(device, LOOP_CONFIGURE, CONFIG.pack(file, 0, flags))
+            fcntl.ioctl(device, LOOP_CONFIGURE, CONFIG.pack(file, 0, offset, size, flags))
             return device, name
         except OSError as error:
             os.close(device)

@@ -51,6 +51,12 @@ def mount_ext4(device: str, point: str, options: str, read_only: bool = False) -
     return _call("mount", os.fsencode(device), os.fsencode(point), b"ext4", flags, os.fsencode(options))
 
 
+def mount_read_only(device: str, point: str, kind: str, options: str = "") -> int:
+    """Mount the file system on a device, of any kind that the kernel knows. Return 0 or the error number."""
+    flags = FOR_TENANTS | MS_RDONLY
+    return _call("mount", os.fsencode(device), os.fsencode(point), os.fsencode(kind), flags, os.fsencode(options))
+
+
 def own_mounts() -> None:
     """Hide this process's further mounts from all others, and have them unmounted when it ends.
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import stat
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
 
 from ..core.errors import BadInput, HeteroError
+from .removal import remove_tree
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -32,6 +34,8 @@ REFUSED_KINDS = {
     stat.S_IFIFO: "named pipe",
     stat.S_IFSOCK: "socket",
 }
+#: `docker save` of releases before 25 packs a layer that it has packed already as a link to that one.
+LAYER, SAME_LAYER = re.compile(r"[0-9a-f]{64}/layer\.tar"), re.compile(r"\.\./[0-9a-f]{64}/layer\.tar")
 REPACK = "leave it out (tar --exclude=…; a board makes its own /dev)"
 #: Errors that come from a name or a number and not from the disk.
 NAME_ERRORS = (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP, errno.EMLINK)
@@ -65,6 +69,8 @@ def check_symlink(parts: list[str], target: str) -> None:
     An absolute target is allowed: only a board follows it, and from its own root.
     """
     name = "/".join(parts)
+    if LAYER.fullmatch(name) and SAME_LAYER.fullmatch(target):
+        return
     if parts[0] != ROOT or len(parts) == 1:
         raise BadInput("is a symbolic link outside root/", name, "put the file itself there instead of a link")
     if not target or "\0" in target:
@@ -88,7 +94,7 @@ class Tree:
         self.folder = folder
         self.limit = limit
         self.written = 0
-        self._times: list[tuple[list[str], float]] = []
+        self._times: dict[tuple[str, ...], float] = {}
         self._base = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
     def __enter__(self) -> Tree:
@@ -112,7 +118,7 @@ class Tree:
                 os.fchmod(folder, mode)
             finally:
                 os.close(folder)
-        self._times.append((parts, mtime))
+        self._times[tuple(parts)] = mtime
 
     def place_file(
         self, parts: list[str], chunks: Iterable[bytes], size: int, mode: int, uid: int, gid: int, mtime: float
@@ -159,9 +165,34 @@ class Tree:
 
     def finish(self) -> None:
         """Set the times of folders, at the end because placing files changes them."""
-        for parts, mtime in reversed(self._times):
-            with self._blamed(parts), self._parent(parts) as (here, last):
+        for parts, mtime in self._times.items():
+            with self._blamed([*parts]), self._parent([*parts]) as (here, last):
                 os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
+
+    def kind(self, parts: list[str]) -> int | None:
+        """Return the kind of what was placed under a name (stat.S_IFMT), or None."""
+        try:
+            with self._blamed(parts), self._parent(parts, make=False) as (here, last):
+                return stat.S_IFMT(os.lstat(last, dir_fd=here).st_mode)
+        except FileNotFoundError:
+            return None
+
+    def remove(self, parts: list[str]) -> None:
+        """Remove what was placed under a name, with all below it."""
+        if self.kind(parts) is None:
+            return
+        with self._blamed(parts), self._parent(parts, make=False) as (here, last):
+            remove_tree(f"/proc/self/fd/{here}/{last}")
+        self._times = {at: mtime for at, mtime in self._times.items() if list(at[: len(parts)]) != parts}
+
+    def empty(self, parts: list[str]) -> None:
+        """Remove all that was placed below a folder."""
+        if self.kind(parts) != stat.S_IFDIR:
+            return
+        with self._parent([*parts, "."], make=False) as (here, _last):
+            names = os.listdir(here)
+        for name in names:
+            self.remove([*parts, name])
 
     @contextmanager
     def _place(self, parts: list[str], size: int) -> Iterator[tuple[int, str]]:
@@ -188,14 +219,16 @@ class Tree:
             raise
 
     @contextmanager
-    def _parent(self, parts: list[str]) -> Iterator[tuple[int, str]]:
-        """Yield (descriptor of the folder with the last part, last part). Missing folders are made."""
+    def _parent(self, parts: list[str], make: bool = True) -> Iterator[tuple[int, str]]:
+        """Yield (descriptor of the folder with the last part, last part). Missing folders are made, or an error."""
         here = os.dup(self._base)
         try:
             for part in parts[:-1]:
                 try:
                     below = _open_folder(part, here)
                 except FileNotFoundError:
+                    if not make:
+                        raise
                     os.mkdir(part, 0o755, dir_fd=here)
                     below = _open_folder(part, here)
                 except (NotADirectoryError, OSError) as error:
@@ -233,13 +266,14 @@ def _write(file: RawIOBase, chunk: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def walk(folder: str | int) -> Iterator[tuple[list[str], os.stat_result, int]]:
+def walk(folder: str | int, leave_out: bool = False) -> Iterator[tuple[list[str], os.stat_result, int]]:
     """Yield (parts, stat, descriptor of the folder that holds it) of all below a folder, always in the same order.
 
     The walk goes down and up by two descriptors, so that it follows no link that is put in the place of a folder, and
     works at any depth. A descriptor is valid until the next item.
 
     :param folder: path or descriptor.
+    :param leave_out: leave out what an image may not hold.
     :raises BadInput: the folder holds what an image may not hold.
     """
     here = os.open(".", FOLDER, dir_fd=folder) if isinstance(folder, int) else os.open(folder, FOLDER)
@@ -254,6 +288,8 @@ def walk(folder: str | int) -> Iterator[tuple[list[str], os.stat_result, int]]:
                 status = os.stat(name, dir_fd=here, follow_symlinks=False)
                 kind = stat.S_IFMT(status.st_mode)
                 if kind in REFUSED_KINDS:
+                    if leave_out:
+                        continue
                     what = f"is a {REFUSED_KINDS[kind]}"
                     raise BadInput(what, "/".join([*parts, name]), "leave it out (a board makes its own /dev)")
                 if length + len(os.fsencode(name)) > LONGEST:
@@ -352,15 +388,18 @@ def folder_hash(folder: str | int) -> str:
     return digest.hexdigest()
 
 
-def copy_folder(source: str | int, folder: str, limit: int) -> None:
+def copy_folder(source: str | int, folder: str, limit: int, below: Sequence[str] = (), leave_out: bool = False) -> None:
     """Copy a folder into an empty one with owners, modes, times and hard links, by the rules for archives.
 
     :param source: path or descriptor.
     :param limit: bytes that may be written.
+    :param below: the folder in it that gets the files (as parts).
+    :param leave_out: leave out what an image may not hold, instead of an error.
     """
     first: dict[tuple[int, int], list[str]] = {}
     with _reading(source, f"cannot be copied to {folder}"), Tree(folder, limit) as tree:
-        for parts, status, where in walk(source):
+        for found, status, where in walk(source, leave_out):
+            parts = [*below, *found]
             owner: dict[str, Any] = dict(uid=status.st_uid, gid=status.st_gid, mtime=status.st_mtime)
             mode = stat.S_IMODE(status.st_mode)
             inode = (status.st_dev, status.st_ino)
@@ -369,9 +408,9 @@ def copy_folder(source: str | int, folder: str, limit: int) -> None:
             elif inode in first:
                 tree.place_hard_link(parts, first[inode])
             elif stat.S_ISLNK(status.st_mode):
-                tree.place_symlink(parts, os.readlink(parts[-1], dir_fd=where), **owner)
+                tree.place_symlink(parts, os.readlink(found[-1], dir_fd=where), **owner)
             else:
-                tree.place_file(parts, _content(parts, where, status), status.st_size, mode, **owner)
+                tree.place_file(parts, _content(found, where, status), status.st_size, mode, **owner)
             if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
                 first.setdefault(inode, parts)
         tree.finish()

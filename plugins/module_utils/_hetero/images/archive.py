@@ -22,6 +22,8 @@ from typing import IO, Any, Iterator, Protocol, cast
 
 from ..core.errors import BadInput, HeteroError
 from ..files.tree import CHUNK, REFUSED_KINDS, REPACK, Tree, parts_of
+from .disk_signs import DISK, LARGEST, START, is_disk
+from .zstd import MAGIC, decompressed
 
 #: Bytes of a tar's block. A tar ends with blocks of zeros (POSIX.1-2001, pax, "ustar Interchange Format").
 BLOCK = 512
@@ -47,7 +49,9 @@ HEADERS = 64 << 20
 
 
 def unpack(path: str | int, folder: str, limit: int) -> None:
-    """Unpack an archive (plain, gz, xz, bz2) into an empty folder. After an error the caller removes what is there.
+    """Unpack an archive (plain, gz, xz, bz2, zst) into an empty folder. After an error the caller removes all of it.
+
+    The image of a disk is put there as it is, under the name DISK.
 
     :param path: path or descriptor.
     :param limit: bytes that the content may have.
@@ -55,18 +59,29 @@ def unpack(path: str | int, folder: str, limit: int) -> None:
     """
     try:
         # Headers and padding take less than the content, of which a file counts as at least 4 KiB.
-        with _opened(path, 2 * limit + HEADERS) as blocks, Tree(folder, limit) as tree:
-            _unpack(blocks, tree)
+        with opened(path, folder, 2 * limit + HEADERS) as blocks, Tree(folder, limit) as tree:
+            with _reading(None):
+                start = blocks.read(START)
+                blocks.seek(0)
+            if is_disk(start):
+                tree.place_file([DISK], _disk(blocks, limit), 0, 0o400, 0, 0, 0)
+                return
+            for tar, member in members(blocks):
+                place(tar, member, tree)
             tree.finish()
     except BadInput as error:
-        what = f"member {_shown(error.thing)} {error.what}" if error.thing else error.what
+        what = f"member {shown(error.thing)} {error.what}" if error.thing else error.what
         raise BadInput(what, str(path), error.remedy, **error.facts) from error
     except OSError as error:
         what = f"cannot be unpacked to {folder} ({error.strerror or error})"
         raise HeteroError(what, str(path), "check space and permissions there (owners need root)") from error
 
 
-def _unpack(blocks: _Blocks, tree: Tree) -> None:
+def members(blocks: Blocks) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    """Yield (tar, member) of all members. A member's content can be read until the next one is asked for.
+
+    :raises BadInput: the archive is damaged; the error's thing is none.
+    """
     previous, offset = None, -1
     with _reading(previous):
         tar = tarfile.TarFile(fileobj=cast(IO[bytes], blocks), errors="surrogateescape")
@@ -80,7 +95,7 @@ def _unpack(blocks: _Blocks, tree: Tree) -> None:
             raise _damaged(previous, "sizes that make no sense")
         previous, offset = member.name, member.offset
         tar.members = []  # type: ignore[attr-defined]  # else all headers stay in memory
-        _place(tar, member, tree)
+        yield tar, member
     # tarfile takes a damaged header for the end. A real end has zeros, and then the compression's checksum.
     if len(blocks.last) != BLOCK or blocks.last.count(0) != BLOCK:
         raise _damaged(previous, "no end mark follows")
@@ -89,8 +104,13 @@ def _unpack(blocks: _Blocks, tree: Tree) -> None:
             pass
 
 
-def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Tree) -> None:
-    parts = parts_of(member.name)
+def place(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Tree, below: tuple[str, ...] = ()) -> None:
+    """Write a member into a tree.
+
+    :param below: the folder of the tree (as parts) that is the archive's own folder.
+    :raises BadInput: it is of a kind that an image may not hold, or leads out of the tree.
+    """
+    parts = [*below, *parts_of(member.name)]
     owner: dict[str, Any] = dict(uid=member.uid, gid=member.gid, mtime=max(0, member.mtime))
     mode = stat.S_IMODE(member.mode)
     if member.isdir():
@@ -102,7 +122,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Tree) -> None:
     elif member.issym():
         tree.place_symlink(parts, member.linkname, **owner)
     elif member.islnk():
-        tree.place_hard_link(parts, _target(member))
+        tree.place_hard_link(parts, [*below, *_target(member)])
     elif member.type in KINDS:
         raise BadInput(f"is a {REFUSED_KINDS[KINDS[member.type]]}", member.name, REPACK)
     else:
@@ -114,7 +134,7 @@ def _target(member: tarfile.TarInfo) -> list[str]:
     try:
         target = parts_of(member.linkname)
     except BadInput as error:
-        raise BadInput(f"is a hard link out of the archive ({_shown(member.linkname)})", member.name, REPACK) from error
+        raise BadInput(f"is a hard link out of the archive ({shown(member.linkname)})", member.name, REPACK) from error
     if not target:
         raise BadInput("is a hard link to a folder", member.name, REPACK)
     return target
@@ -141,19 +161,19 @@ class _Readable(Protocol):
     def tell(self) -> int: ...
 
 
-class _Blocks:
+class Blocks:
     """The uncompressed archive for tarfile. It keeps the bytes read last, and limits each read and their total."""
 
     def __init__(self, file: _Readable, limit: int) -> None:
         self._file = file
-        self._limit = limit
+        self.limit = limit
         self.last = b""
 
     def read(self, size: int) -> bytes:
         # tarfile reads an extended header into memory, whatever size it claims.
         if not 0 <= size <= CHUNK:
             raise tarfile.ReadError(f"a header of {size} bytes")
-        if self._file.tell() > self._limit:
+        if self._file.tell() > self.limit:
             raise tarfile.ReadError("larger than there is room for")
         self.last = self._file.read(size)
         return self.last
@@ -165,8 +185,34 @@ class _Blocks:
         return self._file.tell()
 
 
+def _disk(blocks: Blocks, limit: int) -> Iterator[bytes]:
+    """Yield the bytes of a disk's image, of which at most `limit` may be other than zeros."""
+    blocks.limit, written = LARGEST, 0
+    for chunk in chunks(blocks):
+        written += 0 if chunk.count(0) == len(chunk) else len(chunk)
+        if written > limit:
+            what = f"is larger than the {limit >> 20} MiB there is room for"
+            raise BadInput(what, None, "make room, or the image smaller", room=limit)
+        yield chunk
+
+
+def chunks(blocks: Blocks) -> Iterator[bytes]:
+    """Yield the bytes that are left; raise BadInput where they are damaged."""
+    while True:
+        with _reading(None):
+            chunk = blocks.read(CHUNK)
+        if not chunk:
+            return
+        yield chunk
+
+
 @contextmanager
-def _opened(path: str | int, limit: int) -> Iterator[_Blocks]:
+def opened(path: str | int, folder: str, limit: int) -> Iterator[Blocks]:
+    """Open an archive, compressed or not.
+
+    :param folder: where there is room for what must lie on a disk to be read (zst).
+    :param limit: bytes that may be read.
+    """
     try:
         descriptor = os.dup(path) if isinstance(path, int) else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -176,9 +222,13 @@ def _opened(path: str | int, limit: int) -> Iterator[_Blocks]:
             file.seek(0)
             magic = file.read(6)
             file.seek(0)
+        if magic.startswith(MAGIC):
+            with decompressed(file, folder, limit) as plain:
+                yield Blocks(plain, limit)
+            return
         opener = next((opener for start, opener in COMPRESSIONS if magic.startswith(start)), None)
         with opener(file, "rb") if opener else nullcontext(file) as blocks:
-            yield _Blocks(blocks, limit)
+            yield Blocks(blocks, limit)
 
 
 @contextmanager
@@ -191,11 +241,11 @@ def _reading(member: str | None) -> Iterator[None]:
 
 
 def _damaged(member: str | None, why: object) -> BadInput:
-    where = f"at or after member {_shown(member)}" if member else "at its start"
+    where = f"at or after member {shown(member)}" if member else "at its start"
     return BadInput(f"is cut short, damaged or no tar, {where} ({why})", None, "fetch or pack it again")
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """Return a name for people: unprintable characters are escaped, and it is cut at 200 letters."""
     text = name.encode("utf-8", "backslashreplace").decode()
     return (text if text.isprintable() else repr(text)[1:-1])[:200]

@@ -23,6 +23,7 @@ from .image_root import FILE, FOLDER, is_whole
 
 CONTENT = "pack image.json, kernel, root/ and, if there is one, initrd at the top of the archive"
 RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and initrd, and no root/, at the top of the archive'
+GIVE_KERNEL = "give kernel_of=NAME, the name of an image in the store whose kernel and initrd are to boot it"
 #: File in an image's folder: {file at its top: bytes} at the import. Images of older releases have none.
 SIZES = "sizes.json"
 
@@ -47,7 +48,8 @@ def check_content(folder: str, source: str, arch: str | None, kernels: bool) -> 
         if not os.path.lexists(path) and not needed:
             continue
         if not os.path.isfile(path):
-            raise BadInput(f"{name}: no such file in it", source, content)
+            remedy = f"{content}; or {GIVE_KERNEL}" if name == "kernel" and not ram else content
+            raise BadInput(f"{name}: no such file in it", source, remedy)
         if os.stat(path).st_nlink > 1:
             # Copied, because it may also be a file of the root, where its mode must stay.
             shutil.copyfile(path, f"{path}~")

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The images of a store and their users, and the removal of an image that nobody uses.
+"""The images of a store and their users, and the removal of one image, or of all, that nobody uses.
 
 Users of an image are claims that name it or whose root was made from it, mounts of its files, and purposes in the
 node's configuration. The caller knows the claims.
@@ -16,6 +16,8 @@ from ..core.changes import Change
 from ..core.command import command
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, Refused
+from ..files.removal import remove_tree
+from ..site.image_names import HASH
 from .store import LEFT, OWN, ImageStore
 
 if TYPE_CHECKING:
@@ -117,6 +119,46 @@ def remove(
         if not change.check:
             store.forget(name, None if others else hash, deadline)
         return row
+
+
+def collect(
+    store: ImageStore,
+    claims: Callable[[], Iterable[ImageClaim]],
+    archives: str,
+    change: Change,
+    deadline: Deadline,
+) -> list[dict[str, Any]]:
+    """Remove the images that no name and no root uses, and the archives of images that are not in the store.
+
+    :param claims: as in `remove`.
+    :param archives: folder with archives of images for disks (root_archive.py).
+    :returns: `what` was removed (in check mode: would be) and the `bytes` that it took on the disk, of each.
+    """
+    found = []
+    with store.kept_still(change.check, deadline):
+        named, used = set(store.names().values()), list(claims())
+        for hash in store.hashes():
+            if hash in named or users(store, None, hash, used, {}):
+                continue
+            row = _row(store, None, hash, [])
+            change.note(f"image {hash}", {"stored": True}, {"stored": False})
+            if not change.check:
+                store.forget(hash, hash, deadline)
+            found.append(dict(what=f"sha256:{hash} ({row['arch']})", bytes=row["bytes"]))
+        gone = {row["what"][7:71] for row in found}
+        for name in _entries(archives):
+            hash, rest = name[:64], name[64:]
+            kept = hash in store.hashes() and hash not in gone
+            if not HASH.fullmatch(hash) or not rest.startswith(".tar.gz") or kept:
+                continue
+            path = os.path.join(archives, name)
+            size = os.lstat(path).st_blocks * 512
+            change.note(path, {"there": True}, {"there": False})
+            if not change.check:
+                remove_tree(path, deadline)
+            if rest == ".tar.gz":
+                found.append(dict(what=f"archive of sha256:{hash} for disks", bytes=size))
+    return found
 
 
 def _row(store: ImageStore, name: str | None, hash: str, by: list[str]) -> dict[str, Any]:

@@ -41,6 +41,12 @@ def opened(source: str, expected: str | None, closed: Iterable[str]) -> Local | 
     return Remote(source, str(expected)) if path is None else Local(path, closed)
 
 
+def image_hash(content: str, arch: str | None, kernel: str | None) -> str:
+    """Return an image's hash: its source's, together with an overriding arch and the hash of what gives its kernel."""
+    more = [f"{word}={value}" for word, value in (("arch", arch), ("kernel", kernel)) if value is not None]
+    return hashlib.sha256("\n".join([content, *more]).encode()).hexdigest() if more else content
+
+
 def mistakes(source: str, checksum: str | None) -> Iterator[BadInput]:
     """Yield what is wrong with a source and its checksum, without opening the source."""
     try:

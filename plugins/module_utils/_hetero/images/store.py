@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import re
 from contextlib import contextmanager, suppress
@@ -29,14 +28,13 @@ from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
 from ..site.image_names import HASH, IMPORT, NAME, checksum_of, valid_image
 from .content import about_of, check_content, damage, note_sizes
+from .forms import ANY, Machine, complete
 from .image_root import FILE, FOLDER, POINT, is_whole
 from .room import Room
-from .sources import Local, Remote, opened
+from .sources import Local, Remote, image_hash, opened
 
 if TYPE_CHECKING:
     from ..core.changes import Change
-
-#: Is called with what is being done, in words.
 
 #: Bytes of the store's file system that an import leaves free, because the database may lie on it too.
 KEEP_FREE = 256 << 20
@@ -111,28 +109,30 @@ class ImageStore:
         source: str,
         name: str,
         checksum: str | None = None,
-        arch: str | None = None,
+        machine: Machine = ANY,
         change: Change | None = None,
         deadline: Deadline | None = None,
         replace: bool = False,
     ) -> Image | None:
         """Import an image under a name. One whose hash is in the store, and whole, only gets the name.
 
-        :param source: tar, folder, or http, https or file URL; a URL needs `checksum` ("sha256:…").
+        :param source: file or folder of one of the forms (forms.py), or http, https or file URL of a file.
+        :param checksum: "sha256:…"; a URL needs it.
         :param replace: let a name that stands for another image stand for this one.
-        :param arch: overrides the archive's image.json, which makes another image of the same archive.
+        :param machine: what is to boot it. It makes another image of the same archive.
         :param change: in its check mode nothing is fetched or written.
         :param deadline: for all of it (default: IMPORT_TIME).
         :returns: the Image, or None if check mode cannot show what does not exist yet.
         """
         deadline = deadline or Deadline(IMPORT_TIME)
         valid_image(name)
+        arch, giver = machine.arch, self._giver(machine.kernel_of) if machine.kernel_of else None
         expected = checksum_of(checksum)
         with opened(source, expected, self.closed) as found:
             if expected and found.content != expected:
                 what = f"has sha256 {found.content}, not {expected}"
                 raise BadInput(what, source, "check the file, or the checksum")
-            hash = _image_hash(found.content, arch)
+            hash = image_hash(found.content, arch, giver.hash if giver else None)
             before = self._may_stand_for(name, hash, replace)
             stored = before is not None and self.damage(before) is None
             after = {"hash": hash, "stored": True}
@@ -147,9 +147,17 @@ class ImageStore:
                     self._may_stand_for(name, hash, replace)
                     if self.damage(hash):
                         self._may_be_taken_in(hash, name)
-                        self._take_in(found, hash, source, arch, deadline)
+                        self._take_in(found, hash, source, arch, giver, deadline)
                     self._write_name(name, hash)
         return self.get(name)
+
+    def _giver(self, name: str) -> Image:
+        """Return the image that gives its kernel to another one; raise BadInput if it is missing or damaged."""
+        giver = self.get(name)
+        wrong = self.damage(giver.hash)
+        if wrong:
+            raise BadInput(f"is damaged ({wrong})", f"image {name}", MEND)
+        return giver
 
     def _may_stand_for(self, name: str, hash: str, replace: bool) -> str | None:
         """Return the hash that a name stands for, or None; raise Refused if that is another image and must stay."""
@@ -185,13 +193,20 @@ class ImageStore:
     # ---- taking in
 
     def _take_in(
-        self, found: Local | Remote, hash: str, source: str, arch: str | None, deadline: Deadline
+        self,
+        found: Local | Remote,
+        hash: str,
+        source: str,
+        arch: str | None,
+        giver: Image | None,
+        deadline: Deadline,
     ) -> None:
         folder = self._path(f"{hash}.tmp.{os.getpid()}")
         room = self._room()
         try:
             os.mkdir(folder, 0o700)
             found.put(folder, room, deadline)
+            complete(folder, source, room, deadline, arch, giver)
             check_content(folder, source, arch, self.kernels)
             if self.kernels and os.path.isdir(os.path.join(folder, FOLDER)):
                 pack(os.path.join(folder, FOLDER), os.path.join(folder, FILE))
@@ -373,11 +388,6 @@ def _writing(folder: str) -> Iterator[None]:
     except OSError as error:
         what = f"cannot be written ({error.strerror or error})"
         raise HeteroError(what, folder, "check space and permissions there") from error
-
-
-def _image_hash(content: str, arch: str | None) -> str:
-    """Return an image's hash: its archive's, together with an overriding arch."""
-    return content if arch is None else hashlib.sha256(f"{content}\narch={arch}".encode()).hexdigest()
 
 
 def _take(lock: int, folder: str, deadline: Deadline) -> None:

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The image store of this node, a proxy or a compute host: what is in it, one more, one less.
+"""The image store of this node, a proxy or a compute host: what is in it, one more, one less, and what nobody uses.
 
 What an image is, and who may not be one's source, is for images/.
 """
@@ -19,8 +19,10 @@ from ..compute_host.lost_database import must_not_be_lost
 from ..core.changes import Change
 from ..core.deadline import Deadline
 from ..core.errors import BadInput
-from ..images.image_removal import foreign, listed, remove
+from ..images.forms import Machine
+from ..images.image_removal import collect, foreign, listed, remove
 from ..images.store import ImageStore
+from ..roots.disk_root import ARCHIVES
 from ..roots.ownership import forgotten
 from ..site import proxy_config as proxy
 from ..site.image_names import valid_image
@@ -83,10 +85,11 @@ class Node:
     def take_in(self, asked: dict[str, Any], change: Change, deadline: Deadline) -> list[str]:
         """Import an image, and return what is to be said of it.
 
-        :param asked: name, source, checksum, arch and replace.
+        :param asked: name, source, checksum, arch, kernel_of and replace.
         """
         name = valid_image(asked["name"])
-        more = dict(checksum=asked["checksum"], arch=asked["arch"], replace=asked["replace"])
+        machine = Machine(asked["arch"], asked["kernel_of"])
+        more = dict(checksum=asked["checksum"], machine=machine, replace=asked["replace"])
         before = self.images.names().get(name, "")
         with change.step("import"):
             image = self.images.import_image(asked["source"], name, change=change, deadline=deadline, **more)
@@ -107,6 +110,16 @@ class Node:
         if row is None:
             return [f"there is no image {name} on {os.uname().nodename}"]
         return [f"{name} ({row['arch']}) {'would be removed' if change.check else 'removed'}"]
+
+    def collect(self, change: Change, deadline: Deadline) -> tuple[list[str], int]:
+        """Take out what no name and no root uses; return what is to be said of it, and the bytes that it took."""
+        with change.step("collect"):
+            rows = collect(self.images, self.users, f"{self.state_folder}/{ARCHIVES}", change, deadline)
+        done = "would be removed" if change.check else "removed"
+        said = [f"{row['what']} {done}: {row['bytes'] / 1e6:.1f} MB" for row in rows]
+        freed = sum(row["bytes"] for row in rows)
+        total = f"{freed / 1e6:.1f} MB {'would be freed' if change.check else 'freed'} on {os.uname().nodename}"
+        return [*said, total] if rows else [f"nothing to collect on {os.uname().nodename}"], freed
 
 
 def as_lines(rows: list[dict[str, Any]]) -> list[str]:
@@ -129,7 +142,10 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
     name = params["name"]
     with Node(params["node"], params["config"], params["defaults"]) as node:
         said: list[str] = []
-        if params["state"] == "absent":
+        freed = 0
+        if params["state"] == "collected":
+            said, freed = node.collect(change, deadline)
+        elif params["state"] == "absent":
             said = node.remove(name, change, deadline)
         elif params["source"]:
             said = node.take_in(params, change, deadline)
@@ -139,4 +155,4 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
             raise BadInput(f"no such image in the store (known: {known})", name, "import it: give its source")
         lines = [dict(instance=WHO, node="", phase="", text=text, seconds=None) for text in said]
         table = as_lines(rows) + [f"{path}: {what}" for path, what in foreign(node.images).items()]
-        return dict(images=rows, lines=lines, table=table, **change.result)
+        return dict(images=rows, lines=lines, table=table, freed=freed, **change.result)

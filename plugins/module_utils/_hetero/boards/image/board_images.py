@@ -16,6 +16,7 @@ from ...core.plays import play, stays
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
 from ...images.choice import REBUILD, image_of, image_store
+from ...images.forms import Machine
 from ...roots.disk_root import prepare_disk
 from ...roots.machine_identity import must_be_keys
 from ...roots.ownership import has_root, is_asked, must_never_have_run, refuse_lost
@@ -108,7 +109,7 @@ def take_in(
     name = source.name or default_name(image)
     before = store.names().get(name)
     with change.step("import"):
-        found = store.import_image(image, name, checksum, arch, change, deadline, source.replace)
+        found = store.import_image(image, name, checksum, Machine(arch), change, deadline, source.replace)
     if found is None or change.check or store.names().get(name) == before:
         return found, []
     text = f"{name} ({found.arch}) is in the store: sha256:{found.hash}"

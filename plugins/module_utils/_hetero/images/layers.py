@@ -1,0 +1,78 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Apply one layer of a container's image over those before it (OCI image specification, "Filesystem Changeset").
+
+A name that begins with .wh. removes a file of the layers before, and .wh..wh..opq all files of a folder. archive.py and
+files/tree.py prevent writing outside the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+import tarfile
+from contextlib import contextmanager
+from typing import IO, Iterator
+
+from ..core.errors import BadInput
+from ..files.scratch import scratch
+from ..files.tree import REPACK, ROOT, Tree, parts_of
+from .archive import HEADERS, KINDS, Blocks, chunks, members, opened, place
+
+GONE, OPAQUE = ".wh.", ".wh..wh..opq"
+#: Of a layer's own bookkeeping, which aufs left in it.
+MARKS = ".wh..wh."
+
+
+def apply(path: str, diff_id: str, tree: Tree) -> None:
+    """Write a layer's files into ROOT of a tree. Device nodes, pipes and sockets are left out.
+
+    :param path: a tar, compressed or not.
+    :param diff_id: "sha256:…" of the tar without compression.
+    :raises BadInput: the layer is damaged, hostile or another one.
+    """
+    most = 2 * tree.limit + HEADERS
+    with _plain(path, diff_id, tree.folder, most) as layer:
+        for _tar, member in members(Blocks(layer, most)):
+            _hide(member, tree)
+        layer.seek(0)
+        for tar, member in members(Blocks(layer, most)):
+            _write(tar, member, tree)
+
+
+def _hide(member: tarfile.TarInfo, tree: Tree) -> None:
+    """Remove what a member of the layer hides of the layers before."""
+    parts = [ROOT, *parts_of(member.name)]
+    name, where = parts[-1], parts[:-1]
+    if name == OPAQUE:
+        tree.empty(where)
+    elif name.startswith(GONE) and not name.startswith(MARKS):
+        hidden = name[len(GONE) :]
+        if hidden in ("", ".", ".."):
+            raise BadInput("hides no file that there can be", member.name, REPACK)
+        tree.remove([*where, hidden])
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Tree) -> None:
+    parts = [ROOT, *parts_of(member.name)]
+    if parts[-1].startswith(GONE) or member.type in KINDS:
+        return
+    there = tree.kind(parts)
+    if there is not None and (there == stat.S_IFDIR) != member.isdir():
+        tree.remove(parts)
+    place(tar, member, tree, below=(ROOT,))
+
+
+@contextmanager
+def _plain(path: str, diff_id: str, folder: str, limit: int) -> Iterator[IO[bytes]]:
+    """Yield a layer without compression, whose sum was compared."""
+    digest = hashlib.sha256()
+    with opened(path, folder, limit) as blocks, scratch(folder) as plain:
+        for chunk in chunks(blocks):
+            digest.update(chunk)
+            plain.write(chunk)
+        if f"sha256:{digest.hexdigest()}" != diff_id:
+            raise BadInput("is not the layer that the image's configuration names", None, "fetch or save it again")
+        plain.seek(0)
+        yield plain
