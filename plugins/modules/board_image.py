@@ -32,14 +32,13 @@ options:
     description:
       - >-
         Name of an image in the store. Without O(boards) it may also be where one comes from, to import it. That is a
-        text with a slash, either the path of a tar or folder on the proxy node, or a URL (http, https, file) of a tar.
+        text with a slash, either the path of a file or folder on the proxy node, or a URL (http, https, file) of a
+        file.
       - >-
         What lies where tenants' files are kept, or what their boards said (roots, the TFTP tree, the state folder,
         console logs), is not imported, nor by a link or mount that leads there. Module M(hetero.compute.image_store)
         lists and removes images.
-      - >-
-        An image holds C(image.json) (C({"arch": "tilepro64", "cmdline": "quiet"})), C(kernel), C(root/) and, if there
-        is one, C(initrd). Tars may be plain or compressed by gzip, xz or bzip2.
+      - Module M(hetero.compute.image_store) says which forms an image may have.
       - The default is the image that the board's claim names.
     type: str
   name:

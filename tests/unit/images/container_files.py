@@ -91,7 +91,7 @@ def docker_save(path, layers, mode="w", **changes):
     return write_tar(path, files, mode, links)
 
 
-def oci_files(*images, how="plain", nested=False, platforms=True):
+def oci_files(*images, how="plain", nested=False, tags=1):
     """{name: bytes} of an OCI image layout of images, each (layers, changes of its configuration)."""
     files, entries = {"oci-layout": b'{"imageLayoutVersion": "1.0.0"}'}, []
 
@@ -103,9 +103,8 @@ def oci_files(*images, how="plain", nested=False, platforms=True):
         config = config_of(layers, **changes)
         manifest = dict(config=blob(json.dumps(config).encode()), layers=[blob(packed(one, how)) for one in layers])
         entry = blob(json.dumps(manifest).encode())
-        if platforms:
-            entry["platform"] = dict(os="linux", architecture=config.get("architecture"))
-        entries.append(entry)
+        entry["platform"] = dict(os="linux", architecture=config.get("architecture"))
+        entries += [dict(entry, annotations={"tag": str(number)}) for number in range(tags)]
     if nested:  # as docker save of a containerd store: an index in the index, with a proof beside the image
         proof = dict(blob(b'{"config": {}, "layers": []}'), platform=dict(os="unknown", architecture="unknown"))
         entries = [blob(json.dumps(dict(manifests=[*entries, proof])).encode())]

@@ -86,6 +86,7 @@ def as_oci_folder(path, how):
         lambda path: oci(path / "box.tar", ([FIRST, SECOND], {}), how="gzip"),
         lambda path: oci(path / "box.tar", ([FIRST, SECOND], {}), how="zstd"),
         lambda path: oci(path / "box.tar", ([FIRST, SECOND], {}), nested=True),
+        lambda path: oci(path / "box.tar", ([FIRST, SECOND], {}), tags=2),
         lambda path: as_oci_folder(path / "layout", "gzip"),
     ],
 )

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mount_overlay, unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
@@ -172,3 +172,16 @@ def test_what_is_mounted_is_not_collected(images, source, site, proxy):
     assert unmount(str(root)) == 0
     assert images(state="collected")["changed"] is True
     assert old.hash not in store.hashes()
+
+
+def test_nothing_is_collected_where_the_database_is_lost(images, source, site, proxy):
+    """What knows who uses what is gone, and a root lies there whose made.json tells nothing either."""
+    images(name="tile", source=source("tile", kernel="ONE"))
+    images(name="tile", source=source("other", kernel="TWO"), replace=True)
+    (site.state / "board-roots" / "fs_0").mkdir(parents=True)
+    (site.state / "board-roots" / "fs_0" / "made.json").write_text("")
+    for file in site.state.glob("state.db*"):
+        file.unlink()
+    with pytest.raises(HeteroError, match=r"is not there, and instances were made on"):
+        images(state="collected")
+    assert len({image["hash"] for image in images()["images"]}) == 3

@@ -263,8 +263,13 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
         (
             "image",
             dict(state="absnt", image="debian", replace="si"),
-            "replace is si: give true or false; state is absnt: give absent, or leave it out; "
+            "replace is si: give true or false; state is absnt: give absent or collected, or leave it out; "
             "Say what to do with image debian: src=PATH or url=URL imports it, state=absent removes it",
+        ),
+        (
+            "image",
+            dict(state="collected", image="debian"),
+            "state=collected looks at all images: leave out image, src and url",
         ),
         (
             "image",

@@ -107,12 +107,14 @@ class _Layout:
 
     def _manifest(self, index: dict[str, Any], arch: str | None, depth: int = 0) -> dict[str, Any]:
         """Return the one manifest for an architecture; an index may name indexes."""
-        found = []
+        named = {}
         for entry in self._list(index.get("manifests"), "manifests"):
             platform = self._dict(self._dict(entry, "manifests").get("platform", {}), "platform")
             # proofs of where an image comes from are listed beside it, for system "unknown"
             if platform.get("os") != "unknown":
-                found.append((str(platform.get("architecture", "")), entry))
+                # of one image with two tags there are two entries
+                named[str(entry.get("digest"))] = (str(platform.get("architecture", "")), entry)
+        found = list(named.values())
         if len(found) > 1 and arch is not None:
             found = [(theirs, entry) for theirs, entry in found if same_arch(arch, theirs)]
         if len(found) != 1:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..boards.records import lost_database
 from ..boards.records.claim_records import FOLDER, ClaimRecords
 from ..boards.records.store import Store as BoardStore
 from ..claims.host import config as host
@@ -112,7 +113,12 @@ class Node:
         return [f"{name} ({row['arch']}) {'would be removed' if change.check else 'removed'}"]
 
     def collect(self, change: Change, deadline: Deadline) -> tuple[list[str], int]:
-        """Take out what no name and no root uses; return what is to be said of it, and the bytes that it took."""
+        """Take out what no name and no root uses; return what is to be said of it, and the bytes that it took.
+
+        :raises HeteroError: the database, which knows who uses what, is lost.
+        """
+        if isinstance(self.store, BoardStore):
+            lost_database.must_not_be_lost(f"{self.state_folder}/state.db", self.state_folder)
         with change.step("collect"):
             rows = collect(self.images, self.users, f"{self.state_folder}/{ARCHIVES}", change, deadline)
         done = "would be removed" if change.check else "removed"
