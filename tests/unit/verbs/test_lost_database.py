@@ -202,9 +202,10 @@ def found_of(site):
 
 
 UNSERVED = (
-    "its root is not {missing}, so no login on it can succeed: run on node {node}: systemctl restart nfs-ganesha, by "
-    "which `hetero restore` mounts and exports it as its record says (boards wait meanwhile), then run this again; or "
-    "ansible-playbook hetero.compute.reconcile -e adopt=jackie takes its record's word, and puts that back"
+    "its root is not {missing}, so no login on it can succeed: ansible-playbook hetero.compute.reconcile -e "
+    "adopt=jackie takes its record's word, and puts that back; or run on node {node}: systemctl restart nfs-ganesha, "
+    "by which `hetero restore` mounts and exports it as its record says (boards wait meanwhile, and an export that no "
+    "record bears out ends: adopt those first), then run this again"
 )
 
 
