@@ -118,6 +118,17 @@ def test_only_what_is_longer_than_a_line_is_cut(tmp_path):
     assert blame.console_tail(str(log), len("before\n")) == [fits, "b" * (blame.CONSOLE_WIDTH - 1) + "…"]
 
 
+@pytest.mark.parametrize("filled", ["x", " ", "\t"])
+@pytest.mark.parametrize("asked_by", [None, "10.0.0.1"])
+def test_a_line_without_end_hides_no_line_before_it(tmp_path, filled, asked_by):
+    """Lost: the panic that somebody looks for, to one line of dots, or of blanks, that came after it."""
+    log = tmp_path / "board0.log"
+    log.write_text(f"kernel panic\n{filled * 100_000}")
+    first, *others = blame.console_tail(str(log), 0, 20, asked_by)
+    assert first == "kernel panic"
+    assert others == (["x" * (blame.CONSOLE_WIDTH - 1) + "…"] if filled == "x" else [])
+
+
 def test_a_log_that_was_rotated_is_shown_from_its_first_letter(tmp_path):
     """Lost: how the one line of a board that says nothing else begins."""
     log = tmp_path / "board0.log"

@@ -29,7 +29,8 @@ MONITOR = "monitor"
 #: Lines of the console that go with an error, and bytes of the log that are read for them.
 CONSOLE_LINES = 20
 CONSOLE_BYTES = 65536
-#: Most bytes that are read to find as many lines beside what sshd says of the proxy's questions.
+#: Most bytes that are read to find as many lines beside what sshd says of the proxy's questions, and CONSOLE_LINES beside
+#: a line that is longer than all that was read.
 CONSOLE_MOST = 4 << 20
 #: What OpenSSH's sshd says of who asked for its host key and left (drivers/boot/ssh.py; its packet.c and auth.c), and
 #: the line before it where the connection ended earlier (kex.c), which names no address.
@@ -163,7 +164,8 @@ def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES, asked_
                 text = file.read(end - begin).decode("utf-8", "replace")
                 lines = [_shown(line) for line in text.replace("\r", "\n").split("\n")]
                 lines = _without_questions([line for line in lines if line], asked_by)
-                if len(lines) > most or begin == start or size >= CONSOLE_MOST or not asked_by:
+                enough = most if asked_by else min(most, CONSOLE_LINES)
+                if len(lines) > enough or begin == start or size >= CONSOLE_MOST:
                     return lines[-most:]
                 size *= 8
     except OSError as error:
