@@ -87,6 +87,19 @@ def test_an_extension_says_that_its_end_may_be_late(marked, clock, monkeypatch):
     assert runs(marked)
 
 
+def test_an_extension_that_is_refused_changes_nothing(marked, clock):
+    """Lost: the ends of leases after a weekend off, which then wait for an operator's word, by a stranger's request."""
+    by_hand(clock, DAY)
+    mark = marked.state / "state.clock"
+    before = mark.read_text()
+    assert '"sure": true' in before
+    assert marked.lease(5, owner="stranger").get("failed")
+    assert not marked.lease(5, check=True).get("failed")
+    assert mark.read_text() == before
+    assert not marked.lease(5).get("failed")
+    assert '"sure": false' in mark.read_text()
+
+
 @pytest.mark.parametrize("seconds", [4 * 60, -4 * 60])
 def test_what_a_time_server_may_correct_refuses_nothing(marked, clock, seconds):
     """Lost: leases, by a clock that is a little off."""

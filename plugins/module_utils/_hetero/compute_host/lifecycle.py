@@ -29,7 +29,7 @@ from ..site.image_names import valid_image
 from ..site.instance import NOTHING_TO_REBUILD
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import END, ENDS, as_date, end, must_be_hours, over, until
-from ..site.node_clock import extend_lease
+from ..site.node_clock import extend_lease, extended_late
 from ..site.owners import is_of, must_be_made, must_own
 from .container import ContainerWork
 from .guest import GuestWork
@@ -167,6 +167,8 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
         if change.note(work.claim.instance, before, {"expires": as_date(expires)}):
             work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)}){late}")
             if not change.check:
+                if late:
+                    extended_late(host.store, REAPER)
                 work.put(expires=expires)
         work.more["until"] = until(expires, now)
 

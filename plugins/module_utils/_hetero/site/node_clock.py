@@ -201,17 +201,23 @@ def extend_lease(store: DatedStore, verb: str, dry: bool) -> str:
     """Check the clock for a lease that is extended; otherwise as begin_lease.
 
     A clock that is ahead does not refuse it, because an operator extends what is to stay before saying that the clock
-    is right. It may be behind all the same, where the machine was off for longer than it shows: so the time that it was
-    off ends nothing then without that word.
+    is right. Call extended_late then, before the lease's end is written.
 
-    :returns: what to say of the lease's end, or "".
+    :returns: what to say of the lease's end where the clock is ahead, else "".
     """
     clock = _believed(store, verb, dry)
-    if not _runs_ahead(clock):
-        return ""
-    if not dry:
+    return LATE.format(fault=clock.fault) if _runs_ahead(clock) else ""
+
+
+def extended_late(store: DatedStore, verb: str) -> None:
+    """Note that a lease is extended by a clock that is ahead.
+
+    It may be behind all the same, where the machine was off for longer than it shows: so the time that it was off ends
+    nothing then without an operator's word. An extension that is refused notes nothing.
+    """
+    clock = look(store, verb)
+    if clock.mark is not None:
         _write(clock.path, replace(clock.mark, sure=False))
-    return LATE.format(fault=clock.fault)
 
 
 def _believed(store: DatedStore, verb: str, dry: bool) -> Clock:

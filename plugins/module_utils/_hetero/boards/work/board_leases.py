@@ -16,7 +16,7 @@ from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...roots.ownership import is_gone, refuse_anothers
 from ...site.leases import END, ENDS, as_date, end, must_be_hours, until
-from ...site.node_clock import extend_lease
+from ...site.node_clock import extend_lease, extended_late
 from ...site.owners import must_own
 from ..evidence.adoption import unknown_lease
 from .each_board import each, ids_of
@@ -60,6 +60,8 @@ def extend(
             unknown = unknown_lease(proxy, replace(claim, expires=expires))
             doubt = NOT_ENDED.format(what=unknown[0], name=claim.instance) if unknown else ""
             if not change.check:
+                if late:
+                    extended_late(proxy.store, REAPER)
                 expires = _put(proxy, claim, expires)
             report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)}){doubt}{late}")
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
