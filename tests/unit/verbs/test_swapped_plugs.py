@@ -127,15 +127,44 @@ def test_a_reboot_by_ssh_goes_all_the_same_and_proves_no_plug(swapped):
     is_refused(stop(swapped), DOUBT)
 
 
-def test_a_stop_that_cut_another_board_is_not_repeated(swapped):
-    """Lost: Carol's power once more, after somebody gave it back to her by hand."""
-    assert "does not feed this board" in stop(swapped)["msg"]
-    assert not lives(swapped, 1)
-    swapped.pdu(board0="on")
-    there = swapped.what_is_there()
-    is_refused(stop(swapped), DOUBT)
+@pytest.mark.parametrize("verb", ["stop", "terminate", "rebuild"])
+def test_who_cut_another_board_gives_its_power_back_and_does_not_cut_it_again(swapped, verb):
+    """Lost: Carol's board, dark until somebody looks at it; or her power once more."""
+
+    def ends():
+        results = {"stop": lambda: [stop(swapped)], "terminate": swapped.terminate, "rebuild": swapped.rebuild}[verb]()
+        return next(one for one in results if one.get("failed"))
+
+    there, before = swapped.what_is_there(), boots(swapped)
+    said = ends()["msg"]
+    for word in ("not switched off: off by pdu-a's", "does not feed this board", "hetero.compute.cabling", "on again"):
+        assert word in said, said
+    assert (boots(swapped), swapped.outlets()) == ([before[0], before[1] + 1], {"1": "on", "2": "on"})
+    again = ends()
     assert boot(swapped, "rebooted", how="hard").get("failed")
-    assert swapped.what_is_there() == there
+    assert (boots(swapped), swapped.outlets()) == ([before[0], before[1] + 1], {"1": "on", "2": "on"})
+    if verb == "rebuild":
+        assert swapped.record(0).state == "error", "the key that is wanted is that of a root which is not there yet"
+    else:
+        is_refused(again, DOUBT)
+        assert swapped.record(0).state == "running", "it shows its own key"
+        assert swapped.what_is_there() == there
+
+
+@pytest.mark.parametrize("fault", ["stuck", "gone"])
+def test_a_stop_that_could_not_switch_it_on_again_says_so(swapped, monkeypatch, fault):
+    """Lost: the word that the outlet is off, which feeds another tenant's board; or a stop that never ends."""
+    life = power_proof.Silence.life
+
+    def breaks(silence, *given):
+        signs = life(silence, *given)
+        (swapped.folder / "pdu-a.json").write_text("{") if fault == "gone" else swapped.pdu(faults={"stuck": ["1"]})
+        return signs
+
+    monkeypatch.setattr(power_proof.Silence, "life", breaks)
+    result = stop(swapped)
+    assert "its outlet was not switched on again" in result["msg"]
+    assert swapped.record(0).state == "error"
 
 
 def test_no_outlet_that_may_be_its_is_switched_for_a_free_board(ten):

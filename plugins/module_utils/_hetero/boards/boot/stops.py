@@ -3,11 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Switch boards off: outlet off and read back, boot entry removed, the claim untouched; at all PDUs at once.
 
-A board's state is "shutting down" afterwards, until its claim is released (board_image, board_claim).
+A board's state is "shutting down" afterwards, until its claim is released (board_image, board_claim). One that lives
+on is fed by another outlet, so its own, which may feed another tenant's board, is switched on again if it was on before.
 """
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Mapping, Sequence
@@ -20,6 +22,7 @@ from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
 from ..work.board_work import no_outlet
 from .boot_entry import remove_entry
+from .proven_cuts import NOT_OFF, end_uncut
 
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
@@ -52,6 +55,8 @@ class Stopping(PduLoop):
         self._found_off: set[int] = set()
         self._looked: set[int] = set()
         self._shown: dict[int, str] = {}  # board id: what it showed while its outlet was off
+        self._cut: dict[int, float] = {}  # board id: monotonic time when its outlet was switched off
+        self._undone: dict[int, str] = {}  # board id: why its outlet is being switched on again
 
     def run(self) -> None:
         """Run until each board is off or failed."""
@@ -125,6 +130,8 @@ class Stopping(PduLoop):
 
     def _on_status(self, pdu: str, outlets: Mapping[str, str]) -> None:
         for work in self._of(pdu):
+            if work.board.id in self._cut:
+                continue  # by a line that was opened to switch it on again
             now = outlets.get(work.outlet)
             if now is None:
                 work.fail(blame.PROXY, no_outlet(work, outlets))
@@ -173,9 +180,30 @@ class Stopping(PduLoop):
         for work in self._of(pdu, outlet):
             work.power_seen(after)
             work.driver.switched(work.board, after)
-            work.phases["power"] = seconds
+            work.phases["power"] = work.phases.get("power", 0.0) + seconds
+            if work.board.id in self._undone:
+                self._end_uncut(work)
+                continue
+            self._cut[work.board.id] = time.monotonic()
             work.power_proof = dict(pdu="on → off, read back", board=None)
             self._spawn(self._look_after, work, self._on_silence)
+
+    def _undo(self, work: BoardWork, note: str) -> None:
+        """Switch the outlet of a board that lives on on again: what was on by it is not this board."""
+        self._undone[work.board.id] = note
+        self._open_line(work.pdu)
+        self.lines[work.pdu].ask(work.outlet, "on")
+
+    def _end_uncut(self, work: BoardWork) -> None:
+        work.power_proof = dict(work.power_proof or {}, pdu="on → off → on, read back")
+        off = time.monotonic() - self._cut[work.board.id]
+        note, shown = self._undone[work.board.id], self._shown.get(work.board.id)
+        end_uncut(work, self._feeds, NOT_OFF, note, shown, off)
+
+    def _end_off(self, work: BoardWork, error: HeteroError) -> None:
+        """End the work on a board whose outlet could not be switched on again."""
+        note = f"{self._undone[work.board.id]}; its outlet was not switched on again ({error})"
+        work.quarantine(note, self._feeds.belie(work), **dict(error.facts, power_proof=work.power_proof))
 
     def _on_silence(self, work: BoardWork, signs: list[str]) -> None:
         """End the work on a board whose outlet is off; put it into state error where the board still shows life."""
@@ -185,6 +213,9 @@ class Stopping(PduLoop):
             note = power_proof.contradiction(work, signs)
             work.say("power", note, seconds)
             own = power_proof.are_its_own(signs, self._shown.get(work.board.id, presence.SILENT))
+            if own and work.board.id in self._cut:
+                self._undo(work, note)
+                return
             work.quarantine(note, self._feeds.belie(work) if own else "", power_proof=work.power_proof)
             return
         if seconds is None:
@@ -196,6 +227,9 @@ class Stopping(PduLoop):
 
     def _on_refused(self, pdu: str, outlet: str, error: HeteroError) -> None:
         for work in self._of(pdu, outlet):
+            if work.board.id in self._undone:
+                self._end_off(work, error)
+                continue
             work.power_proof = dict(pdu=error.what, board=None)
             self._spawn(self._look_after, work, partial(self._on_stuck, error=error))
 
@@ -207,6 +241,13 @@ class Stopping(PduLoop):
         work.quarantine(str(error), **dict(error.facts, power_proof=work.power_proof))
 
     def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None:
+        if self.lines.get(pdu) is line:
+            del self.lines[pdu]  # one that is to be on again gets a new session
         for work in self._of(pdu):
+            if work.board.id in self._undone:
+                self._end_off(work, error)
+                continue
+            if work.board.id in self._cut:
+                continue  # it is off, and the look at it tells what follows
             work.say("error", f"the board is left as it is: {error}")
             work.fail(blame.PROXY, error, **error.facts)

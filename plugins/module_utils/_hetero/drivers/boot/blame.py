@@ -29,8 +29,8 @@ MONITOR = "monitor"
 #: Lines of the console that go with an error, and bytes of the log that are read for them.
 CONSOLE_LINES = 20
 CONSOLE_BYTES = 65536
-#: Most bytes that are read to find as many lines beside what sshd says of the proxy's questions, and CONSOLE_LINES beside
-#: a line that is longer than all that was read.
+#: Most bytes that are read to find as many lines beside what sshd says of the proxy's questions, and CONSOLE_LINES
+#: beside a line that is longer than all that was read.
 CONSOLE_MOST = 4 << 20
 #: What OpenSSH's sshd says of who asked for its host key and left (drivers/boot/ssh.py; its packet.c and auth.c), and
 #: the line before it where the connection ended earlier (kex.c), which names no address.
