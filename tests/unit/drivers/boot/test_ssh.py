@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import tempfile
@@ -161,6 +162,16 @@ def test_words_are_no_proof(tmp_path, words):
     finally:
         liar.close()
     assert len(liar.taken) >= 2, "the ssh client was never asked"
+
+
+def test_a_board_that_prints_without_end_fills_no_memory_and_proves_nothing(tmp_path, monkeypatch):
+    """Lost: the proxy node's memory, to a tenant whose sshd lets anybody in and whose shell prints gigabytes."""
+    (tmp_path / "bin").mkdir()
+    client = tmp_path / "bin" / "ssh"
+    client.write_text("#!/bin/sh\nhead -c 50000000 /dev/zero >&2\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert ssh.proven("10.0.2.1", "ssh-ed25519 AAAA", str(tmp_path / "known"), 22, 60.0) is False
 
 
 def test_a_cancelled_wait_ends(tmp_path):

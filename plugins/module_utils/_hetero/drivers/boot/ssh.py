@@ -18,13 +18,13 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Iterator, Mapping, cast
 
-from ...core.errors import BadInput, HeteroError
+from ...core.deadline import Deadline
+from ...core.errors import BadInput, HeteroError, TimedOut
+from ...core.output import TooMuch, collect
 from ...core.this_node import THIS_NODE
 
 if TYPE_CHECKING:
     import threading
-
-    from ...core.deadline import Deadline
 
 SSH_PORT = 22
 #: Seconds of one connect. Without a neighbour entry a connect is swallowed for a second or more; short ones notice at
@@ -33,6 +33,9 @@ CONNECT = 0.25
 NAP = 0.05
 #: Seconds of the longest key exchange: an emulated board takes 1 s, a board at 300 MHz some seconds.
 EXCHANGE = 15.0
+#: Most bytes of the client's words that are read; those that count are one line. A server that lets anybody in passes
+#: on what its own programs print.
+MOST_SAID = 1 << 16
 
 #: Key type → signature algorithms that prove a key of this type.
 ALGORITHMS = {
@@ -135,29 +138,31 @@ def no_login(host_key: str) -> dict[str, str]:
     }
 
 
+class _Cancelled(Exception):
+    """Nobody waits for the answer any more."""
+
+
 def _said(argv: list[str], limit: float, cancelled: threading.Event | None) -> tuple[int, str]:
-    """Return (exit code, standard error) of the ssh client. It is killed after `limit` seconds or when cancelled."""
+    """Return (exit code, standard error) of the ssh client. It is killed after `limit` seconds or when cancelled.
+
+    A server that lets anybody in may print without end; then the client is killed as well.
+    """
+
+    def look(_process: int) -> None:
+        if cancelled is not None and cancelled.is_set():
+            raise _Cancelled
+
     try:
-        client = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
-            errors="replace",
-        )
+        client = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     except FileNotFoundError as error:
         raise HeteroError("the ssh client is not installed", "ssh", f"install openssh-client on {THIS_NODE}") from error
+    said = ""
     with client:
-        waited = 0.0
-        while True:
-            try:
-                said = client.communicate(timeout=0.1)[1]
-                return client.returncode, said
-            except subprocess.TimeoutExpired:
-                waited += 0.1
-                if waited >= limit or (cancelled is not None and cancelled.is_set()):
-                    client.kill()
+        try:
+            said = collect(client, Deadline(limit), most=MOST_SAID, look=look)[1]
+        except (TimedOut, TooMuch, _Cancelled):
+            client.kill()
+    return client.returncode, said
 
 
 def proven(
