@@ -4,7 +4,8 @@
 """Switch boards off: outlet off and read back, boot entry removed, the claim untouched; at all PDUs at once.
 
 A board's state is "shutting down" afterwards, until its claim is released (board_image, board_claim). One that lives
-on is fed by another outlet, so its own, which may feed another tenant's board, is switched on again if it was on before.
+on is fed by another outlet, so its own, which may feed another tenant's board, is switched on again if it was on
+before.
 """
 
 from __future__ import annotations

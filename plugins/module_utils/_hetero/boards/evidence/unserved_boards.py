@@ -31,8 +31,8 @@ ASK = f"{NOT}: {PLUGS}; once it is known to be {{name}}'s, {ADOPT} takes its rec
 #: server is begun with what the records bear out alone, so a word for one claim comes before a restart for all.
 SERVE = (
     f"{NOT}: its root is not {{missing}}, so no login on it can succeed: {ADOPT} takes its record's word, and puts "
-    f"that back; or run on {THIS_NODE}: systemctl restart {{unit}}, by which `hetero restore` mounts and exports it as its "
-    "record says (boards wait meanwhile, and an export that no record bears out ends: adopt those first), then run "
+    f"that back; or run on {THIS_NODE}: systemctl restart {{unit}}, by which `hetero restore` mounts and exports it as "
+    "its record says (boards wait meanwhile, and an export that no record bears out ends: adopt those first), then run "
     "this again"
 )
 
