@@ -1,0 +1,170 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a play says for itself, and no line for each task."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: quiet
+type: stdout
+short_description: Only what a play says for itself, errors, and what changed
+version_added: 0.1.0
+author:
+  - hetero.compute contributors (@hetero-compute)
+description:
+  - Prints the lines that the playbooks of this collection print for people, and little of Ansible's own. An error is
+    told once, as C(HOST) and its message. Warnings, deprecations, and the differences of C(--diff) are shown.
+  - At the end each host that changed or failed has a line.
+  - A task that lasts, and prints nothing itself, is named after 5 seconds and every 10 seconds from then on.
+  - With C(-v) and more it is the callback P(ansible.builtin.default#callback), with each task and result.
+extends_documentation_fragment:
+  - default_callback
+  - result_format_callback
+requirements:
+  - set as stdout in configuration, as C(stdout_callback = hetero.compute.quiet)
+"""
+
+import threading
+import time
+
+from ansible import context
+from ansible.plugins.callback.default import CallbackModule as Default
+
+#: Seconds to the first line about a task that lasts, and between later ones.
+FIRST, LATER = 5.0, 10.0
+#: Actions with these names print lines while they last.
+OWN = "hetero.compute."
+#: A message that says nothing without the program's own words.
+BARE = "non-zero return code"
+
+
+def quietly(name):
+    """Return a method that does nothing, but with -v what the default callback does."""
+
+    def method(self, *args, **kwargs):
+        return getattr(Default, name)(self, *args, **kwargs) if self._is_verbose() else None
+
+    return method
+
+
+class CallbackModule(Default):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "hetero.compute.quiet"
+
+    def __init__(self):
+        super().__init__()
+        self._lasting = None  # (name of the task, when it began)
+        self._over = threading.Event()
+
+    def _is_verbose(self):
+        return self._display.verbosity > 0
+
+    # ---- tasks
+
+    def v2_playbook_on_start(self, playbook):
+        if self._is_verbose():
+            super().v2_playbook_on_start(playbook)
+        else:
+            threading.Thread(target=self._name_what_lasts, daemon=True).start()
+
+    def v2_playbook_on_task_start(self, task, is_conditional):
+        if self._is_verbose():
+            super().v2_playbook_on_task_start(task, is_conditional)
+            return
+        tells = str(task.action).startswith(OWN)
+        self._lasting = None if tells else (task.get_name().strip(), time.monotonic())
+
+    def v2_playbook_on_handler_task_start(self, task):
+        self.v2_playbook_on_task_start(task, False)
+
+    def _name_what_lasts(self):
+        told = None
+        while not self._over.wait(0.5):
+            lasting, now = self._lasting, time.monotonic()
+            if lasting is None:
+                continue
+            name, began = lasting
+            since = told[1] if told and told[0] == lasting else began + FIRST - LATER
+            if now - since >= LATER:
+                told = (lasting, now)
+                self._display.display(f"{name}: {now - began:.0f} s so far")
+
+    # ---- results
+
+    def v2_runner_on_ok(self, result):
+        if self._is_verbose():
+            super().v2_runner_on_ok(result)
+        else:
+            self._handle_warnings(_data(result))
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        if self._is_verbose():
+            super().v2_runner_on_failed(result, ignore_errors)
+            return
+        self._handle_warnings(_data(result))
+        if not ignore_errors:
+            for text in errors(_data(result)):
+                self._error(result, text)
+
+    def v2_runner_on_unreachable(self, result):
+        if self._is_verbose():
+            super().v2_runner_on_unreachable(result)
+        elif not getattr(_task(result), "ignore_unreachable", False):
+            self._error(result, f"cannot be reached: {_data(result).get('msg')}")
+
+    def _error(self, result, text):
+        host = getattr(result, "host", None) or result._host
+        self._display.display(f"{host.get_name()}: {text.strip()}", color="red", stderr=self._on_stderr())
+
+    def _on_stderr(self):
+        return bool(self.get_option("display_failed_stderr"))
+
+    # ---- the end
+
+    def v2_playbook_on_stats(self, stats):
+        self._over.set()
+        if self._is_verbose():
+            super().v2_playbook_on_stats(stats)
+            return
+        for host in sorted(stats.processed):
+            counts = stats.summarize(host)
+            words = [f"{counts[key]} {word}" for key, word in WORDS.items() if counts.get(key)]
+            if words:
+                self._display.display(f"{host}: {', '.join(words)}")
+        if context.CLIARGS.get("check"):
+            self._display.display("A dry run: nothing was changed")
+
+
+#: What of a host's counts is told, and how.
+WORDS = {"changed": "changed", "unreachable": "unreachable", "failures": "failed"}
+
+for _name in (
+    "v2_runner_on_skipped", "v2_runner_on_start", "v2_playbook_on_no_hosts_matched",
+    "v2_playbook_on_no_hosts_remaining", "v2_playbook_on_play_start", "v2_playbook_on_include",
+    "v2_playbook_on_notify", "v2_runner_item_on_ok", "v2_runner_item_on_failed", "v2_runner_item_on_skipped",
+    "v2_runner_retry", "v2_runner_on_async_poll", "v2_runner_on_async_ok", "v2_runner_on_async_failed",
+):  # fmt: skip
+    setattr(CallbackModule, _name, quietly(_name))
+
+
+def errors(data):
+    """Return what is wrong by a failed result: its message, or those of its items that failed."""
+    items = [item for item in data.get("results") or () if isinstance(item, dict) and item.get("failed")]
+    return [text for item in items for text in errors(item)] or [_message(data)]
+
+
+def _message(data):
+    text = str(data.get("censored") or data.get("msg") or "it failed, and says nothing: run it again with -v")
+    said = str(data.get("stderr") or data.get("stdout") or "").strip()
+    return f"{text}: {said.splitlines()[-1]}" if text == BARE and said else text
+
+
+def _data(result):
+    """Return a result's values; their name lost its underscore in ansible-core 2.19."""
+    return result.result if hasattr(result, "result") else result._result
+
+
+def _task(result):
+    return result.task if hasattr(result, "task") else result._task

@@ -1,0 +1,91 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Callback hetero.compute.quiet, by ansible-playbook itself. If these fail, a person misses an error, or reads it among
+a hundred lines.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import COLLECTIONS
+
+BIN = Path(sys.executable).parent
+PLAY = """\
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: Nothing to say
+      ansible.builtin.command: {argv: [echo, hidden]}
+      changed_when: false
+    - name: What a play says
+      hetero.compute.show: {lines: ["jackie is running"]}
+    - name: A failure that counts for nothing
+      ansible.builtin.fail: {msg: not to be seen}
+      ignore_errors: true
+    - name: A file
+      ansible.builtin.copy: {content: "new\\n", dest: "{{ file }}", mode: "0600"}
+    - name: Items
+      ansible.builtin.command: "{{ item }}"
+      loop: ["true", "sh -c 'echo no such outlet >&2; exit 3'"]
+      changed_when: false
+      when: fails | default(false) | bool
+"""
+
+
+@pytest.fixture
+def play(tmp_path):
+    """A function that runs PLAY; returns (exit code, standard output and errors)."""
+    (tmp_path / "play.yml").write_text(PLAY)
+
+    def run(*words):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        env.update(
+            ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS),
+            ANSIBLE_STDOUT_CALLBACK="hetero.compute.quiet",
+            ANSIBLE_LOCALHOST_WARNING="false",
+            ANSIBLE_INVENTORY_UNPARSED_WARNING="false",
+            ANSIBLE_NOCOLOR="true",
+        )
+        argv = [str(BIN / "ansible-playbook"), "play.yml", "-e", f"file={tmp_path / 'file'}", *words]
+        done = subprocess.run(
+            argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            timeout=100,
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+    return run
+
+
+def test_what_the_play_says_and_what_changed(play):
+    assert play() == (0, "jackie is running\nlocalhost: 1 changed\n")
+    assert play() == (0, "jackie is running\n")
+
+
+def test_an_error_is_said_once_with_the_programs_words(play):
+    rc, output = play("-e", "fails=true")
+    assert rc == 2
+    lines = output.splitlines()
+    assert lines == ["jackie is running", lines[1], "localhost: 1 changed, 1 failed"]
+    assert lines[1] == "localhost: non-zero return code: no such outlet"
+
+
+def test_a_dry_run_shows_the_difference(play):
+    rc, output = play("--check", "--diff")
+    assert rc == 0
+    assert "+new" in output
+    assert output.endswith("localhost: 1 changed\nA dry run: nothing was changed\n")
+
+
+def test_verbose_is_as_ever(play):
+    """Lost: which task it was, where one looks for a fault."""
+    rc, output = play("-v")
+    assert rc == 0
+    assert "TASK [Nothing to say]" in output
+    assert "PLAY RECAP" in output
