@@ -19,7 +19,9 @@ nitpicky = True
 # a build needs no network.
 ANSIBLE = """\
 action_plugins std:label -1 plugins/action.html#action-plugins Action plugins
+ansible_collections.ansible.builtin.default_callback std:label -1 plugins/callback.html Callback plugins
 ansible_configuration_settings std:label -1 reference_appendices/config.html Ansible Configuration Settings
+callback_plugins std:label -1 plugins/callback.html#callback-plugins Callback plugins
 common_return_values std:label -1 reference_appendices/common_return_values.html Return Values
 """ + "".join(
     f"{name} std:envvar -1 reference_appendices/config.html#envvar-{name} -\n"
@@ -28,6 +30,8 @@ common_return_values std:label -1 reference_appendices/common_return_values.html
         "ANSIBLE_CACHE_PLUGIN_CONNECTION",
         "ANSIBLE_CACHE_PLUGIN_PREFIX",
         "ANSIBLE_CACHE_PLUGIN_TIMEOUT",
+        "ANSIBLE_DISPLAY_SKIPPED_HOSTS",
+        "ANSIBLE_SHOW_CUSTOM_STATS",
     )
 )
 inventory = Path(__file__).resolve().parent / "ansible.inv"
