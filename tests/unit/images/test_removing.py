@@ -158,7 +158,7 @@ def test_what_nobody_uses_is_collected(images, source, site, proxy):
 
 def test_what_is_mounted_is_not_collected(images, source, site, proxy):
     """A root whose claim is lost with the database: its mount is the last that tells of it."""
-    images(name="tile", source=source("tile", kernel="ONE"))
+    images(name="tile", source=source("tile", kernel="ONE", **{"root/etc/hostname": "x" * (1 << 20)}))
     store = image_store(proxy)
     old = store.get("tile")
     images(name="tile", source=source("other", kernel="TWO"), replace=True)
@@ -170,8 +170,11 @@ def test_what_is_mounted_is_not_collected(images, source, site, proxy):
     assert images(state="collected")["changed"] is False
     assert old.hash in store.hashes()
     assert unmount(str(root)) == 0
-    assert images(state="collected")["changed"] is True
+    files = [os.lstat(os.path.join(old.folder, name)) for name in os.listdir(old.folder) if name != "mounted"]
+    done = images(state="collected")
     assert old.hash not in store.hashes()
+    # its files, and not once more what is seen where they are mounted
+    assert done["freed"] < sum(status.st_blocks * 512 for status in files) + (16 << 10)
 
 
 def test_nothing_is_collected_where_the_database_is_lost(images, source, site, proxy):

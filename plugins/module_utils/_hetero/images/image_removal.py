@@ -170,6 +170,6 @@ def _row(store: ImageStore, name: str | None, hash: str, by: list[str]) -> dict[
     else:
         arch = f"damaged: {wrong}"
     if os.path.lexists(store.path_of(hash)):
-        argv = ["du", "--summarize", "--block-size=1", store.path_of(hash)]
+        argv = ["du", "--summarize", "--one-file-system", "--block-size=1", store.path_of(hash)]
         size = command(argv, f"image {name or hash}", timeout=SIZE_TIME).split()[0]
     return dict(name=name, hash=hash, arch=arch, ram=ram, bytes=int(size), used_by=by)
