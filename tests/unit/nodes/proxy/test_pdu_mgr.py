@@ -158,11 +158,12 @@ def test_a_board_of_an_instance_is_not_switched(pdu_mgr, node, tmp_path):
     (tmp_path / "state").mkdir()
     with Store(str(tmp_path / "state" / "state.db")) as store:
         store.claim("jackie", ["jackie"], ClaimTerms("ann", {"name": "tp64.8x8"}, "debian-12", "key"), [1])
-    for words in (("127.0.0.1", "4", "2"), ("10.0.2.2", "3")):
+    known[0]["pdu-z"] = dict(known[0]["pdu-a"])
+    for words in (("pdu-a", "4", "2"), ("pdu-a", "04", "2"), ("pdu-z", "4", "2"), ("10.0.2.2", "3")):
         code, output, errors = pdu_mgr(*known, *words, **more)
         assert (code, output) == (1, "")
-        assert "outlet 4 of pdu-a: feeds board1, which jackie of ann has" in errors
+        assert ": feeds board1, which jackie of ann has" in errors
         assert "stop_instance -e instance=jackie, or add --force" in errors
     assert pdu_mgr(*known, "10.0.2.2", "9", **more) == (2, "pdu-a outlet 4: off\n", "")
-    assert pdu_mgr(*known, "127.0.0.1", "3", "1", **more) == (0, "pdu-a outlet 3: on\n", "")
+    assert pdu_mgr(*known, "pdu-a", "3", "1", **more) == (0, "pdu-a outlet 3: on\n", "")
     assert pdu_mgr(*known, "10.0.2.2", "1", "--force", **more) == (0, "pdu-a outlet 4: on\n", "")

@@ -52,6 +52,7 @@ def test_disks_that_nobody_named_are_said():
     assert defects == []
     assert [note.split(": ")[0] for note in notes] == ["board0, board1"]
     assert "its wiring names none: nothing is wiped there: " in notes[0]
+    assert said(**plan, wiring={"0": {**fed[0], "disk": []}, "1": fed[1]})[1] == notes
     assert said(**plan, wiring={"0": {**fed[0], "disk": "none"}, "1": {**fed[1], "disk": ["/dev/sda"]}}) == ([], [])
     in_flash = {**fed[0], "disk": "/dev/sda", "kernel_source": "flash"}
     (defect,), _notes = said(**plan, wiring={"0": in_flash, "1": fed[1]})

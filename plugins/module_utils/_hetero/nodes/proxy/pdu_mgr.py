@@ -14,6 +14,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, NoReturn, Sequence
 
+from ...boards.power.pdu_names import devices, plug
 from ...boards.records.lost_database import must_not_be_lost
 from ...boards.records.store import Store
 from ...core.deadline import Deadline
@@ -109,7 +110,10 @@ def only_outlet(config: ProxyConfig, path: str, address: str) -> tuple[str, str]
 
 def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> None:
     """Raise Refused where an instance has the board that an outlet feeds by the wiring."""
-    boards = {int(number) for number, wire in config.boards.items() if (wire.pdu, str(wire.outlet)) == (name, outlet)}
+    first = devices(config.pdus)  # a PDU that has two names is one
+    where = (first.get(name, name), plug(outlet))
+    fed = {int(number): wire.fed for number, wire in config.boards.items() if wire.fed}
+    boards = {number for number, (pdu, own) in fed.items() if (first.get(pdu, pdu), plug(own)) == where}
     if not boards:
         return
     state_db = files_of(path)["state_db"]

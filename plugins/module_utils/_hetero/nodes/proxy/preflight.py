@@ -187,7 +187,7 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         found.note(
             ", ".join(unwired), "no outlet feeds it", "name pdu and outlet in tftp_proxy_boards, or it cannot be booted"
         )
-    unsaid = [board.name for board in boards if board.local_gb and "disk" not in wires.get(str(board.id), Entry())]
+    unsaid = [board.name for board in boards if board.local_gb and not wires.get(str(board.id), Entry()).get("disk")]
     if unsaid:
         what = "has a local disk by the boards file (local_gb), and its wiring names none: nothing is wiped there"
         found.note(", ".join(unsaid), what, "name it in tftp_proxy_boards, as disk: /dev/sda, or say disk: none")
