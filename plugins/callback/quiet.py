@@ -32,7 +32,8 @@ from ansible import context
 from ansible.plugins.callback.default import CallbackModule as Default
 
 #: Seconds to the first line about a task that lasts, and between later ones.
-FIRST, LATER = 5.0, 10.0
+FIRST = 5.0
+LATER = 10.0
 #: Actions with these names print lines while they last.
 OWN = "hetero.compute."
 #: A message that says nothing without the program's own words.
@@ -128,17 +129,15 @@ class CallbackModule(Default):
         if self._is_verbose():
             super().v2_playbook_on_stats(stats)
             return
+        words_of = {"changed": "changed", "unreachable": "unreachable", "failures": "failed"}
         for host in sorted(stats.processed):
             counts = stats.summarize(host)
-            words = [f"{counts[key]} {word}" for key, word in WORDS.items() if counts.get(key)]
+            words = [f"{counts[key]} {word}" for key, word in words_of.items() if counts.get(key)]
             if words:
                 self._display.display(f"{host}: {', '.join(words)}")
         if context.CLIARGS.get("check"):
             self._display.display("A dry run: nothing was changed")
 
-
-#: What of a host's counts is told, and how.
-WORDS = {"changed": "changed", "unreachable": "unreachable", "failures": "failed"}
 
 for _name in (
     "v2_runner_on_skipped", "v2_runner_on_start", "v2_playbook_on_no_hosts_matched",

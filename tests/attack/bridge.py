@@ -42,7 +42,9 @@ def machine(lab, name, address, mac):
     with subprocess.Popen([*inside(lab), "unshare", "--net", "sleep", "60"]) as holder:
         there = ["nsenter", "-t", str(holder.pid), "--net"]
         try:
-            while lab.inside("readlink", "/proc/self/ns/net").stdout == link(holder.pid):
+            # It begins in the namespace of the tests, and is then in the lab's, before it has one of its own.
+            others = {link("self"), lab.inside("readlink", "/proc/self/ns/net").stdout}
+            while link(holder.pid) in others:
                 time.sleep(0.01)
             lab.inside("ip", "link", "add", f"{name}0", *f"type veth peer name {name}1 netns {holder.pid}".split())
             lab.inside("ip", "link", "set", f"{name}0", "master", "boards", "up")
