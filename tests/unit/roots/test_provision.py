@@ -19,6 +19,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of, image_store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision as provision_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers, prepare, remove
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
@@ -106,7 +107,7 @@ def test_check_mode_touches_nothing_and_says_what_it_would_do(site, provision, p
 
 
 def test_another_architecture_is_refused_before_anything_is_touched(site, proxy, provision):
-    image_store(proxy).import_image(image_tar(site.folder / "arm.tar"), "arm", arch="aarch64")
+    image_store(proxy).import_image(image_tar(site.folder / "arm.tar"), "arm", machine=Machine("aarch64"))
     claim = site.claim(proxy, image="arm")
     before = everything(site.folder)
     with pytest.raises(BadInput, match=r"board0: image arm is for aarch64, the board is TILEPro64"):
