@@ -64,7 +64,7 @@ ASKS = {
     "provision_instance": "board_info",
 }
 #: How a play names the node whose answer cannot be: the table of status has a row for it.
-NAMED = {"status": "p2 proxy - - not asked - - -"}
+NAMED = {"status": "p2 proxy - - not asked - - - - -"}
 #: What Ansible says of a play that cannot go on with what it was told.
 ANSIBLES = ("Traceback", "unhandled", "undefined", "has no attribute", "Callback dispatch", "Error rendering")
 

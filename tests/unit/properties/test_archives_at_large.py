@@ -18,6 +18,7 @@ import tempfile
 from hypothesis import strategies as st
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.archive import unpack
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.packing import member
 from ansible_collections.hetero.compute.tests.unit.properties.conftest import said
@@ -101,7 +102,7 @@ def test_images(try_all, tmp_path):
                 info, _empty = member(part, None if its == tarfile.DIRTYPE else "", its, linkname="image.json")
                 info.size = len(data) if info.type == tarfile.REGTYPE else 0
                 tar.addfile(info, io.BytesIO(data))
-        image, error = said(store.import_image, str(path), name or "n", None, arch)
+        image, error = said(store.import_image, str(path), name or "n", None, Machine(arch))
         assert str(error) if error else not store.damage(image.hash)
         assert not list((tmp_path / "images").glob("*.tmp.*"))
 
