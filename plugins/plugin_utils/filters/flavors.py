@@ -26,7 +26,7 @@ def flavors(defaults: Any, own: Any = None, file: Any = None) -> dict[str, dict[
     defaults, own = _own_of_the_collection() if defaults is None else defaults, own or {}
     for what, table in (("before the bar", defaults), (f"as {VARIABLE}", own)):
         if not isinstance(table, dict):
-            raise AnsibleFilterError(f"hetero.compute.flavors needs a mapping of flavors by name {what}")
+            raise AnsibleFilterError(f"filter hetero.compute.flavors needs a mapping of flavors by name {what}")
     defaults, own = ({name: usual(flavor) for name, flavor in table.items()} for table in (defaults, own))
     wrong = [f"{VARIABLE}: {_of(name)}{defect.text}" for name, defect in table_defects(own, defaults)]
     found = {**defaults, **own}

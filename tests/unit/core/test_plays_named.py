@@ -29,9 +29,10 @@ NEEDED = {
 }
 NAMES = "|".join(PLAYS)
 VERBS = "|".join(name for name in PLAYS if name.endswith("_instance"))
-#: A play that is named otherwise than by a whole command line.
+#: A play that is named otherwise than by a whole command line. A filter may have the name of a play.
 BARE = re.compile(
-    rf"(?<!-)\bplaybooks? (?:hetero\.compute\.)?(?:{NAMES})\b|(?<!ansible-playbook )hetero\.compute\.(?:{NAMES})\b"
+    rf"(?<!-)\bplaybooks? (?:hetero\.compute\.)?(?:{NAMES})\b"
+    rf"|(?<!ansible-playbook )(?<!\| )(?<!filter )hetero\.compute\.(?:{NAMES})\b"
     rf"|(?<![\w.])(?:{VERBS})\b|(?<![\w.])(?:{NAMES}) -e\b"
 )
 TYPED = re.compile(r"ansible-playbook hetero\.compute\.(\w+)((?: -e \w+=(?:\{\{.*?\}\}|\S)+)*)")

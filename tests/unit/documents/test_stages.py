@@ -152,9 +152,10 @@ def test_a_tool_that_fails_or_hangs_fails_its_stage(tmp_path):
 
 #: A tool that has set something up, and takes it away when it is interrupted.
 TIDY = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what nohup began ignores it
 made = Path(sys.argv[1])
 made.touch()
 try:

@@ -526,7 +526,7 @@ def test_shell(site, tile, tmp_path):
         assert not list(Path("/tmp").glob("hetero-" + "?" * 32))
         with pytest.raises(HeteroError, match="false ended with 1 and said"):
             shell.run(["false"], Deadline(9))
-        with pytest.raises(NoProgram, match="choose an image that has this program"):
+        with pytest.raises(NoProgram, match="name an image that has this program"):
             shell.run(["sh", "-c", "no-such-program"], Deadline(9))
         with pytest.raises(HeteroError, match=r"no/where.*nonexistent"):
             shell.put(str(source), str(tmp_path / "no" / "where"), Deadline(9))
