@@ -166,8 +166,17 @@ class Tree:
     def finish(self) -> None:
         """Set the times of folders, at the end because placing files changes them."""
         for parts, mtime in self._times.items():
+            if not self._is_folder([*parts]):
+                continue
             with self._blamed([*parts]), self._parent([*parts]) as (here, last):
                 os.utime(last, (mtime, mtime), dir_fd=here, follow_symlinks=False)
+
+    def _is_folder(self, parts: list[str]) -> bool:
+        """Return whether a folder that was placed is still there, and not removed with one above it."""
+        try:
+            return self.kind(parts) == stat.S_IFDIR
+        except BadInput:  # what is above it now is a link or a file
+            return False
 
     def kind(self, parts: list[str]) -> int | None:
         """Return the kind of what was placed under a name (stat.S_IFMT), or None."""
@@ -183,7 +192,6 @@ class Tree:
             return
         with self._blamed(parts), self._parent(parts, make=False) as (here, last):
             remove_tree(f"/proc/self/fd/{here}/{last}")
-        self._times = {at: mtime for at, mtime in self._times.items() if list(at[: len(parts)]) != parts}
 
     def empty(self, parts: list[str]) -> None:
         """Remove all that was placed below a folder."""
