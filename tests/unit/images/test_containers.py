@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 import tarfile
 import time
 from pathlib import Path
@@ -17,7 +19,9 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import scratch as scratch_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as store_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.containers import same_arch
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
@@ -253,6 +257,32 @@ def test_of_several_architectures_the_one_that_is_asked_for(store, tmp_path):
     text = refused(store, both, Machine())
     assert "holds: amd64, arm64: give arch" in text
     assert "to hold one image for riscv64, and holds: none" in refused(store, both, Machine("riscv64"))
+
+
+@pytest.mark.parametrize(("how", "kernels"), [("gzip", False), ("zstd", False), ("gzip", True), ("zstd", True)])
+def test_a_layer_that_unpacks_to_more_than_there_is_room_for(tmp_path, monkeypatch, how, kernels):
+    """Lost: the disk that roots and the database lie on, to a small file, for as long as it is read."""
+    (tmp_path / "small").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "none", tmp_path / "small"], check=True)
+    for file in (scratch_file, store_file):
+        monkeypatch.setattr(file, "KEEP_FREE", 8 << 20, raising=False)
+    store = ImageStore(str(tmp_path / "small" / "images"), kernels)
+    source = oci(tmp_path / "bomb.tar", ([layer(member("big", "ab" * (10 << 20)))], {}), how=how)
+    lowest = []
+
+    def look(frame, event, _value):
+        if event == "c_call":
+            there = os.statvfs(tmp_path / "small")
+            lowest.append(there.f_bavail * there.f_frsize)
+
+    sys.setprofile(look)
+    try:
+        with pytest.raises(BadInput, match="MiB there is room for in .*images: make room, or the image smaller"):
+            store.import_image(source, "bomb")
+    finally:
+        sys.setprofile(None)
+        unmount(str(tmp_path / "small"))
+    assert min(lowest) > 7 << 20
 
 
 def test_removing_many_folders_takes_time_by_their_number(store, tmp_path):

@@ -24,6 +24,7 @@ from ..core.this_node import THIS_NODE
 from ..files.loop import attached
 from ..files.mounts import mount_read_only, own_mounts
 from ..files.removal import remove_tree
+from ..files.scratch import leave_room
 from ..files.tree import ROOT, copy_folder
 from .disk_signs import DISK, LARGEST, QCOW2
 
@@ -87,9 +88,11 @@ def _plain(folder: str, source: str, limit: int, deadline: Deadline) -> str:
     raw = os.path.join(folder, PLAIN)
 
     def look(_process: int) -> None:
-        if os.path.exists(raw) and os.stat(raw).st_blocks * 512 > limit:
+        taken = os.stat(raw).st_blocks * 512 if os.path.exists(raw) else 0
+        if taken > limit:
             what = f"is larger than the {limit >> 20} MiB there is room for"
             raise BadInput(what, source, "make room, or the image smaller", room=limit)
+        leave_room(folder, taken, taken, source)
 
     argv = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", path, raw]
     remedy = "check the file; on a node without it, install package qemu-utils or run the set-up playbook"

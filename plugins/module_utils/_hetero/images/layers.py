@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import IO, Iterator
 
 from ..core.errors import BadInput
-from ..files.scratch import scratch
+from ..files.scratch import fill, scratch
 from ..files.tree import REPACK, ROOT, Tree, parts_of
 from .archive import HEADERS, KINDS, Blocks, chunks, members, opened, place
 
@@ -69,10 +69,14 @@ def _plain(path: str, diff_id: str, folder: str, limit: int) -> Iterator[IO[byte
     """Yield a layer without compression, whose sum was compared."""
     digest = hashlib.sha256()
     with opened(path, folder, limit) as blocks, scratch(folder) as plain:
-        for chunk in chunks(blocks):
-            digest.update(chunk)
-            plain.write(chunk)
+        fill(plain, _summed(blocks, digest))
         if f"sha256:{digest.hexdigest()}" != diff_id:
             raise BadInput("is not the layer that the image's configuration names", None, "fetch or save it again")
-        plain.seek(0)
         yield plain
+
+
+def _summed(blocks: Blocks, digest: hashlib._Hash) -> Iterator[bytes]:
+    """Yield the bytes of an archive, and count each in a sum."""
+    for chunk in chunks(blocks):
+        digest.update(chunk)
+        yield chunk

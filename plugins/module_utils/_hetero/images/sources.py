@@ -19,6 +19,7 @@ from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut
 from ..core.this_node import THIS_NODE
 from ..files.mounts import Place, place_of, places_below
+from ..files.scratch import leave_room, spare
 from ..files.tree import CHUNK, copy_folder, file_hash, folder_hash
 from ..site.image_names import checksum_of
 from .archive import unpack
@@ -147,7 +148,7 @@ class Remote:
         try:
             _download(self.url, download, self.content, deadline)
             with open(download, "rb") as file:
-                _unpack(file.fileno(), self.url, folder, room)
+                _unpack(file.fileno(), self.url, folder, min(room, spare(folder)))
         finally:
             if os.path.lexists(download):
                 os.unlink(download)
@@ -191,6 +192,7 @@ def _download(url: str, path: str, expected: str, deadline: Deadline) -> None:
                     what = f"not fetched within {deadline.seconds:g} s ({size >> 20} MiB came)"
                     raise TimedOut(what, url, "raise timeout")
                 digest.update(chunk)
+                leave_room(file.fileno(), size, CHUNK, url)
                 file.write(chunk)
                 size += len(chunk)
                 chunk = answer.read(CHUNK)

@@ -25,6 +25,7 @@ from ..core.plays import play
 from ..files.file_system import pack
 from ..files.mounts import mounts_below, unmount
 from ..files.removal import remove_tree
+from ..files.scratch import KEEP_FREE
 from ..files.whole_file import write_whole
 from ..site.image_names import HASH, IMPORT, NAME, checksum_of, valid_image
 from .content import about_of, check_content, damage, note_sizes
@@ -36,8 +37,6 @@ from .sources import Local, Remote, image_hash, opened
 if TYPE_CHECKING:
     from ..core.changes import Change
 
-#: Bytes of the store's file system that an import leaves free, because the database may lie on it too.
-KEEP_FREE = 256 << 20
 #: Seconds for a slow download and unpacking, for callers without a deadline.
 IMPORT_TIME = 1800.0
 #: What only a killed import or removal leaves in the store.

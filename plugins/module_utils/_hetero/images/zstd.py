@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import IO, cast
+from typing import IO, Iterator
 
 from ..core.errors import BadInput, HeteroError
 from ..core.this_node import THIS_NODE
-from ..files.scratch import scratch
+from ..files.scratch import fill, scratch
 from ..files.tree import CHUNK
 
 #: First bytes of a frame (RFC 8878).
@@ -35,13 +35,12 @@ def decompressed(file: IO[bytes], folder: str, limit: int) -> IO[bytes]:
             stderr=subprocess.PIPE,
         ) as process:
             try:
-                _take(process, plain, limit)
+                fill(plain, _printed(process, limit))
             except BaseException:
                 process.kill()
                 raise
         if process.returncode:
             raise BadInput(f"is cut short or damaged (zstd ended with {process.returncode})", None, "fetch it again")
-        plain.seek(0)
         return plain
     except FileNotFoundError as error:
         plain.close()
@@ -52,12 +51,13 @@ def decompressed(file: IO[bytes], folder: str, limit: int) -> IO[bytes]:
         raise
 
 
-def _take(process: subprocess.Popen[bytes], plain: IO[bytes], limit: int) -> None:
-    """Write what zstd prints into a file, up to the limit."""
-    size, printed = 0, cast("IO[bytes]", process.stdout)
-    for chunk in iter(lambda: printed.read(CHUNK), b""):
+def _printed(process: subprocess.Popen[bytes], limit: int) -> Iterator[bytes]:
+    """Yield what zstd prints, up to the limit."""
+    assert process.stdout is not None
+    size = 0
+    for chunk in iter(lambda: process.stdout.read(CHUNK), b""):  # type: ignore[union-attr]
         size += len(chunk)
         if size > limit:
             what = f"is larger than the {limit >> 20} MiB there is room for"
             raise BadInput(what, None, "make room, or the image smaller", room=limit)
-        plain.write(chunk)
+        yield chunk
