@@ -89,7 +89,8 @@ options:
       - V(present) has it in the store.
       - V(absent) takes the name out of it, and the image where no other name stands for it.
       - V(collected) removes all images that no name stands for and no instance was made from, and what was packed of
-        them for disks.
+        them for disks. None is removed while the root of an instance is yet to be made, which may be being made of it,
+        nor where a record of a claim or a root does not say whose it is.
     type: str
     choices: [present, absent, collected]
     default: present

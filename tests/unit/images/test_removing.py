@@ -188,3 +188,42 @@ def test_nothing_is_collected_where_the_database_is_lost(images, source, site, p
     with pytest.raises(HeteroError, match=r"is not there, and instances were made on"):
         images(state="collected")
     assert len({image["hash"] for image in images()["images"]}) == 3
+
+
+def test_what_may_be_being_made_is_not_collected(images, source, site, proxy):
+    """Lost: the image that a root is being made of, whose name was given to another one meanwhile."""
+    images(name="tile", source=source("tile", kernel="ONE"))
+    site.claim(proxy, image="tile")
+    old = image_store(proxy).get("tile")
+    images(name="tile", source=source("other", kernel="TWO"), replace=True)
+    why = "the root of jackie is yet to be made, and may be being made of it"
+    for check in (True, False):
+        done = images(check=check, state="collected")
+        assert (done["changed"], done["freed"]) == (False, 0)
+        assert [line["text"] for line in done["lines"]][0] == f"no image without a name is removed: {why}"
+    with pytest.raises(Refused, match=why):
+        images(name=old.hash, state="absent")
+    assert old.hash in image_store(proxy).hashes()
+    proxy.store.put("jackie", image_hash=image_store(proxy).get("tile").hash)
+    assert images(state="collected")["changed"]
+    assert old.hash not in image_store(proxy).hashes()
+
+
+@pytest.mark.parametrize(
+    "file", ["claims/board1.json", "board-roots/fs_1/made.json", "board-roots/fs_1/root.ext4", "disks/fs_1/made.json"]
+)
+def test_nothing_is_collected_while_something_does_not_say_whose_it_is(images, source, site, proxy, file):
+    """The database may be older than it, and the image that nobody seems to use may be its."""
+    images(name="tile", source=source("tile", kernel="ONE"))
+    images(name="tile", source=source("other", kernel="TWO"), replace=True)
+    stored = image_store(proxy).hashes()
+    path = site.state / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{")
+    thing = path if path.parent.name == "claims" else path.parent
+    for check in (True, False):
+        with pytest.raises(Refused, match=f"^{thing}: cannot be read, and may be of an instance"):
+            images(check=check, state="collected")
+    assert image_store(proxy).hashes() == stored
+    path.unlink()
+    assert images(state="collected")["changed"]

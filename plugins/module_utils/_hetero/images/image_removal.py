@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 #: Seconds to add up the sizes of an image's files.
 SIZE_TIME = 60.0
+MAY_BE_MADE = "the root of {} is yet to be made, and may be being made of it"
 
 
 def listed(store: ImageStore, claims: Iterable[ImageClaim], needed: dict[str, str]) -> list[dict[str, Any]]:
@@ -87,6 +88,14 @@ def users(
     return found + (store.mounted(hash) if last and not found else [])
 
 
+def unmade(claims: Iterable[ImageClaim]) -> list[str]:
+    """Return the instances whose root is yet to be made.
+
+    It may be being made right now, of an image that their image's name stood for until a moment ago.
+    """
+    return sorted(claim.instance for claim in claims if claim.image and not claim.image_hash)
+
+
 def remove(
     store: ImageStore,
     name: str,
@@ -110,7 +119,10 @@ def remove(
         others = [other for other, its in names.items() if its == hash and other != name]
         if name == hash and others:
             raise BadInput(f"is image {', '.join(others)}", name, "remove it by that name")
-        by = users(store, name, hash, claims(), needed, last=not others)
+        used = list(claims())
+        by = users(store, name, hash, used, needed, last=not others)
+        if not by and name == hash and unmade(used):
+            raise Refused(MAY_BE_MADE.format(", ".join(unmade(used))), name, "try again when that is done")
         if by:
             remedy = "terminate or rebuild what runs it, or name another default"
             raise Refused(f"is used by {', '.join(by)}", name, remedy)
@@ -132,20 +144,25 @@ def collect(
 
     :param claims: as in `remove`.
     :param archives: folder with archives of images for disks (root_archive.py).
-    :returns: `what` was removed (in check mode: would be) and the `bytes` that it took on the disk, of each.
+    :returns: `what` was removed (in check mode: would be) and the `bytes` that it took on the disk, of each; a row
+        without bytes says what was not looked at, and why.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     with store.kept_still(change.check, deadline):
         named, used = set(store.names().values()), list(claims())
-        for hash in store.hashes():
-            if hash in named or users(store, None, hash, used, {}):
+        unnamed = [hash for hash in store.hashes() if hash not in named]
+        waits = unmade(used) if unnamed else []
+        if waits:
+            found.append(dict(what=f"no image without a name is removed: {MAY_BE_MADE.format(', '.join(waits))}"))
+        for hash in [] if waits else unnamed:
+            if users(store, None, hash, used, {}):
                 continue
             row = _row(store, None, hash, [])
             change.note(f"image {hash}", {"stored": True}, {"stored": False})
             if not change.check:
                 store.forget(hash, hash, deadline)
             found.append(dict(what=f"sha256:{hash} ({row['arch']})", bytes=row["bytes"]))
-        gone = {row["what"][7:71] for row in found}
+        gone = {row["what"][7:71] for row in found if "bytes" in row}
         for name in _entries(archives):
             hash, rest = name[:64], name[64:]
             kept = hash in store.hashes() and hash not in gone

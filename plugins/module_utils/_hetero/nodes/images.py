@@ -19,18 +19,20 @@ from ..claims.host.store import Store as HostStore
 from ..compute_host.lost_database import must_not_be_lost
 from ..core.changes import Change
 from ..core.deadline import Deadline
-from ..core.errors import BadInput
+from ..core.errors import BadInput, Refused
+from ..core.plays import play
 from ..images.forms import Machine
 from ..images.image_removal import collect, foreign, listed, remove
 from ..images.store import ImageStore
 from ..roots.disk_root import ARCHIVES
-from ..roots.ownership import forgotten
+from ..roots.ownership import forgotten, unread_roots
 from ..site import proxy_config as proxy
 from ..site.image_names import valid_image
 
 if TYPE_CHECKING:
     from ..images.proxy_node import ImageClaim
 
+UNREAD = f"nothing is collected: {play('reconcile')} says whose it is, and how it is mended"
 #: What stands before a line, as other verbs have an instance's name there.
 WHO = "image"
 
@@ -78,6 +80,18 @@ class Node:
         kept = [kept.claim for _path, kept in ClaimRecords(f"{self.state_folder}/{FOLDER}").readable()]
         return found + [claim for claim in kept if claim.image_hash and (claim.instance, claim.image_hash) not in known]
 
+    def sure_users(self) -> list[ImageClaim]:
+        """Return what `users` does; raise Refused where something of a proxy may have an image and does not say which.
+        """
+        if isinstance(self.store, BoardStore):
+            records = ClaimRecords(f"{self.state_folder}/{FOLDER}")
+            unread = [*records.unreadable(), *unread_roots(self.state_folder)]
+            if unread:
+                what = "cannot be read, and may be of an instance of which the database does not know"
+                more = f" (so {len(unread) - 1} more)" if len(unread) > 1 else ""
+                raise Refused(f"{what}{more}", unread[0], UNREAD)
+        return self.users()
+
     def listed(self, name: str | None = None) -> list[dict[str, Any]]:
         """Return a row for each image, or for that of one name."""
         found = listed(self.images, self.users(), self.needed)
@@ -120,10 +134,10 @@ class Node:
         if isinstance(self.store, BoardStore):
             lost_database.must_not_be_lost(f"{self.state_folder}/state.db", self.state_folder)
         with change.step("collect"):
-            rows = collect(self.images, self.users, f"{self.state_folder}/{ARCHIVES}", change, deadline)
+            rows = collect(self.images, self.sure_users, f"{self.state_folder}/{ARCHIVES}", change, deadline)
         done = "would be removed" if change.check else "removed"
-        said = [f"{row['what']} {done}: {row['bytes'] / 1e6:.1f} MB" for row in rows]
-        freed = sum(row["bytes"] for row in rows)
+        said = [f"{row['what']} {done}: {row['bytes'] / 1e6:.1f} MB" if "bytes" in row else row["what"] for row in rows]
+        freed = sum(row.get("bytes", 0) for row in rows)
         total = f"{freed / 1e6:.1f} MB {'would be freed' if change.check else 'freed'} on {os.uname().nodename}"
         return [*said, total] if rows else [f"nothing to collect on {os.uname().nodename}"], freed
 

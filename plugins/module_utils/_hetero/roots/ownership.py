@@ -21,7 +21,7 @@ from ..site.state_folder import OLDER, ROOTS
 from .disk_files import DiskFiles
 from .disk_files import Made as MadeOnDisk
 from .made_json import is_unread, kept_of, token_of, why_unproven, word_of
-from .roots import MADE, SOURCE, Made, Root, made_of
+from .roots import MADE, REMOVED, SOURCE, Made, Root, made_of
 from .used_disks import NOBODY_KNOWS, is_wiped, user_of
 
 if TYPE_CHECKING:
@@ -275,6 +275,19 @@ def forgotten(state: str, claims: Iterable[RootClaim]) -> list[Forgotten]:
     known = {(token_of(claim), claim.image_hash) for claim in claims}
     there = [made for _board, _folder, made in roots_there(state)]
     return [Forgotten(_of(made), made.image) for made in there if made and (made.claim, made.image) not in known]
+
+
+def unread_roots(state: str) -> list[str]:
+    """Return the folders of roots, also on boards' disks, that are not half removed and do not say whose they are."""
+    there = [folder for _board, folder, made in roots_there(state) if made is None]
+    disks = os.path.join(state, "disks", "")
+    return [folder for folder in there if has_word(folder) or (not folder.startswith(disks) and _is_whole(folder))]
+
+
+def _is_whole(folder: str) -> bool:
+    """Return whether a root's folder holds anything, and its removal was not begun."""
+    names = os.listdir(folder) if os.path.isdir(folder) else [MADE]
+    return bool(names) and REMOVED not in names
 
 
 def roots_there(state: str) -> list[tuple[int, str, AnyMade | None]]:

@@ -160,6 +160,16 @@ class ClaimRecords:
                 found.append((path, _read(path)))
         return [(path, kept) for path, kept in found if kept]
 
+    def unreadable(self) -> list[str]:
+        """Return the paths of the files named as records that say nothing of a claim."""
+        found = []
+        for path in map(self.path, self.boards()):
+            try:
+                _read(path)
+            except HeteroError:
+                found.append(path)
+        return found
+
     def write(self, board: int, kept: Kept) -> None:
         """Write a board's file, whole or not at all.
 
