@@ -119,6 +119,22 @@ def test_a_folder_with_a_mount_in_it(store, tmp_path):
         subprocess.run(["umount", "--lazy", source / "root" / "mnt"], check=True)
 
 
+@root
+@pytest.mark.parametrize("part", ["fs_0", "", ".."])
+def test_a_folder_in_which_tenants_files_are_mounted(store, theirs, tmp_path, part):
+    """Of the file system that the folder is on, so that no other device shows it."""
+    (theirs / "fs_0" / "secret").write_text("hers")
+    source = folder(tmp_path.parent / f"{tmp_path.name}-srv" / "image")
+    (source / "root" / "mnt").mkdir()
+    subprocess.run(["mount", "--bind", theirs / part, source / "root" / "mnt"], check=True)
+    try:
+        with pytest.raises(Refused, match=r"holds .*roots, where tenants' files are kept, or what their machines said"):
+            store.import_image(str(source), "x")
+    finally:
+        subprocess.run(["umount", "--lazy", source / "root" / "mnt"], check=True)
+    assert store.import_image(str(source), "x").name == "x"
+
+
 def folder(path):
     (path / "root" / "etc").mkdir(parents=True)
     (path / "image.json").write_text('{"arch": "tilepro64"}')

@@ -18,7 +18,7 @@ from typing import Iterable, Iterator
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut
 from ..core.this_node import THIS_NODE
-from ..files.mounts import Place, place_of, places_below
+from ..files.mounts import place_of, places_below
 from ..files.scratch import leave_room, spare
 from ..files.tree import CHUNK, copy_folder, file_hash, folder_hash
 from ..site.image_names import checksum_of
@@ -100,7 +100,7 @@ class Local:
             if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
                 raise BadInput("is neither a file nor a folder", path, "give a tar or a folder")
             self.is_folder = stat.S_ISDIR(kind)
-            _must_be_ours(path, place_of(self.file), closed)
+            _must_be_ours(path, self.file, closed)
             self.content = self._hash()
         except BaseException:
             os.close(self.file)
@@ -154,8 +154,11 @@ class Remote:
                 os.unlink(download)
 
 
-def _must_be_ours(path: str, place: Place, closed: Iterable[str]) -> None:
-    """Raise Refused if what is at `place`, or below it, may be a tenant's."""
+def _must_be_ours(path: str, file: int, closed: Iterable[str]) -> None:
+    """Raise Refused if what is open as `file`, or below it, may be a tenant's."""
+    place = place_of(file)
+    # what is mounted below it may be of the same file system, which the walk through it does not notice
+    mounts = places_below(f"/proc/self/fd/{file}/.")[1:] if stat.S_ISDIR(os.fstat(file).st_mode) else []
     inside = os.path.join(os.path.realpath(path), "")
     for folder in closed:
         if os.path.realpath(folder).startswith(inside):  # also if it is a mounted file system
@@ -164,7 +167,7 @@ def _must_be_ours(path: str, place: Place, closed: Iterable[str]) -> None:
             if place.is_in(theirs):
                 what = f"lies in {folder}, {KEPT}"
                 raise Refused(what, path, COPY)
-            if theirs.is_in(place):
+            if theirs.is_in(place) or any(one.is_in(theirs) or theirs.is_in(one) for one in mounts):
                 raise Refused(f"holds {folder}, {KEPT}", path, COPY)
 
 
