@@ -10,10 +10,12 @@ import os
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mount_overlay, unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.images import work
 from ansible_collections.hetero.compute.plugins.modules.image_store import SPEC
 from ansible_collections.hetero.compute.tests.unit.images.packing import MEMBERS, image_tar
@@ -227,3 +229,16 @@ def test_nothing_is_collected_while_something_does_not_say_whose_it_is(images, s
     assert image_store(proxy).hashes() == stored
     path.unlink()
     assert images(state="collected")["changed"]
+
+
+def test_a_state_folder_that_a_link_leads_to(tmp_path):
+    """The table of mounts has the path without links: an image that was mounted could not be removed, nor imported any.
+    """
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "state").symlink_to(tmp_path / "disk")
+    store = ImageStore(str(tmp_path / "state" / "images"))
+    image = store.import_image(image_tar(tmp_path / "one.tar"), "one")
+    root_of(image)
+    with store.kept_still(False, Deadline(60)):
+        store.forget("one", image.hash, Deadline(60))
+    assert store.import_image(image_tar(tmp_path / "two.tar"), "two").name == "two"

@@ -79,15 +79,19 @@ def unmount(point: str, detach: bool = False) -> int:
 def mounts_below(folder: str) -> dict[str, Mount]:
     """Return {mount point: Mount} of a folder and all below it, in the order of mounting.
 
-    Of several mounts at one point the last counts, which is the one that is seen.
+    Of several mounts at one point the last counts, which is the one that is seen. Points begin with `folder` as it is
+    written, also where a link leads to what it is in.
     """
     found: dict[str, Mount] = {}
+    above, name = os.path.split(folder)
+    real = os.path.join(os.path.realpath(above), name)
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
         for line in table:
             # proc(5): the mount point is field 5; after a lone "-" come type, source and options of the file system.
             fields, dash, rest = line.partition(" - ")
             point = _unescape(fields.split()[4])
-            if point == folder or point.startswith(f"{folder}/"):
+            if point == real or point.startswith(f"{real}/"):
+                point = folder + point[len(real) :]
                 kind, source, options = rest.split()[:3]
                 found.pop(point, None)
                 found[point] = Mount(kind, source, tuple(options.split(",")))
