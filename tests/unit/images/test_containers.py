@@ -359,3 +359,25 @@ def test_another_kernel_makes_another_image(store, tmp_path):
         store.import_image(source, "y", machine=Machine(kernel_of="nope"))
     with pytest.raises(BadInput, match=r"image x86 is for x86_64, not for aarch64"):
         store.import_image(source, "y", machine=Machine("aarch64", "x86"))
+
+
+def test_the_image_that_gives_its_kernel_is_removed_meanwhile(store, tmp_path, monkeypatch):
+    """Before it is an import's turn; the error told of the disk."""
+    locked = ImageStore._locked
+
+    def removed_before(self, deadline):
+        monkeypatch.setattr(ImageStore, "_locked", locked)
+        with store.kept_still(False, deadline):
+            store.forget("x86", store.names()["x86"], deadline)
+        return locked(self, deadline)
+
+    monkeypatch.setattr(ImageStore, "_locked", removed_before)
+    with pytest.raises(BadInput, match="^image x86: was removed meanwhile: give kernel_of another one"):
+        store.import_image(docker_save(tmp_path / "box.tar", [FIRST]), "box", machine=X86)
+    assert (store.names(), store.hashes()) == ({}, [])
+
+
+def test_names_of_kernels_are_shown_without_what_steers_a_terminal(store, tmp_path):
+    kernels = layer(*BASE, member("boot"), *(member(f"boot/vmlinuz-{name}", "K") for name in ("6", "\x1b[2J\udcff")))
+    text = refused(store, docker_save(tmp_path / "box.tar", [kernels]), Machine())
+    assert "(vmlinuz-\\x1b[2J\\\\udcff, vmlinuz-6)" in text

@@ -21,6 +21,7 @@ from ..core.errors import BadInput
 from ..files.removal import remove_tree
 from ..files.tree import ROOT
 from . import containers, disk_image
+from .archive import shown
 from .content import GIVE_KERNEL, SIZES, about_of
 from .disk_signs import DISK
 from .image_root import FILE, FOLDER, POINT
@@ -115,7 +116,7 @@ def _describe(folder: str, source: str, arch: str | None, said: str | None) -> N
     usual = {name for name in links if name and name in kernels}
     chosen: list[str] = sorted(usual or kernels)
     if len(chosen) > 1:
-        what = f"has more than one kernel in /boot ({', '.join(chosen)}), and no link says which"
+        what = f"has more than one kernel in /boot ({', '.join(map(shown, chosen))}), and no link says which"
         raise BadInput(what, source, f"leave one there; or {GIVE_KERNEL}")
     for name in chosen:
         shutil.copyfile(os.path.join(boot, name), os.path.join(folder, "kernel"))

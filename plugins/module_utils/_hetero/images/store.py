@@ -145,6 +145,8 @@ class ImageStore:
                     # another import may have used this name meanwhile
                     self._may_stand_for(name, hash, replace)
                     if self.damage(hash):
+                        # nor may the image be gone that gives its kernel
+                        self._must_be_whole(giver)
                         self._may_be_taken_in(hash, name)
                         self._take_in(found, hash, source, arch, giver, deadline)
                     self._write_name(name, hash)
@@ -153,10 +155,17 @@ class ImageStore:
     def _giver(self, name: str) -> Image:
         """Return the image that gives its kernel to another one; raise BadInput if it is missing or damaged."""
         giver = self.get(name)
+        self._must_be_whole(giver)
+        return giver
+
+    def _must_be_whole(self, giver: Image | None) -> None:
+        if giver is None:
+            return
+        if not os.path.isdir(giver.folder):
+            raise BadInput("was removed meanwhile", f"image {giver.name}", "give kernel_of another one")
         wrong = self.damage(giver.hash)
         if wrong:
-            raise BadInput(f"is damaged ({wrong})", f"image {name}", MEND)
-        return giver
+            raise BadInput(f"is damaged ({wrong})", f"image {giver.name}", MEND)
 
     def _may_stand_for(self, name: str, hash: str, replace: bool) -> str | None:
         """Return the hash that a name stands for, or None; raise Refused if that is another image and must stay."""
