@@ -211,6 +211,20 @@ def test_what_may_be_being_made_is_not_collected(images, source, site, proxy):
     assert old.hash not in image_store(proxy).hashes()
 
 
+def test_the_archive_of_a_root_whose_image_is_gone_is_not_collected(images, site, proxy):
+    """Lost by other hands: what is left of it is the instance's."""
+    site.claim(proxy)
+    proxy.store.put("jackie", image_hash="0" * 64)
+    archive = site.state / "archives" / f"{'0' * 64}.tar.gz"
+    archive.parent.mkdir()
+    archive.write_bytes(b"x")
+    assert images(state="collected")["changed"] is False
+    assert archive.exists()
+    proxy.store.release(0, proxy.store.record(0).claim)
+    assert images(state="collected")["changed"]
+    assert not archive.exists()
+
+
 @pytest.mark.parametrize(
     "file", ["claims/board1.json", "board-roots/fs_1/made.json", "board-roots/fs_1/root.ext4", "disks/fs_1/made.json"]
 )

@@ -140,7 +140,8 @@ def collect(
     change: Change,
     deadline: Deadline,
 ) -> list[dict[str, Any]]:
-    """Remove the images that no name and no root uses, and the archives of images that are not in the store.
+    """Remove the images that no name and no root uses, and the archives of images that are not in the store and of
+    which no root was made.
 
     :param claims: as in `remove`.
     :param archives: folder with archives of images for disks (root_archive.py).
@@ -165,7 +166,7 @@ def collect(
         gone = {row["what"][7:71] for row in found if "bytes" in row}
         for name in _entries(archives):
             hash, rest = name[:64], name[64:]
-            kept = hash in store.hashes() and hash not in gone
+            kept = (hash in store.hashes() and hash not in gone) or any(claim.image_hash == hash for claim in used)
             if not HASH.fullmatch(hash) or not rest.startswith(".tar.gz") or kept:
                 continue
             path = os.path.join(archives, name)
