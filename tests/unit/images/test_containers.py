@@ -277,7 +277,7 @@ def test_a_layer_that_unpacks_to_more_than_there_is_room_for(tmp_path, monkeypat
 
     sys.setprofile(look)
     try:
-        with pytest.raises(BadInput, match="MiB there is room for in .*images: make room, or the image smaller"):
+        with pytest.raises(BadInput, match=r"MiB there is room for in .*images: make room, or the image smaller"):
             store.import_image(source, "bomb")
     finally:
         sys.setprofile(None)
@@ -372,7 +372,7 @@ def test_the_image_that_gives_its_kernel_is_removed_meanwhile(store, tmp_path, m
         return locked(self, deadline)
 
     monkeypatch.setattr(ImageStore, "_locked", removed_before)
-    with pytest.raises(BadInput, match="^image x86: was removed meanwhile: give kernel_of another one"):
+    with pytest.raises(BadInput, match=r"^image x86: was removed meanwhile: give kernel_of another one"):
         store.import_image(docker_save(tmp_path / "box.tar", [FIRST]), "box", machine=X86)
     assert (store.names(), store.hashes()) == ({}, [])
 

@@ -202,7 +202,7 @@ def test_what_may_be_being_made_is_not_collected(images, source, site, proxy):
     for check in (True, False):
         done = images(check=check, state="collected")
         assert (done["changed"], done["freed"]) == (False, 0)
-        assert [line["text"] for line in done["lines"]][0] == f"no image without a name is removed: {why}"
+        assert done["lines"][0]["text"] == f"no image without a name is removed: {why}"
     with pytest.raises(Refused, match=why):
         images(name=old.hash, state="absent")
     assert old.hash in image_store(proxy).hashes()
