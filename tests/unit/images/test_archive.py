@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import os
 import random
 import stat
 import subprocess
 import tarfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -204,6 +206,32 @@ def test_no_tar_and_no_file_are_said(tmp_path, target):
         unpack(str(tmp_path / "text"), str(target), ROOM)
     with pytest.raises(BadInput, match="cannot be read"):
         unpack(str(tmp_path / "missing.tar"), str(target), ROOM)
+
+
+def test_an_xz_that_asks_for_more_memory_than_any_that_is_packed_so(tmp_path, target):
+    """Lost: all that runs on a proxy node, whose memory 100 KB would fill: its header names a dictionary of 1.5 GiB."""
+    content = Path(tar(tmp_path / "plain.tar", [member("root/a", "a" * 9000)])).read_bytes()
+    packed = bytearray(lzma.compress(content, check=lzma.CHECK_NONE))
+    size = (packed[12] + 1) * 4
+    header = packed[12 : 12 + size]
+    header[header.index(0x21) + 2] = 37
+    header[-4:] = zlib.crc32(bytes(header[:-4])).to_bytes(4, "little")
+    packed[12 : 12 + size] = header
+    (tmp_path / "bomb.tar.xz").write_bytes(packed)
+    with pytest.raises(BadInput, match="Memory usage limit exceeded"):
+        unpack(str(tmp_path / "bomb.tar.xz"), str(target), ROOM)
+
+
+def test_an_xz_of_several_streams(tmp_path, target):
+    """As pixz, and `cat` of two files, write them, with padding between."""
+    content = Path(tar(tmp_path / "plain.tar", [member("root/a", "a" * 9000)])).read_bytes()
+    half = lzma.compress(content[:5000]) + b"\0" * 8
+    (tmp_path / "two.tar.xz").write_bytes(half + lzma.compress(content[5000:]))
+    unpack(str(tmp_path / "two.tar.xz"), str(target), ROOM)
+    assert (target / "root" / "a").read_text() == "a" * 9000
+    (tmp_path / "cut.tar.xz").write_bytes(half[:-60])
+    with pytest.raises(BadInput, match="damaged"):
+        unpack(str(tmp_path / "cut.tar.xz"), str(target), ROOM)
 
 
 def test_a_full_disk_is_not_the_archives_fault(tmp_path, target):

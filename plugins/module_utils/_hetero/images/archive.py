@@ -23,12 +23,13 @@ from typing import IO, Any, Iterator, Protocol, cast
 from ..core.errors import BadInput, HeteroError
 from ..files.tree import CHUNK, REFUSED_KINDS, REPACK, Tree, parts_of
 from .disk_signs import DISK, LARGEST, START, is_disk
+from .xz import open_xz
 from .zstd import MAGIC, decompressed
 
 #: Bytes of a tar's block. A tar ends with blocks of zeros (POSIX.1-2001, pax, "ustar Interchange Format").
 BLOCK = 512
 #: First bytes of a compressed archive, and the function that opens it.
-COMPRESSIONS = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\x00", lzma.open), (b"BZh", bz2.open))
+COMPRESSIONS = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\x00", open_xz), (b"BZh", bz2.open))
 #: Errors of tarfile and the decompressors for damaged input. TarError alone does not cover it, least on old Pythons.
 DAMAGE = (
     tarfile.TarError,
