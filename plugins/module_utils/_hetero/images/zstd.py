@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import IO, Iterator
+from typing import IO, Iterator, cast
 
 from ..core.errors import BadInput, HeteroError
 from ..core.this_node import THIS_NODE
@@ -53,9 +53,8 @@ def decompressed(file: IO[bytes], folder: str, limit: int) -> IO[bytes]:
 
 def _printed(process: subprocess.Popen[bytes], limit: int) -> Iterator[bytes]:
     """Yield what zstd prints, up to the limit."""
-    assert process.stdout is not None
-    size = 0
-    for chunk in iter(lambda: process.stdout.read(CHUNK), b""):  # type: ignore[union-attr]
+    size, printed = 0, cast("IO[bytes]", process.stdout)
+    for chunk in iter(lambda: printed.read(CHUNK), b""):
         size += len(chunk)
         if size > limit:
             what = f"is larger than the {limit >> 20} MiB there is room for"
