@@ -177,7 +177,7 @@ def unresolved(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> list[str]:
     settings = pdus.get(pdu, {})
     named = place(settings)
     places = [named] if named else []
-    for noted in {fed.address, _as_known(pdus, fed).address}:
+    for noted in (fed.address, _as_known(pdus, fed).address):
         places += _readings(noted, settings) if noted is not None else []
     if any(EACH in here.hosts for here in places):
         places += [_placed(fed.outlet), _placed(outlet)]

@@ -83,7 +83,7 @@ class MaintenanceRecords:
             if not is_text(reason) or not 0 <= since < LATEST:
                 raise ValueError
             of = found.get("board", board)
-            if type(of) is not int:
+            if isinstance(of, bool) or not isinstance(of, int):
                 raise ValueError
             if of != board:
                 return OutOfUse(ANOTHERS.format(path=path, of=of, board=board), 0.0, of=of)

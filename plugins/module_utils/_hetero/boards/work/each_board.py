@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
 
     #: A function that works on one board with its claim, and returns fields for the board's result.
-    Step = Callable[[Board, Claim | None, "Report"], dict[str, Any]]
+    Step = Callable[[Board, "Claim | None", "Report"], dict[str, Any]]
 
 
 @dataclass(frozen=True)
