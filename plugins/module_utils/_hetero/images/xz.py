@@ -63,7 +63,7 @@ class _Xz(io.RawIOBase):
         """Return some bytes, none at the end."""
         data = b""
         while not data:
-            if self._stream.eof:
+            if bool(self._stream.eof):  # pylint takes the attribute for a constant
                 begin = self._stream.unused_data.lstrip(b"\0")  # padding between streams
                 while not begin:
                     more = self._source.read(CHUNK)
@@ -73,8 +73,9 @@ class _Xz(io.RawIOBase):
                 self._stream = _new()
                 data = self._stream.decompress(begin, size)
                 continue
-            more = self._source.read(CHUNK) if self._stream.needs_input else b""
-            if self._stream.needs_input and not more:
+            hungry = bool(self._stream.needs_input)
+            more = self._source.read(CHUNK) if hungry else b""
+            if hungry and not more:
                 raise EOFError("the compressed file ends before its end mark")
             data = self._stream.decompress(more, size)
         return data
