@@ -9,10 +9,20 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
+    FOLDER,
+    ClaimRecords,
+    Fed,
+    Kept,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import pdu_mgr as pdu_mgr_command
 from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import PASSWORD, alive, boards
 from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import COLLECTIONS, system_python
@@ -167,3 +177,40 @@ def test_a_board_of_an_instance_is_not_switched(pdu_mgr, node, tmp_path):
     assert pdu_mgr(*known, "10.0.2.2", "9", **more) == (2, "pdu-a outlet 4: off\n", "")
     assert pdu_mgr(*known, "pdu-a", "3", "1", **more) == (0, "pdu-a outlet 3: on\n", "")
     assert pdu_mgr(*known, "10.0.2.2", "1", "--force", **more) == (0, "pdu-a outlet 4: on\n", "")
+
+
+def test_a_board_whose_plug_was_moved_in_the_wiring_alone_is_not_switched(pdu_mgr, node, tmp_path):
+    """Lost: a tenant's power, where its board is still fed by the outlet that the wiring named before."""
+    known, more = node
+    (tmp_path / "state").mkdir()
+    records = str(tmp_path / "state" / FOLDER)
+    with Store(str(tmp_path / "state" / "state.db"), records=records) as store:
+        (claim,) = store.claim("jackie", ["jackie"], ClaimTerms("ann", {"name": "tp64.8x8"}, "debian-12", "key"), [1])
+    ClaimRecords(records).write(1, Kept(claim, "running", ran=True, fed=Fed("pdu-a", "4", None)))
+    more["boards"]["1"] = dict(pdu="pdu-a", outlet="5")
+    for outlet in "45":
+        code, output, errors = pdu_mgr(*known, "pdu-a", outlet, "2", **more)
+        assert (code, output) == (1, "")
+        assert "feeds board1, which jackie of ann has" in errors
+
+
+def test_a_board_that_is_claimed_while_the_pdu_is_waited_for_is_not_switched(node, tmp_path, monkeypatch):
+    """Lost: a tenant's power, which a provision switched on while this command waited for the PDU's lock."""
+    (pdus, secrets), more = node
+    (tmp_path / "state").mkdir()
+    path = str(tmp_path / "state" / "state.db")
+    Store(path).close()
+    (tmp_path / "secrets.json").write_text(json.dumps(secrets))
+    files = dict(pdus=pdus, credentials=str(tmp_path / "secrets.json"), run_folder=str(tmp_path / "run"))
+    (tmp_path / "proxy.json").write_text(json.dumps({**files, **more}))
+
+    @contextmanager
+    def waits(*words):
+        with Store(path) as store:
+            store.claim("jackie", ["jackie"], ClaimTerms("ann", {"name": "tp64.8x8"}, "debian-12", "key"), [1])
+        with session(*words) as opened:
+            yield opened
+
+    monkeypatch.setattr(pdu_mgr_command, "session", waits)
+    with pytest.raises(Refused, match="feeds board1, which jackie of ann has"):
+        pdu_mgr_command.main(["--config", str(tmp_path / "proxy.json"), "pdu-a", "4", "1"])

@@ -11,14 +11,18 @@ Havana without an outlet. A board that an instance has is switched for nobody wh
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn, Sequence
 
-from ...boards.power.pdu_names import devices, plug
+from ...boards.power.pdu_names import address as address_of
+from ...boards.power.pdu_names import is_at, may_be_at
+from ...boards.records.claim_records import FOLDER, ClaimRecords, Fed
 from ...boards.records.lost_database import must_not_be_lost
 from ...boards.records.store import Store
 from ...core.deadline import Deadline
-from ...core.errors import BadInput, Refused
+from ...core.errors import BadInput, HeteroError, Refused
 from ...core.plays import play
 from ...core.printable import one_line
 from ...drivers.power.outlets import session, set_outlets
@@ -26,6 +30,7 @@ from ...site.boards_file import read
 from ...site.proxy_config import CONFIG, SET_UP, files_of, pdu, read_config
 
 if TYPE_CHECKING:
+    from ...boards.records.claim_records import Claim
     from ...drivers.power.outlets import Session
     from ...site.proxy_config import ProxyConfig
 
@@ -78,6 +83,9 @@ def main(arguments: Sequence[str]) -> int:
         if state == "status":
             seen = _status(opened, outlet)
         else:
+            opened.take_turn()
+            if not options.force:  # an instance may have got the board while others had the PDU
+                must_be_nobodys(config, options.config, name, outlet)
             seen = set_outlets(opened, {outlet: state}, deadline)[outlet]["after"]
     sys.stdout.write(one_line(f"{name} outlet {outlet}: {seen}") + "\n")
     if state == "status":
@@ -109,21 +117,35 @@ def only_outlet(config: ProxyConfig, path: str, address: str) -> tuple[str, str]
 
 
 def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> None:
-    """Raise Refused where an instance has the board that an outlet feeds by the wiring."""
-    first = devices(config.pdus)  # a PDU that has two names is one
-    where = (first.get(name, name), plug(outlet))
-    fed = {int(number): wire.fed for number, wire in config.boards.items() if wire.fed}
-    boards = {number for number, (pdu, own) in fed.items() if (first.get(pdu, pdu), plug(own)) == where}
-    if not boards:
+    """Raise Refused where an instance has a board that an outlet feeds or may feed, by the wiring or its record."""
+    if not config.boards:
         return
     state_db = files_of(path)["state_db"]
     must_not_be_lost(state_db, config.state_folder)
+    records = ClaimRecords(os.path.join(config.state_folder, FOLDER))
     with Store(state_db, "pdu_mgr", create=False) as store:
         for claim in store.claims():
-            if claim.board in boards:
-                what = f"feeds board{claim.board}, which {claim.instance} of {claim.owner} has"
-                remedy = f"{play('stop_instance', instance=claim.instance)}, or add --force"
-                raise Refused(what, f"outlet {outlet} of {name}", remedy)
+            feeds = _feeds(config, records, claim)
+            if not any(may_be_at(config.pdus, fed, name, outlet) for fed in feeds):
+                continue
+            sure = any(is_at(config.pdus, fed, name, outlet) for fed in feeds)
+            what = f"{'feeds' if sure else 'may feed'} board{claim.board}, which {claim.instance} of {claim.owner} has"
+            remedy = f"{play('stop_instance', instance=claim.instance)}, or add --force"
+            raise Refused(what, f"outlet {outlet} of {name}", remedy)
+
+
+def _feeds(config: ProxyConfig, records: ClaimRecords, claim: Claim) -> list[Fed]:
+    """Return the outlets of a claim's board: by the wiring, and the last that fed it, which may be another one."""
+    feeds, wire = [], config.boards.get(str(claim.board))
+    if wire is not None and wire.fed:
+        pdu_name, outlet = wire.fed
+        feeds.append(Fed(pdu_name, str(outlet), address_of(config.pdus.get(pdu_name, {}))))
+    with suppress(HeteroError):  # a record that cannot be read leaves the wiring
+        kept = records.read(claim.board)
+        fed = kept.fed if kept and kept.claim.is_same(claim) else None
+        if fed and not (fed.taken or fed.belied):
+            feeds.append(fed)
+    return feeds
 
 
 def named(config: ProxyConfig, address: str) -> str:
