@@ -15,7 +15,7 @@ author:
 description:
   - Prints the lines that the playbooks of this collection print for people, and little of Ansible's own. An error is
     told once, as C(HOST) and its message. Warnings, deprecations, and the differences of C(--diff) are shown.
-  - At the end each host that changed or failed has a line.
+  - At the end each host that changed, failed or was rescued has a line.
   - A task that lasts, and prints nothing itself, is named after 5 seconds and every 10 seconds from then on.
   - With C(-v) and more it is the callback P(ansible.builtin.default#callback), with each task and result.
 extends_documentation_fragment:
@@ -38,6 +38,8 @@ LATER = 10.0
 OWN = "hetero.compute."
 #: A message that says nothing without the program's own words.
 BARE = "non-zero return code"
+#: How the message of a module begins that ended without a result; its traceback's last line says why.
+CRASHED = "MODULE FAILURE"
 
 
 def quietly(name):
@@ -69,6 +71,11 @@ class CallbackModule(Default):
             super().v2_playbook_on_start(playbook)
         else:
             threading.Thread(target=self._name_what_lasts, daemon=True).start()
+
+    def v2_playbook_on_play_start(self, play):
+        self._lasting = None  # what is asked before a play's first task is no task
+        if self._is_verbose():
+            super().v2_playbook_on_play_start(play)
 
     def v2_playbook_on_task_start(self, task, is_conditional):
         if self._is_verbose():
@@ -113,7 +120,8 @@ class CallbackModule(Default):
         if self._is_verbose():
             super().v2_runner_on_unreachable(result)
         elif not getattr(_task(result), "ignore_unreachable", False):
-            self._error(result, f"cannot be reached: {_data(result).get('msg')}")
+            for text in errors(_data(result), "unreachable"):
+                self._error(result, f"cannot be reached: {text}")
 
     def _error(self, result, text):
         host = getattr(result, "host", None) or result._host
@@ -129,7 +137,7 @@ class CallbackModule(Default):
         if self._is_verbose():
             super().v2_playbook_on_stats(stats)
             return
-        words_of = {"changed": "changed", "unreachable": "unreachable", "failures": "failed"}
+        words_of = {"changed": "changed", "unreachable": "unreachable", "failures": "failed", "rescued": "rescued"}
         for host in sorted(stats.processed):
             counts = stats.summarize(host)
             words = [f"{counts[key]} {word}" for key, word in words_of.items() if counts.get(key)]
@@ -141,23 +149,26 @@ class CallbackModule(Default):
 
 for _name in (
     "v2_runner_on_skipped", "v2_runner_on_start", "v2_playbook_on_no_hosts_matched",
-    "v2_playbook_on_no_hosts_remaining", "v2_playbook_on_play_start", "v2_playbook_on_include",
-    "v2_playbook_on_notify", "v2_runner_item_on_ok", "v2_runner_item_on_failed", "v2_runner_item_on_skipped",
+    "v2_playbook_on_no_hosts_remaining", "v2_playbook_on_include", "v2_playbook_on_notify", "v2_runner_item_on_ok",
+    "v2_runner_item_on_failed", "v2_runner_item_on_skipped",
     "v2_runner_retry", "v2_runner_on_async_poll", "v2_runner_on_async_ok", "v2_runner_on_async_failed",
 ):  # fmt: skip
     setattr(CallbackModule, _name, quietly(_name))
 
 
-def errors(data):
-    """Return what is wrong by a failed result: its message, or those of its items that failed."""
-    items = [item for item in data.get("results") or () if isinstance(item, dict) and item.get("failed")]
-    return [text for item in items for text in errors(item)] or [_message(data)]
+def errors(data, what="failed"):
+    """Return what is wrong by a result that failed or is unreachable: its message, or those of its items that are."""
+    results = data.get("results")
+    items = [item for item in results if isinstance(item, dict) and item.get(what)] if isinstance(results, list) else []
+    return [text for item in items for text in errors(item, what)] or [_message(data)]
 
 
 def _message(data):
     text = str(data.get("censored") or data.get("msg") or "it failed, and says nothing: run it again with -v")
-    said = str(data.get("stderr") or data.get("stdout") or "").strip()
-    return f"{text}: {said.splitlines()[-1]}" if text == BARE and said else text
+    crashed = text.startswith(CRASHED)
+    keys = ("module_stderr", "module_stdout") if crashed else ("stderr", "stdout")
+    said = next(filter(None, (str(data.get(key) or "").strip() for key in keys)), "")
+    return f"{text.splitlines()[0]}: {said.splitlines()[-1].strip()}" if said and (crashed or text == BARE) else text
 
 
 def _data(result):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.callback.quiet import errors
 from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import COLLECTIONS
 
 BIN = Path(sys.executable).parent
@@ -36,6 +37,13 @@ PLAY = """\
       loop: ["true", "sh -c 'echo no such outlet >&2; exit 3'"]
       changed_when: false
       when: fails | default(false) | bool
+    - when: rescues | default(false) | bool
+      block:
+        - name: An error
+          ansible.builtin.fail: {msg: to be rescued}
+      rescue:
+        - name: What mends it
+          ansible.builtin.debug: {msg: hidden}
 """
 
 
@@ -76,6 +84,13 @@ def test_an_error_is_said_once_with_the_programs_words(play):
     assert lines[1] == "localhost: non-zero return code: no such outlet"
 
 
+def test_a_rescue_is_told(play):
+    """Lost: that the error above was dealt with."""
+    rc, output = play("-e", "rescues=true")
+    assert rc == 0
+    assert output == "jackie is running\nlocalhost: to be rescued\nlocalhost: 1 changed, 1 rescued\n"
+
+
 def test_a_dry_run_shows_the_difference(play):
     rc, output = play("--check", "--diff")
     assert rc == 0
@@ -89,3 +104,20 @@ def test_verbose_is_as_ever(play):
     assert rc == 0
     assert "TASK [Nothing to say]" in output
     assert "PLAY RECAP" in output
+
+
+def test_a_module_that_crashed_says_why():
+    """Lost: the reason, as ansible-core before 2.19 has it beside a message that names none."""
+    said = 'Traceback (most recent call last):\n  File "<stdin>", line 9\nOSError: No space left on device\n'
+    crashed = {"msg": "MODULE FAILURE\nSee stdout/stderr", "module_stderr": said, "module_stdout": ""}
+    assert errors(crashed) == ["MODULE FAILURE: OSError: No space left on device"]
+    assert errors({"results": [{"failed": True, **crashed}, {"msg": "well"}]}) == errors(crashed)
+    assert errors({"msg": "no", "results": 5}) == ["no"]
+
+
+def test_an_unreachable_host_says_why_in_a_loop_too():
+    """Lost: the reason, behind Ansible's own "All items completed"."""
+    items = [{"unreachable": True, "msg": "Connection refused"}, {"msg": "well"}]
+    found = {"unreachable": True, "msg": "All items completed", "results": items}
+    assert errors(found, "unreachable") == ["Connection refused"]
+    assert errors(dict(items[0]), "unreachable") == ["Connection refused"]
