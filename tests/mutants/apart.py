@@ -27,6 +27,8 @@ WRITABLE = ("dev", "proc", "run", "tmp")
 ROOT = Path(__file__).resolve().parents[2]
 #: Folders of which only the names of folders in them are there.
 EMPTY = ("/run", "/var/lib/lxc", "/var/log", "/var/tmp")
+#: A /proc with nothing mounted in it: where a place has none, the kernel lets no user namespace mount its own /proc.
+WHOLE = "/run/hetero-mutants-proc"
 #: Hierarchies of cgroup v1 that the code works in, besides v2: liblxc starts no container where one that limits it is
 #: read-only.
 HIERARCHIES = {"cpu", "cpuacct", "devices", "freezer", "memory", "pids"}
@@ -123,6 +125,8 @@ def _furnish(cgroups):
         mount("hetero-mutants", place, "tmpfs", options="mode=755")
         for name in names:
             os.mkdir(os.path.join(place, name), 0o755)
+    os.mkdir(WHOLE, 0o700)
+    mount("proc", WHOLE, "proc")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 

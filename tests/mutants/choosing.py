@@ -92,9 +92,13 @@ class Recorded:
 
     def own(self, path):
         """The tests of a file's own: who only looks at a constant runs no line that has it."""
+        return {test for test in self.seconds if test.partition("::")[0] == self.own_file(path)}
+
+    @staticmethod
+    def own_file(path):
+        """Where the tests of a file are: they mirror the tree."""
         folder, stem = Path(path).parent.as_posix(), Path(path).stem
-        file = f"tests/unit/{folder.partition('/_hetero/')[2]}/test_{stem}.py"
-        return {test for test in self.seconds if test.partition("::")[0] == file}
+        return f"tests/unit/{folder.partition('/_hetero/')[2]}/test_{stem}.py"
 
     def naming(self, path, names, whole=False):
         """Tests that ran a line that has one of these names of file `path`, or anything of the function around it."""
@@ -146,12 +150,13 @@ class Recorded:
         return found.values()
 
     def in_turns(self, mutant, tests):
-        """Quick ones first, and of these the ones in its package's own folder; among them files take turns."""
-        groups = {}
+        """Quick ones first, of these its file's own, then the ones in its folder's own; among them files take turns."""
+        groups, own = {}, self.own_file(mutant.path)
         for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
-            others = Path(test).parts[2] != Path(mutant.path).parts[-2]
-            group = groups.setdefault((self.seconds[test] > QUICK, others), {})
-            group.setdefault(test.partition("::")[0], []).append(test)
+            file = test.partition("::")[0]
+            others = Path(file).parent != Path(own).parent
+            group = groups.setdefault((self.seconds[test] > QUICK, file != own, others), {})
+            group.setdefault(file, []).append(test)
         for _kind, files in sorted(groups.items()):
             yield from filter(None, itertools.chain.from_iterable(itertools.zip_longest(*files.values())))
 

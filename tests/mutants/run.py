@@ -70,7 +70,7 @@ class Copy:
         (self.root / "build" / "logs").mkdir()
         path = os.pathsep.join(map(str, (self.root / "build", ROOT / "tests")))
         more = dict(PYTHONPATH=path, PYTHONPYCACHEPREFIX=str(folder / "pyc"), TMPDIR=str(folder))
-        more.update(ANSIBLE_COLLECTIONS_PATH=str(self.root / "build"))
+        more.update(ANSIBLE_COLLECTIONS_PATH=str(self.root / "build"), ANSIBLE_HOME=str(folder / "ansible"))
         self._env = dict(os.environ, **more)
         self._argv = [sys.executable, "-m", "mutants.asking", str(self.root), str(patience)]
         self.cpu = 0.0

@@ -97,3 +97,20 @@ def test_no_mutant_takes_longer_than_is_agreed(recorded, monkeypatch):
     tests, _known = asked(recorded, "outlet > LIMIT")
     assert RARE not in tests
     assert sum(recorded.seconds[test] for test in tests) <= 5
+
+
+def test_the_tests_of_a_file_are_asked_before_those_of_others(tmp_path):
+    """Else quick tests of anything use up the turns, and a fault that its own test knows counts as unnoticed."""
+    others = [f"tests/unit/verbs/test_{number}.py::test_it" for number in range(choosing.TESTS + 5)]
+    beside, own = "tests/unit/drivers/power/test_usual.py::test_it", OWN
+    data = CoverageData(str(tmp_path / "data"))
+    for test in [*others, beside, own]:
+        data.set_context(test)
+        data.add_lines({str(tmp_path / PATH): [5, 7]})
+    data.write()
+    times = [*([test, 0.01] for test in others), [beside, 1.0], [own, 2.0]]
+    (tmp_path / "times-1.jsonl").write_text("".join(json.dumps(one) + "\n" for one in times))
+    recorded = choosing.Recorded(tmp_path, {PATH: SOURCE}, {})
+    mutant = next(one for one in sampling.mutants(PATH, SOURCE) if one.old == "outlet > LIMIT")
+    assert list(recorded.in_turns(mutant, {*others, beside, own}))[:2] == [own, beside]
+    assert {own, beside} <= set(recorded.asked(mutant)[0])

@@ -89,6 +89,7 @@ def test_how_much_a_cache_keeps_is_left_alone():
         ("x = True", {("True", "False")}),
         ("x = 'on'", {("'on'", "'XXon'")}),
         ("x = a[1:b]", {("1:b", ":b"), ("1:b", "1:"), ("1", "2"), ("1", "10")}),
+        ('def f(a): use(cast("A", a, 7))', {('use(cast("A", a, 7))', "pass"), ("7", "8"), ("7", "70")}),
         ("def f(a=3): return a", {("3", "4"), ("3", "30"), ("return a", "return None")}),
         ("if a:\n  x.y = z", {("a", "(not a)"), ("x.y = z", "pass")}),
         ("for a in b:\n  continue", {("continue", "break")}),

@@ -98,3 +98,27 @@ def test_a_board_of_no_architecture_has_no_ram_image():
     assert not has_ram_image(proxy, board)
     with pytest.raises(BadInput, match="no RAM image is configured for"):
         ram_image(proxy, board)
+
+
+def test_who_cannot_be_made_ready_is_told_while_others_go_on(rams, monkeypatch):
+    """Lost: a disk that stays in its verb's hands for ever, for its board was refused before anything began."""
+    monkeypatch.setattr(ram_boot, "_ready", lambda ram: None if ram is rams[0] else ram)
+    told, acted = [], []
+    ram_boot.in_ram(None, rams, lifecycle.Options(), lambda work, shell: acted.append(len(told)), told.append)
+    assert (told, acted) == ([rams[0], rams[1].outer], [1])
+
+
+def test_a_boot_into_ram_has_its_kernel_and_its_entry(monkeypatch):
+    """Lost: a disk that is never wiped, for its board finds no kernel; or boots that of the tenant before."""
+    did, image = [], SimpleNamespace(name="ram")
+    driver = SimpleNamespace(
+        entry=lambda board, system: {"/entry": f"boots {system}"}, files=lambda board: {"vmlinux_0": ram_boot.KERNEL}
+    )
+    monkeypatch.setattr(ram_boot, "ram_image", lambda proxy, board: image)
+    monkeypatch.setattr(ram_boot, "console_of", lambda proxy, board, image: None)
+    monkeypatch.setattr(ram_boot, "System", lambda image, root: "ram")
+    monkeypatch.setattr(ram_boot, "RamWork", lambda work, system: SimpleNamespace(system=system))
+    monkeypatch.setattr(ram_boot, "serve_kernel", lambda proxy, board, *given: did.append(given))
+    monkeypatch.setattr(ram_boot.board_folder, "write_entry", lambda *given: did.append(given))
+    assert ram_boot._ready(SimpleNamespace(proxy=None, board=None, driver=driver)).system == "ram"
+    assert did == [(image, "vmlinux_0"), ("/entry", "boots ram")]

@@ -148,6 +148,8 @@ def test_damaged_keys_can_be_given_anew(node):
     """Lost: the way out of them that is printed."""
     node.claim = rebuilds.replace(EVE, ssh_public_key="x")
     assert rebuild(node, key=KEY)[0]["to_rebuild"] == [0]
+    with pytest.raises(Refused, match="rebuild_instance -e instance=eve-1 -e key_file=FILE"):
+        rebuilds.must_have_keys(SimpleNamespace(store=SimpleNamespace(path="state.db")), BOARD, node.claim)
 
 
 def test_how_much_goes_is_said(tmp_path):

@@ -108,3 +108,13 @@ def test_of_two_that_know_as_much_the_later_file_is_the_first(node, proxy, kept,
     assert [os.path.basename(path) for path, _kept in record_order.elsewhere(proxy, 0)] == list(names)
     node.record(0).with_name(names[0]).unlink()
     assert record_order.written(str(node.record(0).with_name(names[0]))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("ended", "same", "credible"), [(True, False, False), (True, True, True), (False, False, True), (False, True, True)]
+)
+def test_a_claim_that_has_ended_is_believed_last(proxy, kept, monkeypatch, ended, same, credible):
+    """Lost: the board of a claim whose row is gone, to a copy of what somebody gave back before."""
+    monkeypatch.setattr(proxy.store, "has_ended", lambda claim: ended)
+    one = kept if same else changed(kept, claim=dict(instance="eve", created=kept.claim.created + 1))
+    assert record_order.rank(proxy, "elsewhere", one)[:2] == (False, credible)

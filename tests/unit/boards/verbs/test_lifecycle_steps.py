@@ -328,6 +328,7 @@ def brought_up(monkeypatch):
         monkeypatch.setattr(lifecycle, "BootDrivers", lambda *given: SimpleNamespace(of=lambda board: given[1:]))
         monkeypatch.setattr(lifecycle, "_take_as_rebuilt", told("rebuilt"))
         monkeypatch.setattr(lifecycle, "_look_whose", told("whose"))
+        monkeypatch.setattr(lifecycle, "note_if_used", told("used"))
         monkeypatch.setattr(lifecycle, "_make_ready", lambda work, options: did.append(("ready", work.board.id)))
         for name in ("remember", "doubt"):
             monkeypatch.setattr(disk_boot, name, lambda works, name=name: did.append((name, len(works))))
@@ -354,9 +355,10 @@ def brought_up(monkeypatch):
     [
         (Starting, {}, [("whose", 0)]),
         (Starting, {"how": "soft"}, [("whose", 0)]),
-        (Rebooting, {"how": "auto"}, [("whose", 0)]),
+        # a start looks itself whether the root was used meanwhile
+        (Rebooting, {"how": "auto"}, [("used", 0), ("whose", 0)]),
         # by ssh the board tells whose it is
-        (Rebooting, {"how": "soft"}, []),
+        (Rebooting, {"how": "soft"}, [("used", 0)]),
         (Starting, {"check": True, "rebuilt": (0,)}, [("rebuilt", 0, "demo")]),
         (Starting, {"check": True, "rebuilt": (5,)}, [("whose", 0)]),
         (Starting, {"rebuilt": (0,)}, [("whose", 0)]),

@@ -174,3 +174,18 @@ def test_what_may_not_be_looked_at_may_be_it(monkeypatch):
 
     monkeypatch.setattr(hidden_files, "_by_descriptors", forbidden)
     assert [(one.pid, one.hides) for one in hiding([os.getpid()])] == [(os.getpid(), "files that cannot be looked at")]
+
+
+def test_a_descriptor_that_is_closed_meanwhile_hides_no_other(tmp_path, monkeypatch):
+    """Lost: that a GPU is open, by a process that opens and closes files all the time."""
+    for folder in ("fd", "fdinfo"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "fd" / "5").symlink_to("socket:[77]")
+    (tmp_path / "fdinfo" / "5").write_text("scm_fds: 2\n")
+    monkeypatch.setattr(hidden_files.os, "listdir", lambda path: ["4", "5"])
+    assert hidden_files._by_descriptors(str(tmp_path), set()) == ["2 files sent to its socket 5"]
+
+
+def test_the_folders_of_this_machine():
+    """Lost: each GPU that is open, to a look into a folder that is not there."""
+    assert Paths() == Paths.below("/")

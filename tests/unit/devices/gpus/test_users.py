@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -171,3 +172,13 @@ def test_who_has_it_open_is_named_before_who_may(looks, hides):
     hides[:] = [[HIDING]]
     with pytest.raises(Refused, match="has GPU nodes open: pid 9 python3: end them"):
         gpu_users.refuse_users(BOX, None, NODES)
+
+
+def test_a_file_that_stays_hidden_is_waited_for_a_moment_only(looks, monkeypatch):
+    """Lost: ten seconds of each who asks for a GPU back, beside a program that keeps a file in its socket."""
+    looks[0].append([])
+    monkeypatch.setattr(gpu_users, "pids_in", lambda cgroup: [31])
+    monkeypatch.setattr(gpu_users.hidden_files, "hiding", lambda pids, paths: [HIDING])
+    begun = time.monotonic()
+    assert gpu_users.look(None, NODES) == ([], [HIDING])
+    assert 0.9 * gpu_users.MOMENT <= time.monotonic() - begun < 9

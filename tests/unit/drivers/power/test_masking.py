@@ -53,6 +53,7 @@ FORMS = {
     "hex": SECRET.encode().hex(),
     "hex, large": SECRET.encode().hex().upper(),
     "hex, in words": re.sub("(....)", r"\1 ", SECRET.encode().hex()),
+    "octal": "".join(f"\\{byte:03o}" for byte in SECRET.encode()),
     "python": "".join(f"\\x{byte:02x}" for byte in SECRET.encode()),
     "prefix": f"{SECRET[:7]}...",
     "prefix of base64": coded(SECRET)[:9],
@@ -67,6 +68,12 @@ FORMS = {
 def test_no_way_of_writing_it_is_shown(form):
     text = f"it has begun\nlogin {form} refused\nand is over\n"
     assert Mask([SECRET], "apc")(text) == f"it has begun\n{HIDDEN}\nand is over\n"
+
+
+@pytest.mark.parametrize("code", ["%{:02x}", "\\x{:02x}", "\\{:03o}", "\\u{:04x}", "&#{};"])
+def test_no_letter_of_a_code_is_lost(code):
+    """Lost: a password of as few letters as a piece has, for one that was not decoded."""
+    assert Mask(["Sup3rS"])("".join(code.format(ord(letter)) for letter in "Sup3rS")) == HIDDEN
 
 
 def test_what_goes_over_several_lines_is_in_all_of_them():

@@ -157,7 +157,7 @@ def rebuilt_claim(claim: Claim, image: str | None = None) -> Claim:
 def must_have_keys(proxy: Proxy, board: Board, claim: Claim) -> None:
     """Raise Refused where the keys of a claim are damaged, so that it is not known whom they would let in."""
     if not _prints(claim.ssh_public_key):
-        another = rebuild_play(claim.instance, ["ssh key"], {"image": claim.image})
+        another = rebuild_play(claim.instance, ["ssh key"], {})
         what = f"the ssh key of {claim.instance}'s claim in {proxy.store.path} is damaged"
         raise Refused(what, board.name, f"give a key ({another}), or terminate it")
 
