@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import stat
 import threading
 import time
@@ -47,27 +46,33 @@ def told_while_it_lasts(what: str, first: float = QUIET) -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Print a line, unless nobody reads the output.
+    """Print a line.
 
-    A thread of Ansible's main process writes it, which also takes the results of tasks. It would end at a broken pipe
-    (`| head`), and the play would wait for ever.
+    Into a pipe it is written here. Else a thread of Ansible's main process writes it, which also takes the results of
+    tasks: it would end where the reader of a pipe has gone (`| head`), and the play would wait for ever.
     """
-    if not nobody_reads():
+    # of Ansible's process, the parent of a task's
+    output = f"/proc/{os.getppid()}/fd/1"
+    if not _is_pipe(output):
         display.display(text)
+        return
+    with contextlib.suppress(OSError):  # nobody reads it any more
+        _write(output, f"{text}\n".encode(errors="surrogateescape"))
+    display.display(text, log_only=True)
 
 
-def nobody_reads() -> bool:
-    """Return whether the output of Ansible's process, the parent of a task's, is a pipe that nobody reads any more."""
-    path = f"/proc/{os.getppid()}/fd/1"
+def _is_pipe(path: str) -> bool:
     try:
-        if not stat.S_ISFIFO(os.stat(path).st_mode):
-            return False
-        pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        return stat.S_ISFIFO(os.stat(path).st_mode)
     except OSError:  # not Linux, or it may not be looked at
         return False
+
+
+def _write(path: str, data: bytes) -> None:
+    pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # else one with a name is waited for until somebody reads it
     try:
-        poll = select.poll()
-        poll.register(pipe, 0)
-        return any(event & select.POLLERR for _pipe, event in poll.poll(0))
+        os.set_blocking(pipe, True)
+        while data:
+            data = data[os.write(pipe, data) :]
     finally:
         os.close(pipe)

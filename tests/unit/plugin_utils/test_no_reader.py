@@ -19,17 +19,20 @@ import pytest
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 PYTHON = {"ansible_python_interpreter": sys.executable}
 SHOW = {"hetero.compute.show": {"lines": ["one line", "another"]}}
+#: More than a pipe holds, so that some are yet to be written when the reader goes.
+MANY = {"hetero.compute.show": {"lines": ["a line of some length, as of a board's boot"] * 3000}}
+LONG = b"a line of some length, as of a board's boot\n"
 
 
 @pytest.fixture
 def started(tmp_path):
     """A function that starts a play which shows lines, its standard output as given."""
     end = {"ansible.builtin.copy": {"content": "done", "dest": str(tmp_path / "ended")}}
-    book = [{"hosts": "localhost", "gather_facts": False, "vars": PYTHON, "tasks": [SHOW, end]}]
-    (tmp_path / "book.json").write_text(json.dumps(book))
     processes = []
 
-    def start(stdout):
+    def start(stdout, show=SHOW):
+        book = [{"hosts": "localhost", "gather_facts": False, "vars": PYTHON, "tasks": [show, end]}]
+        (tmp_path / "book.json").write_text(json.dumps(book))
         process = subprocess.Popen(
             [PLAYBOOK, "-i", "localhost,", "-c", "local", "book.json"],
             cwd=tmp_path,
@@ -53,6 +56,18 @@ def test_a_play_whose_reader_has_gone_ends_all_the_same(started, tmp_path):
     os.close(read)
     process = started(write)
     os.close(write)
+    process.wait(timeout=60)
+    assert (tmp_path / "ended").read_text() == "done"
+
+
+@pytest.mark.parametrize("lines", [1, 2, 1000])
+def test_a_play_whose_reader_goes_at_any_line_ends(started, tmp_path, lines):
+    """Lost: the same, to `| head -3` and `| grep -q`, whose end comes while lines are on their way."""
+    process = started(subprocess.PIPE, MANY)
+    read = 0
+    while read < lines:
+        read += process.stdout.readline() == LONG
+    process.stdout.close()
     process.wait(timeout=60)
     assert (tmp_path / "ended").read_text() == "done"
 
