@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import BOOTING, SWITCHING
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.bystanders import Bystanders
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
@@ -81,7 +82,9 @@ def test_who_waits_for_a_board_waits_no_longer_than_the_call():
 def test_a_board_is_booting_before_its_power_is_cut_for_a_boot(state, to_start, moved):
     """Lost: who looks in between sees a running board without power, and takes it for somebody's fault."""
     did, call = [], Starting.__new__(Starting)
-    work = SimpleNamespace(doubt=None, state=state, move=did.append)
+    call._bystanders = Bystanders(SimpleNamespace(boards={}, config=SimpleNamespace(pdus={})), [])
+    work = SimpleNamespace(board=SimpleNamespace(id=0), pdu="pdu-a", outlet="1", doubt=None, state=state)
+    work.move = did.append
     call._ask = lambda boot, power: did.append(power)
     boot = SimpleNamespace(work=work, stage=None, then=None, way=None)
     call._off(boot, call._on if to_start else call._quarantine)

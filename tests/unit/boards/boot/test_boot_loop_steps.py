@@ -106,7 +106,8 @@ def loop(monkeypatch):
     def make(*works, **options):
         did = works[0].did
         store = SimpleNamespace(event=lambda *given: did.append(given), lost=list, kept_boards=list)
-        one = Starting(SimpleNamespace(store=store, did=did), list(works), Options(**options))
+        proxy = SimpleNamespace(store=store, did=did, boards={}, config=SimpleNamespace(pdus={}))
+        one = Starting(proxy, list(works), Options(**options))
         one.spawned = []
         one._spawn = lambda function, *given: one.spawned.append((function, given))
         one._post = lambda handler, *given: handler(*given)

@@ -23,6 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.bystanders import Bystanders
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, StepFailed
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
@@ -83,6 +84,7 @@ def loop(work, retries=1, check=False, **of_boot):
     one.options, one.check, one.lines = Options(retries=retries), check, {}
     one._post = lambda handler, *given: handler(*given)
     one._spawn = lambda function, *given: function(*given)
+    one._bystanders = Bystanders(SimpleNamespace(boards={}, config=SimpleNamespace(pdus={})), [])
     one._feeds = SimpleNamespace(remember=lambda work, proven: work.did.append(("remember", proven)))
     boot = Boot(work)
     boot.stage, boot.powered, boot.tries = BOOTING, time.monotonic() - 41.0, 1

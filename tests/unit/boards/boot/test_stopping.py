@@ -69,7 +69,8 @@ def stopped(monkeypatch):
     monkeypatch.setattr(stops, "remove_entry", lambda work: work.did.append("no entry"))
 
     def make(*works, **options):
-        one = Stopping(SimpleNamespace(), list(works), Options(**options))
+        proxy = SimpleNamespace(boards={}, config=SimpleNamespace(pdus={}))
+        one = Stopping(proxy, list(works), Options(**options))
         one.asked, one.spawned = [], []
         one.lines = {"pdu-a": SimpleNamespace(ask=lambda *given: one.asked.append(given), close=lambda: None)}
         one._spawn = lambda function, *given: one.spawned.append((function, given))

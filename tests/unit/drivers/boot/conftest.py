@@ -15,6 +15,7 @@ import subprocess
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import used_root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import bystanders
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
@@ -167,7 +168,9 @@ def loopback():
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """Its boards have no roots: a test says what is written into them."""
+    """Its boards have no roots: a test says what is written into them; they live on no stored power."""
+    monkeypatch.setattr(bystanders, "SETTLED", 0.05)
+    monkeypatch.setattr(bystanders, "EACH", 0.02)
     monkeypatch.setattr(used_root, "used_since", lambda work, when: False)
     return Site(tmp_path)
 

@@ -24,6 +24,7 @@ from ...drivers.boot import blame
 from ...drivers.boot.ssh import WrongHostKey
 from ...site import board_states
 from ..power import last_outlet, power_proof
+from ..power.bystanders import Bystanders
 from ..records.board_records import SWITCH, TO_BE
 from ..work import console
 from . import power_marks
@@ -80,6 +81,7 @@ class BootLoop(ProvenCuts):
         self.check = options.check
         self.boots = {work.board.id: Boot(work) for work in works}
         self._feeds = last_outlet.Feeds(proxy)
+        self._bystanders = Bystanders(proxy, self.boots)
 
     def _loop(self) -> None:
         """Loop until each board runs or failed."""
@@ -156,7 +158,7 @@ class BootLoop(ProvenCuts):
         boot.stage, boot.then, boot.way = SWITCHING, then, "on → off → on"
         if boot.work.state == board_states.RUNNING and then == self._on:
             boot.work.move(board_states.BOOTING)
-        self._ask(boot, "off")
+        self._cut(boot)
 
     def _on(self, boot: Boot) -> None:
         boot.stage = SWITCHING
@@ -186,10 +188,11 @@ class BootLoop(ProvenCuts):
             work.driver.switched(boot.board, after)
             boot.switch_seconds += seconds
             if after == "off":
-                first, boot.cycled = not boot.cycled, True
-                (self._prove_cut if first and boot.then == self._on else boot.then)(boot)
+                self._prove_cut(boot, boot.then)
+            elif boot.undo:
+                self._end_uncut(boot, boot.undo)
             else:
-                (self._end_uncut if boot.lives_on else self._powered)(boot)
+                self._powered(boot)
 
     def _powered(self, boot: Boot) -> None:
         work = boot.work
@@ -375,7 +378,7 @@ class BootLoop(ProvenCuts):
             if boot.work.over or boot.stage in (ASKED, BOOTING):
                 continue
             if boot.doomed:
-                boot.doomed += f"; its outlet was not switched {'on again' if boot.lives_on else 'off'} ({error})"
+                boot.doomed += f"; its outlet was not switched {'on again' if boot.undo else 'off'} ({error})"
                 self._quarantine(boot)
                 continue
             boot.work.say("error", f"the board is left as it is: {error}")

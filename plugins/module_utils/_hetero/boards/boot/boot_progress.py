@@ -12,6 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Union
 
+from ...core.deadline import Deadline
 from ...core.errors import StepFailed
 from ...drivers.boot import blame
 from ...drivers.boot.driver import FIRMWARE, KERNEL, NFS, STRANGERS, SYSTEM, TFTP
@@ -20,6 +21,7 @@ from ..work import console
 
 if TYPE_CHECKING:
     from ..work.board_work import BoardWork
+    from .undone_cuts import Undo
 
 #: The result of a wait for ssh or of a look: whether the key was proven, one of presence.py's words, or an error.
 Answer = Union[bool, str, WrongHostKey, StepFailed, None]
@@ -51,9 +53,8 @@ class Boot:
         self.switch_seconds = 0.0
         self.powered: Any = None  # monotonic time of power on
         self.cycled = False  # True once this call has seen its outlet off
-        self.lives_on: list[str] = []  # signs of life that it gave while its outlet was off to be cycled
-        self.cut: Any = None  # monotonic time when its outlet was first read back as off
-        self.shown: str | None = None  # what answered then (power/presence.py)
+        self.undo: Undo | None = None  # why its outlet is being switched on again
+        self.off = Deadline(0)  # counts from when its outlet was read back as off
         self.used: bool | None = (
             False  # True: a tenant may be at work since another process began this boot; None: not looked up yet
         )

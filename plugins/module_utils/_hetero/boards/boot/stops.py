@@ -5,25 +5,26 @@
 
 A board's state is "shutting down" afterwards, until its claim is released (board_image, board_claim). One that lives
 on is fed by another outlet, so its own, which may feed another tenant's board, is switched on again if it was on
-before.
+before, and so is one that silences another tenant's board.
 """
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
+from ...core.deadline import Deadline
 from ...core.plays import play
 from ...drivers.boot import blame
 from ...site import board_states
 from ..power import last_outlet, power_proof, presence
+from ..power.bystanders import Bystanders
 from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
 from ..work.board_work import no_outlet
 from .boot_entry import remove_entry
-from .proven_cuts import NOT_OFF, end_uncut
+from .undone_cuts import NOT_OFF, Undo, end_uncut, undo_of_cut
 
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
@@ -52,12 +53,14 @@ class Stopping(PduLoop):
         self.keep, self.ends = options.keep, options.ends
         self.works = works
         self.silences = {work.board.id: power_proof.Silence(work) for work in works}
+        self._bystanders = Bystanders(proxy, self.silences)
         self._found_on: dict[int, str] = {}  # board id: the state that the board gets once it is off
         self._found_off: set[int] = set()
         self._looked: set[int] = set()
         self._shown: dict[int, str] = {}  # board id: what it showed while its outlet was off
-        self._cut: dict[int, float] = {}  # board id: monotonic time when its outlet was switched off
-        self._undone: dict[int, str] = {}  # board id: why its outlet is being switched on again
+        self._cut: dict[int, Deadline] = {}  # board id: counts from when its outlet was switched off
+        self._silent: dict[int, list[int]] = {}  # board id: others' boards that fell silent when it was
+        self._undone: dict[int, Undo] = {}  # board id: why its outlet is being switched on again
 
     def run(self) -> None:
         """Run until each board is off or failed."""
@@ -116,6 +119,17 @@ class Stopping(PduLoop):
     def _ask_off(self, work: BoardWork) -> None:
         if work.doubt:
             last_outlet.refuse(work)
+        elif self._bystanders.find(work):
+            self._spawn(self._look_around, work)
+        else:
+            self._switch_off(work)
+
+    def _look_around(self, work: BoardWork) -> None:
+        self._bystanders.before(work)
+        self._post(self._switch_off, work)
+
+    def _switch_off(self, work: BoardWork) -> None:
+        if work.over:
             return
         work.move(self._found_on[work.board.id])
         work.power_seen("on")
@@ -125,7 +139,13 @@ class Stopping(PduLoop):
         signs = self.silences[work.board.id].life()
         if signs and then == self._on_silence:
             self._shown[work.board.id] = presence.shown(work)
+        off = self._cut.get(work.board.id)
+        if off and not self._lives(work, signs):
+            self._silent[work.board.id] = self._bystanders.silent(work, off, not signs)
         self._post(then, work, signs)
+
+    def _lives(self, work: BoardWork, signs: list[str]) -> bool:
+        return power_proof.are_its_own(signs, self._shown.get(work.board.id, presence.SILENT))
 
     # ---- its outlet
 
@@ -185,37 +205,43 @@ class Stopping(PduLoop):
             if work.board.id in self._undone:
                 self._end_uncut(work)
                 continue
-            self._cut[work.board.id] = time.monotonic()
+            self._cut[work.board.id] = Deadline(0)
             work.power_proof = dict(pdu="on → off, read back", board=None)
             self._spawn(self._look_after, work, self._on_silence)
 
-    def _undo(self, work: BoardWork, note: str) -> None:
-        """Switch the outlet of a board that lives on on again: what was on by it is not this board."""
-        self._undone[work.board.id] = note
+    def _undo(self, work: BoardWork, undo: Undo) -> None:
+        """Switch the outlet of a board on again: what was on by it is not this board."""
+        self._undone[work.board.id] = undo
         self._open_line(work.pdu)
         self.lines[work.pdu].ask(work.outlet, "on")
 
     def _end_uncut(self, work: BoardWork) -> None:
         work.power_proof = dict(work.power_proof or {}, pdu="on → off → on, read back")
-        off = time.monotonic() - self._cut[work.board.id]
-        note, shown = self._undone[work.board.id], self._shown.get(work.board.id)
-        end_uncut(work, self._feeds, NOT_OFF, note, shown, off)
+        end_uncut(work, NOT_OFF, self._undone[work.board.id], self._cut[work.board.id].spent)
 
     def _end_off(self, work: BoardWork, error: HeteroError) -> None:
         """End the work on a board whose outlet could not be switched on again."""
-        note = f"{self._undone[work.board.id]}; its outlet was not switched on again ({error})"
-        work.quarantine(note, self._feeds.belie(work), **dict(error.facts, power_proof=work.power_proof))
+        undo = self._undone[work.board.id]
+        note = f"{undo.note}; its outlet was not switched on again ({error})"
+        work.quarantine(note, undo.learn(work), **dict(error.facts, power_proof=work.power_proof))
 
     def _on_silence(self, work: BoardWork, signs: list[str]) -> None:
         """End the work on a board whose outlet is off; put it into state error where the board still shows life."""
         silence, seconds = self.silences[work.board.id], work.phases.get("power")
+        cut = self._bystanders.cut(work, self._silent.get(work.board.id, ()))
+        if cut:
+            undo = undo_of_cut(work, self._feeds, cut)
+            work.shows(undo.shows)
+            work.say("power", undo.note, seconds)
+            self._undo(work, undo)
+            return
         if signs:
             work.shows(" and ".join(signs))
             note = power_proof.contradiction(work, signs)
             work.say("power", note, seconds)
-            own = power_proof.are_its_own(signs, self._shown.get(work.board.id, presence.SILENT))
+            own = self._lives(work, signs)
             if own and work.board.id in self._cut:
-                self._undo(work, note)
+                self._undo(work, Undo(note, " and ".join(signs), self._shown.get(work.board.id), self._feeds.belie))
                 return
             work.quarantine(note, self._feeds.belie(work) if own else "", power_proof=work.power_proof)
             return

@@ -37,6 +37,7 @@ from .recorded_feeds import RecordedFeeds
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
+    from ..records.board_records import Record
     from ..records.proxy import Proxy
     from .board_views import PowerLook, PowerWork
 
@@ -59,6 +60,12 @@ KEPT = (
     "; it is not switched for {name} again before plug or wiring is right: then "
     f"{play('reconcile', adopt='{name}')} takes the wiring's word"
 )
+#: What follows where another instance's board fell silent with that outlet; {names} is that instance.
+TOOK = (
+    "; neither is switched off again before plugs or wiring are right; where {names} went off by itself just then, "
+    f"{play('reconcile', adopt='{adopt}')} takes the wiring's word"
+)
+LOST_POWER = "lost its power for a moment by {outlet}, which the wiring names for {board}"
 UNWRITTEN = "; that could not be written down: {error}"
 #: An operator's word answers one question in each run.
 TWICE = (
@@ -149,6 +156,27 @@ class Feeds(RecordedFeeds):
             return UNWRITTEN.format(error=error)
         self._read([work.board.id])
         return KEPT.format(name=work.instance)
+
+    def took(self, work: PowerWork, others: Collection[Record]) -> str:
+        """Write down that the outlet of a board's wiring feeds the boards of others; return, in words, what follows.
+
+        :param others: the records of those boards.
+        """
+        fed = Fed(work.pdu, work.outlet, pdu_names.address(self.proxy.config.pdus.get(work.pdu, {})))
+        names = [record.claim.instance for record in others if record.claim]
+        boards = [record.board for record in others]
+        try:
+            with self.proxy.store.transaction():
+                for board in boards:
+                    self.proxy.store.feed(board, fed)
+                    self.proxy.store.event(board, PHASE, LOST_POWER.format(outlet=fed.name, board=work.board.name))
+                own = self.of(work.board, work.claim)
+                if own and self.is_at(own, work.pdu, work.outlet):
+                    self.proxy.store.feed(work.board.id, replace(own, taken=f"board{boards[0]}"))
+        except HeteroError as error:
+            return UNWRITTEN.format(error=error)
+        self._read([work.board.id, *boards])
+        return TOOK.format(names=" and ".join(names), adopt=",".join(names))
 
 
 def settle(works: Iterable[PowerWork], feeds: Feeds) -> None:

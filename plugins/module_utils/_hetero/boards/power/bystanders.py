@@ -1,0 +1,154 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Notice that an outlet which was switched off fed another instance's board than the one that its wiring names.
+
+Where the board itself was silent before, its silence proves nothing. So the boards of its PDU on which other instances
+run are asked before the switching and after it. One that answered and then stays silent was cut; its outlet is switched
+on again (boot/proven_cuts.py). The answer of a kernel counts, which accepts or refuses a connect also where the board
+is busy. A board that answered itself before, and is silent now, proves its outlet, so the others are not waited for.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Callable, Iterable
+
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError
+from ...core.locks import held_by
+from ...core.plays import play
+from ...drivers.boot.registry import BootDrivers
+from ...site import board_states
+from . import pdu_names
+from .power_proof import LOOK
+from .presence import strain
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.board_records import Record
+    from ..records.proxy import Proxy
+    from .board_views import PowerWork
+
+#: Seconds after its outlet was read back as off from which an answer proves that a board has power by another one:
+#: before, it may live on what its power supply has stored.
+SETTLED = 1.0
+#: Looks in vain that count as silence, and the seconds of each on an idle node: 2 s after the switching it is certain.
+LOOKS, EACH = 4, 0.25
+#: Most boards that are looked at at the same time.
+AT_ONCE = 64
+
+FELL_SILENT = (
+    "{names} answered until {outlet} was switched off, and {is_} silent since, so that outlet may feed {them}, not "
+    "{board}: look at the plugs of both ({cabling} says what the outlets of free boards feed)"
+)
+
+
+class Bystanders:
+    """The boards of other instances that may lose their power when those of this call are switched off.
+
+    :param own: ids of the boards that this call works on.
+    """
+
+    def __init__(self, proxy: Proxy, own: Iterable[int]) -> None:
+        self._proxy, self._own = proxy, set(own)
+        self._drivers = BootDrivers(proxy)
+        #: {board id of a work: {board id: its record} of those that are looked at for it}.
+        self._near: dict[int, dict[int, Record]] = {}
+        #: {board id of a work: ids of the boards that answered before its outlet was switched}.
+        self._answered: dict[int, set[int]] = {}
+
+    def find(self, work: PowerWork) -> bool:
+        """Read which boards are to be looked at, and return whether there are any."""
+        places = {board.id: self._proxy.wiring(board).fed for board in self._proxy.boards.values()}
+        device = self._device(work.pdu)
+        near = [
+            board
+            for board, fed in places.items()
+            if fed and board not in self._own and fed != (work.pdu, work.outlet) and self._device(fed[0]) == device
+        ]
+        records = self._proxy.store.records(near) if near else {}
+        self._near[work.board.id] = {board: record for board, record in records.items() if self._runs(record)}
+        self._answered.pop(work.board.id, None)
+        return self.watched(work)
+
+    def watched(self, work: PowerWork) -> bool:
+        """Return whether any board is looked at for a work."""
+        return bool(self._near.get(work.board.id))
+
+    def before(self, work: PowerWork) -> None:
+        """Look which of them answer, and whether the work's own board does; for any thread."""
+        boards = [work.board.id, *self._near[work.board.id]]
+        self._answered[work.board.id] = self._which(boards, lambda board: self._drivers.of(board).alive(board, LOOK))
+
+    def silent(self, work: PowerWork, off: Deadline, own: bool) -> list[int]:
+        """Return the ids of those that answered before, and are silent now; for any thread.
+
+        :param off: was set when the outlet was read back as off.
+        :param own: whether the work's own board was found silent since.
+        """
+        answered = self._answered.get(work.board.id, set())
+        if work.board.id in answered and own:
+            return []  # it was its outlet
+        answered = answered - {work.board.id}
+        return sorted(self._which(answered, lambda board: self._fell(board, off)))
+
+    def cut(self, work: PowerWork, silent: Iterable[int]) -> list[Record]:
+        """Return the records of those whose silence no verb explains that works on them, or did meanwhile."""
+        near = self._near.get(work.board.id, {})
+        known = [board for board in silent if board in near]
+        now = self._proxy.store.records(known) if known else {}
+        return [record for board, record in now.items() if self._runs(record) and _is_same(record, near[board])]
+
+    def _runs(self, record: Record) -> bool:
+        """Return whether an instance runs on a board, and no verb works on it."""
+        running = record.claim is not None and record.state == board_states.RUNNING
+        return running and held_by(self._proxy.config.run_folder, f"board{record.board}") is None
+
+    def _device(self, pdu: str) -> str:
+        """Return what identifies a PDU, for one may have two names."""
+        return pdu_names.address(self._proxy.config.pdus.get(pdu, {})) or pdu
+
+    def _which(self, boards: Iterable[int], asked: Callable[[Board], bool]) -> set[int]:
+        """Return those of the boards of which `asked` is true, all asked at the same time."""
+        boards = list(boards)
+
+        def one(board: int) -> bool:
+            try:
+                return asked(self._proxy.board(board))
+            except HeteroError:
+                return False  # its wiring names no driver of ours, so nothing is known of it
+
+        if not boards:
+            return set()
+        with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(boards))) as threads:
+            return {board for board, seen in zip(boards, threads.map(one, boards)) if seen}
+
+    def _fell(self, board: Board, off: Deadline) -> bool:
+        """Return whether a board stays silent once it can live on no stored power any more."""
+        Deadline(SETTLED - off.spent).nap(SETTLED)
+        seconds = EACH * strain()
+        for _look in range(LOOKS):
+            window = Deadline(seconds)
+            if self._drivers.of(board).alive(board, seconds):
+                return False
+            window.nap(seconds)  # no route to it is said at once
+        return True
+
+
+def _is_same(now: Record, before: Record) -> bool:
+    return now.since == before.since and now.claim is not None and now.claim.is_same(before.claim)
+
+
+def fell_silent(work: PowerWork, cut: Iterable[Record]) -> str:
+    """Return the note on an outlet that cut the boards of other instances."""
+    names = [f"{record.claim.instance} on board{record.board}" for record in cut if record.claim]
+    one = len(names) == 1
+    return FELL_SILENT.format(
+        names=" and ".join(names),
+        outlet=f"{work.pdu} outlet {work.outlet}",
+        is_="is" if one else "are",
+        them="it" if one else "them",
+        board=f"{work.instance} on {work.board.name}" if work.instance else work.board.name,
+        cabling=play("cabling"),
+    )
