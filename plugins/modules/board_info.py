@@ -192,7 +192,10 @@ alike:
     instance: {description: The instance or request., type: str}
     owner: {description: Whose it is., type: str}
 pdu_errors:
-  description: Each PDU that was asked and did not answer, and why. Its boards have no C(power).
+  description:
+    - With O(power=true), each PDU that did not answer, and why. Its boards have no C(power).
+    - Else each PDU of these boards that refused the last session, or did not answer, whoever asked, with what it said
+      and how long ago. No PDU is asked for that.
   returned: always
   type: dict
   sample: {pdu-b: "pdu-b: did not answer within 30 s: check its address"}

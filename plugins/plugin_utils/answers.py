@@ -118,6 +118,10 @@ def are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(is_text, value))
 
 
+def are_texts_by_name(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(is_label, value)) and all(map(is_text, value.values()))
+
+
 def one_of(words: Collection[str]) -> Test:
     return lambda value: isinstance(value, str) and value in words
 
@@ -240,6 +244,7 @@ SHAPES: dict[str, Shape] = {
         ended=left_out(list_of(ENDED)),
         alike=left_out(list_of(ALIKE)),
         images=maybe(each_of(IMAGE)),
+        pdu_errors=left_out(are_texts_by_name),
     ),
     "host_info": dict(
         name=maybe(is_word),

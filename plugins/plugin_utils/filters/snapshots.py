@@ -16,7 +16,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
 
 #: What is kept of each kind of owner, with its value for an owner that did not answer.
-OF_PROXY = {"boards": [], "claims": [], "roots": None}
+OF_PROXY = {"boards": [], "claims": [], "roots": None, "pdu_errors": {}}
 OF_HOST = {
     "gpus": [],
     "devices": [],

@@ -141,7 +141,7 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
     for name, host in (hosts or {}).items():
         rows += [unasked_row(name, "host", host["error"])] if host["error"] else host_rows(name, host, fits or {})
     promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
-    return _lines(rows) + promises
+    return _lines(rows) + promises + [text for proxy, seen in by_proxy.items() for text in pdus(proxy, seen)]
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:
@@ -167,6 +167,14 @@ def roots(proxy: str | None, fields: dict[str, Any]) -> str:
         over = f"; {most}, in the hope that not all roots fill up"
     end = ": no further root can be given" if promises.full else ""
     return f"roots on {proxy}: {promised} promised of {there} there, {taken} taken{over}{end}"
+
+
+def pdus(proxy: str | None, seen: Any) -> Iterator[str]:
+    """Yield a line for each PDU of a proxy that refused the last session, or did not answer."""
+    errors = seen.get("pdu_errors") if isinstance(seen, dict) else None
+    for name, said in sorted((errors or {}).items()):
+        text = said if said.startswith(f"{name}: ") else f"{name}: {said}"
+        yield f"PDU {text}{f', on {proxy}' if proxy else ''}"
 
 
 def _promises(seen: Any) -> bool:

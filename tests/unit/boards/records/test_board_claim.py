@@ -625,6 +625,17 @@ def test_the_pdus_are_asked_and_one_that_is_silent_does_not_hide_the_other(node)
     assert result["pdu_errors"]["pdu-b"].startswith("pdu-b: has no outlet 8")
 
 
+def test_a_pdu_that_refused_is_told_without_being_asked(node, monkeypatch):
+    """Lost: why boards cannot be had, for who looks at the status; or a login for each look, and each board."""
+    node.info(power=True, timeout=5)
+    result = node.info()
+    assert list(result["pdu_errors"]) == ["pdu-b"]
+    assert "pdu-b.state" in result["pdu_errors"]["pdu-b"]
+    assert result["pdu_errors"]["pdu-b"].endswith(" s ago)")
+    assert len(result["boards"]) == 10, "its boards are shown, and the others'"
+    assert node.info(boards=[0])["pdu_errors"] == {}, "it feeds none of those that were asked for"
+
+
 def test_a_database_that_is_none_is_an_error_and_stays(node):
     node.state_db.parent.mkdir(exist_ok=True)
     node.state_db.write_text("not a database, but somebody's text\n" * 99)

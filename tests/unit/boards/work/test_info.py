@@ -95,6 +95,7 @@ def test_what_is_not_known_of_a_board_is_none():
 
 
 BOARDS = {number: SimpleNamespace(id=number, name=f"board{number}") for number in (3, 0, 1)}
+WIRING = {0: Wire(pdu="pdu-b", outlet="8"), 1: Wire(pdu="pdu-a", outlet="1"), 3: Wire()}
 CLAIMS = [
     SimpleNamespace(board=0, instance="eve-1", request="eve", owner="jo"),
     SimpleNamespace(board=3, instance="bob", request="bob", owner="bob"),
@@ -115,11 +116,11 @@ def node(monkeypatch):
 
     store = SimpleNamespace(claims=lambda: list(CLAIMS), records=records, newest_events=newest)
     store.ended = lambda name: [f"end of {name}"]
-    found = SimpleNamespace(
-        store=store, boards=BOARDS, board=BOARDS.get, wiring=lambda board: board.id, config=ProxyConfig(), read=read
-    )
+    found = SimpleNamespace(store=store, boards=BOARDS, board=BOARDS.get, config=ProxyConfig(), read=read)
+    found.wiring = lambda board: WIRING[board.id]
+    monkeypatch.setattr(info.refusals, "last", lambda folder, names: dict.fromkeys(names, f"{folder}: no"))
     monkeypatch.setattr(info, "_told", lambda proxy, boards, records: {board.id: "told" for board in boards})
-    monkeypatch.setattr(info, "board_fields", lambda board, record, now, wiring: {"id": board.id, "wired": wiring})
+    monkeypatch.setattr(info, "board_fields", lambda board, record, now, wire: {"id": board.id, "wired": wire.outlet})
     monkeypatch.setattr(info, "claim_fields", lambda board, record, claim: (board, record, claim.instance))
     monkeypatch.setattr(info, "room_of", lambda proxy: SimpleNamespace(fields={"promised": 1}))
     monkeypatch.setattr(info, "images_of", lambda proxy: ["image"])
@@ -157,16 +158,22 @@ def test_the_rest_of_what_is_known(node):
     found = info.information(node, ids=[1], events=1)
     event = dict(id=9, time=1.0, actor="me", board=1, instance=None, phase="boot", text="text", seconds=0.5)
     assert found == dict(
-        boards=[{"id": 1, "wired": 1, "events": [event]}],
+        boards=[{"id": 1, "wired": "1", "events": [event]}],
         claims=[],
         roots={"promised": 1, "root_gb": 8},
         images=["image"],
         unclaimed=[],
         ended=[],
         alike=[],
-        pdu_errors={},
+        pdu_errors={"pdu-a": f"{ProxyConfig().run_folder}: no"},
     )
     assert info.information(node, ids=[1])["boards"][0]["events"] == []
+
+
+def test_pdus_of_the_boards_that_are_meant(node):
+    """Lost: why a board cannot be had; or a look, and a line, for each board of a PDU."""
+    assert list(info.information(node)["pdu_errors"]) == ["pdu-a", "pdu-b"]
+    assert info.information(node, ids=[3])["pdu_errors"] == {}
 
 
 @pytest.mark.parametrize("events", [-1, 10001])

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping
 
 from ...core.errors import BadInput, HeteroError
+from ...drivers.power import refusals
 from ...images.choice import images_of
 from ...images.room import room_of
 from ...site import board_states
@@ -146,6 +147,7 @@ def information(
     now = time.time()
     told = _told(proxy, boards, records)
     found = [board_fields(board, told[board.id], now, proxy.wiring(board)) for board in boards]
+    pdus = sorted(filter(None, {proxy.wiring(board).pdu for board in boards}))
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []
         fields["events"] = [dict(vars(event)) for event in newest]
@@ -157,5 +159,5 @@ def information(
         "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],
         "ended": [] if instance is None or claims else proxy.store.ended(instance),
         "alike": [] if instance is None or claims else alike(everybodys, instance),
-        "pdu_errors": {},
+        "pdu_errors": refusals.last(proxy.config.run_folder, pdus),
     }

@@ -12,13 +12,15 @@ import os
 import stat
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterator, Mapping, Optional, TypeVar
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Dict, Iterator, Mapping, Optional, TypeVar
 
 from ...core.deadline import LOOK_AGAIN
 from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
 from ...core.locks import lock
 from ...site.proxy_config import DEFAULTS
+from . import refusals
 from .registry import DRIVERS
 from .wait_notes import QUIET, Waiting
 
@@ -80,10 +82,18 @@ class Session:
 
     :param turn: takes the PDU's lock, which is held to the end of the session.
     :param waiting: reports what is waited for.
+    :param keep: makes a context in which what the PDU refuses is kept (refusals.py).
     """
 
-    def __init__(self, driver: PowerDriver, deadline: Deadline, turn: Callable[[], object], waiting: Waiting) -> None:
-        self._driver, self._deadline = driver, deadline
+    def __init__(
+        self,
+        driver: PowerDriver,
+        deadline: Deadline,
+        turn: Callable[[], object],
+        waiting: Waiting,
+        keep: Callable[[], ContextManager[None]] = nullcontext,
+    ) -> None:
+        self._driver, self._deadline, self._keep = driver, deadline, keep
         self._turn: Callable[[], object] | None = turn
         self.waiting = waiting
         self._pause = PAUSES[0]
@@ -96,7 +106,8 @@ class Session:
 
     def status(self) -> dict[str, str]:
         """Return {outlet: "on" | "off"}, read now."""
-        return self._ask("reading its outlets", self._driver.status)
+        with self._keep():
+            return self._ask("reading its outlets", self._driver.status)
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         """Switch outlets and return {outlet: Answer}. It is repeated after a lost session, which does no harm."""
@@ -108,6 +119,14 @@ class Session:
         turn, self._turn = self._turn, None
         if turn is not None:
             turn()
+
+    def begin(self) -> None:
+        """Log in for the first time."""
+        try:
+            self.log_in()
+        except HeteroError:
+            with self._keep():
+                raise
 
     def log_in(self) -> None:
         # A login after a lost session is the same wait: some drivers' logins ask nothing, and always succeed.
@@ -191,11 +210,12 @@ def session(
     turn = lock(run_folder, place, "power", actor, deadline, waiting.say_at_once, QUIET)
     with ExitStack() as held:
         spoken = DRIVERS[driver](name, settings, secrets, deadline)
-        opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting)
+        keep = partial(refusals.kept, run_folder, name, spoken.masked)
+        opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting, keep)
         if not DRIVERS[driver].readers:
             opened.take_turn()
         try:
-            opened.log_in()
+            opened.begin()
             yield opened
         finally:
             opened.log_out()
