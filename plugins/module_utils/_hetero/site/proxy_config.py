@@ -112,6 +112,7 @@ class Wire:
     console_command: str | None = declared(LONG_TEXT)
     cmdline: str | None = declared(LONG_TEXT)
     kernel_source: str | None = declared(TEXT)
+    request_timeout: float | None = declared(number(1, 86400))
     address: str | None = declared(ADDRESS)
     firewall: str | None = declared(TEXT)
     disk: str | Sequence[str] | None = declared(Kind("a device (/dev/sda), a list of such, or none", _disks))

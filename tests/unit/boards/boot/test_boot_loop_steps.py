@@ -296,65 +296,9 @@ def test_a_board_that_has_power_is_followed(loop, wait):
         assert work.did[1][:2] == ("nfs", "root mounted")
         (ssh, (_boot, watching, deadline, handler)), early = one.spawned
         assert (ssh, deadline.seconds, handler, watching) == (one._ssh, 77.0, one._on_answer, boot.watching)
-        assert early == (one._look_early, (boot, boot.watching))
+        assert early == (one._listen_for_requests, (boot, boot.watching))
     else:
         assert (one.spawned, len(work.did)) == ([], 1)
-
-
-# ---- a board of which nothing is heard
-
-
-@pytest.mark.parametrize(
-    ("ended", "more", "over", "looks"),
-    [
-        (False, {}, False, True),
-        (False, {"kinds": {FIRMWARE: 1.0}}, False, True),
-        (True, {}, False, False),
-        (False, {"kinds": {TFTP: 1.0}}, False, False),
-        (False, {"strangers": {("x", "y"): 1.0}}, False, False),
-        (False, {}, True, False),
-    ],
-)
-def test_the_proxy_looks_at_itself_where_nothing_is_heard(loop, ended, more, over, looks):
-    """Lost: minutes of a wait for a board that this node does not serve; or its time for boards that are well."""
-    work, limits, got = Work(over=over), [], []
-    one = loop(work)
-    boot = one.boots[0]
-    vars(boot).update(more)
-    one._on_early = lambda *given: got.append(given)
-    watching = SimpleNamespace(wait=lambda seconds: limits.append(seconds) or ended)
-    one._look_early(boot, watching)
-    assert got == ([(boot, watching, ["DHCP is down"])] if looks else [])
-    assert 5 <= limits[0] <= 20, "soon, and not before a firmware can ask"
-
-
-@pytest.mark.parametrize("faults", [[], ["DHCP is down", "nfsd, too"]])
-@pytest.mark.parametrize(
-    ("more", "over", "said"),
-    [
-        ({}, False, "nothing is heard of it since 11 s"),
-        ({"kinds": {FIRMWARE: 1.0}}, False, "it asks for an address, and has fetched nothing for 11 s"),
-        ({"kinds": {TFTP: 1.0}}, False, None),
-        ({"asked": {KERNEL: 1.0}}, False, None),
-        ({"stage": SWITCHING}, False, None),
-        ({"watching": None}, False, None),
-        ({}, True, None),
-    ],
-)
-def test_who_waits_learns_whether_this_node_is_the_reason(loop, monkeypatch, faults, more, over, said):
-    """Lost: what to mend while the board still waits; or a line about a board that is well by now."""
-    monkeypatch.setattr(boot_loop, "time", SimpleNamespace(monotonic=lambda: 111.2))
-    work, watching = Work(over=over), threading.Event()
-    one = loop(work)
-    boot = one.boots[0]
-    vars(boot).update({"stage": BOOTING, "powered": 100.0, "watching": watching, **more})
-    one._on_early(boot, watching, faults)
-    if not said:
-        assert (work.did, boot.early) == ([], [])
-        return
-    found = f"the proxy itself fails: {'; '.join(faults)}" if faults else boot_loop.SERVES
-    assert work.did == [("wait", f"{said}; {found}", None)]
-    assert boot.early == faults
 
 
 # ---- what is known of a boot

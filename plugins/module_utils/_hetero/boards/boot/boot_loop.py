@@ -31,6 +31,7 @@ from . import power_marks
 from .boot_entry import remove_entry
 from .boot_progress import ASKED, BOOTING, DECIDING, SWITCHING, Boot
 from .proven_cuts import ProvenCuts
+from .silent_boots import SilentBoots
 
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
@@ -45,11 +46,6 @@ OnAnswer = Callable[["Boot", "Answer", float], None]
 Step = Callable[["Boot"], None]
 End = Callable[["BoardWork"], None]
 
-#: Seconds that a board with power may be silent before the proxy tests itself, once in a boot.
-EARLY = 10.0
-UNHEARD = "nothing is heard of it since {seconds:.0f} s"
-UNSERVED = "it asks for an address, and has fetched nothing for {seconds:.0f} s"
-SERVES = "what its proxy serves to it answers: it may still be in its firmware; else see its cable and network"
 #: Hint for a board that made no request at all.
 CABLE = (
     "; see that its network cable (port of {mac}) and its plug ({outlet}) are in and feed this board: "
@@ -68,7 +64,7 @@ ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
-class BootLoop(ProvenCuts):
+class BootLoop(ProvenCuts, SilentBoots):
     """Boot boards, each until it runs or fails.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
@@ -210,22 +206,7 @@ class BootLoop(ProvenCuts):
             return
         boot.progress()
         self._wait_for_ssh(boot, deadline, self._on_answer)
-        self._spawn(self._look_early, boot, boot.watching)
-
-    def _look_early(self, boot: Boot, watching: threading.Event) -> None:
-        """Run the proxy's self-test once a board was silent for EARLY seconds, so that people soon learn of a fault."""
-        if watching.wait(EARLY) or boot.was_served or boot.strangers or boot.work.over:
-            return
-        self._post(self._on_early, boot, watching, boot.work.driver.self_test(boot.board))
-
-    @staticmethod
-    def _on_early(boot: Boot, watching: threading.Event, faults: list[str]) -> None:
-        if boot.watching is not watching or boot.stage != BOOTING or boot.work.over or boot.was_served:
-            return
-        boot.early = faults
-        found = f"the proxy itself fails: {'; '.join(faults)}" if faults else SERVES
-        since = (UNSERVED if boot.kinds else UNHEARD).format(seconds=time.monotonic() - boot.powered)
-        boot.work.say("wait", f"{since}; {found}")
+        self._spawn(self._listen_for_requests, boot, boot.watching)
 
     # ---- phases
 

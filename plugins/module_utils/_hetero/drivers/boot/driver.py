@@ -75,6 +75,9 @@ class BootDriver(ABC):
     name = ""
     #: Whether boards of this kind may have their kernel in a flash memory.
     flash = False
+    #: Seconds after power on within which firmware makes its first request, where the board's wiring does not say it: a
+    #: board's loader is there within seconds, and some count down before.
+    asks_within = 60.0
     #: Where this call says that kernels come from: "tftp", "flash", or "auto" for what each board's wiring says.
     kernel_source = "auto"
 
@@ -85,6 +88,11 @@ class BootDriver(ABC):
         """Return whether the board's kernel lies in its own flash memory, so that the board does not ask for it."""
         source = self.proxy.kernel_source(board) if self.kernel_source == "auto" else self.kernel_source
         return source == "flash"
+
+    def request_limit(self, board: Board) -> float:
+        """Return how many seconds after power on the board's first request is awaited."""
+        given = self.proxy.wiring(board).request_timeout
+        return self.asks_within if given is None else given
 
     def address(self, board: Board) -> str:
         """Return the address at which users reach the board."""

@@ -69,6 +69,8 @@ class Pxe(BootDriver):
     """iPXE over TFTP, root over NFS."""
 
     name = "pxe"
+    #: The self-test of a server with much memory, before its network card's turn, takes minutes.
+    asks_within = 180.0
     #: Every proxy serves this file to all boards. It leads each board to its own entry.
     shared_file = "boot.ipxe"
 

@@ -19,7 +19,7 @@ from ...core.this_node import THIS_NODE
 from ...roots.provision import console_log
 from ...tftp.board_folder import write_entry
 from . import ssh, ssh_reboot
-from .driver import INITRD, KERNEL, NFS_ROOT, RAM_ROOT
+from .driver import INITRD, KERNEL, NFS_ROOT, RAM_ROOT, BootDriver
 from .pxe import Pxe, initrd_name, kernel_name
 from .tile_monitor import TileMonitor, TileShell, last_words, passed_on, runs, said
 
@@ -62,6 +62,7 @@ class Tilera(Pxe):
     """Boots vmlinux_N by TFTP or from flash, with its root over NFS, and network and sshd by tile-monitor."""
 
     name = "tilera"
+    asks_within = BootDriver.asks_within
     flash = True
 
     def __init__(self, proxy: BootNode) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
-from .driver import ENTRY, INITRD, KERNEL
+from .driver import ENTRY, INITRD, KERNEL, BootDriver
 from .pxe import Pxe, initrd_name, kernel_name
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Uboot(Pxe):
     """Boots by U-Boot's `pxe boot` over TFTP, with the root over NFS."""
 
     name = "uboot"
+    asks_within = BootDriver.asks_within
     shared_file = "boot.scr.uimg"
 
     def entry_paths(self, board: Board) -> list[str]:
