@@ -29,6 +29,8 @@ UNNAMED = "not in the boards file"
 #: State of a node that could not be asked.
 UNASKED = "not asked"
 WAY_OUT = f"add its row; or, where the board is gone for good, {play('reconcile', forget='{name}')} ends the claim"
+#: The line of a PDU that refused the last session, or did not answer.
+PDU_SAID = "PDU {name}: {said}"
 #: Characters of a row with its note. Most notes are short, and are best read beside what they are about.
 WIDEST = 120
 
@@ -173,8 +175,9 @@ def pdus(proxy: str | None, seen: Any) -> Iterator[str]:
     """Yield a line for each PDU of a proxy that refused the last session, or did not answer."""
     errors = seen.get("pdu_errors") if isinstance(seen, dict) else None
     for name, said in sorted((errors or {}).items()):
-        text = said if said.startswith(f"{name}: ") else f"{name}: {said}"
-        yield f"PDU {text}{f', on {proxy}' if proxy else ''}"
+        prefix = f"{name}: "
+        text = PDU_SAID.format(name=name, said=said[len(prefix) :] if said.startswith(prefix) else said)
+        yield f"{text}, on {proxy}" if proxy else text
 
 
 def _promises(seen: Any) -> bool:
