@@ -19,7 +19,9 @@ description:
     looks at roots, mounts, exports, boot files and boot entries.
   - A board that nobody has is switched off, cleaned and made free.
   - For a board that somebody has, the record is corrected to what was seen, and mount, export, boot files and boot
-    entry are restored. Its power and the contents of its root are not touched.
+    entry are restored. Its power and the contents of its root are not touched, with one exception. Where the process of
+    a boot was killed before it had the outlet on again (it was cut off, as an event says, and its claim and state are
+    the same), the board is started again, and its boot is not waited for.
   - A board in state C(error) or C(maintenance), one on which another verb works, and one whose PDU does not answer are
     only reported.
   - A claim that is missing in the database, or differs there, is taken over from its own record in the folder

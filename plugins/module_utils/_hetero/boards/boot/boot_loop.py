@@ -25,7 +25,7 @@ from ...drivers.boot.ssh import WrongHostKey
 from ...site import board_states
 from ..power import last_outlet, power_proof
 from ..power.bystanders import Bystanders
-from ..records.board_records import SWITCH, TO_BE
+from ..records.board_records import AND_ON, SWITCH, TO_BE
 from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
@@ -168,9 +168,12 @@ class BootLoop(ProvenCuts, SilentBoots):
         self._ask(boot, "on")
 
     def _ask(self, boot: Boot, state: str) -> None:
-        # Written before the switching, so that a process that takes over does not mistake an earlier boot for this one.
+        # Written before the switching, so that a process that takes over does not mistake an earlier boot for this one,
+        # and knows where one was cut off (evidence/cut_boots.py).
         with power_marks.begins(self.proxy, boot.board) if state == "on" else nullcontext():
-            self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} {TO_BE.format(state=state)}")
+            again = AND_ON if state == "off" and boot.then == self._on else ""
+            text = f"{boot.work.outlet_name} {TO_BE.format(state=state)}{again}"
+            self.proxy.store.event(boot.board.id, SWITCH, text)
         self._open_line(boot.work.pdu)
         self.lines[boot.work.pdu].ask(boot.work.outlet, state)
 

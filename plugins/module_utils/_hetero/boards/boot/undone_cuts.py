@@ -9,7 +9,6 @@ Either the board lives on, or another instance's board fell silent (power/bystan
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from ...site import board_states
@@ -46,9 +45,9 @@ class Undo(NamedTuple):
 
 
 def undo_of_cut(work: BoardWork, feeds: Feeds, cut: list[Record]) -> Undo:
-    """Return the Undo of an outlet that cut the boards of other instances."""
-    note = fell_silent(work, cut)
-    return Undo(note, note, presence.SILENT, partial(feeds.took, others=cut))
+    """Write down that an outlet cut the boards of other instances, and return its Undo."""
+    note, learnt = fell_silent(work, cut), feeds.took(work, cut)  # at once: this process may be killed
+    return Undo(note, note, presence.SILENT, lambda _work: learnt)
 
 
 def end_uncut(work: BoardWork, undone: str, undo: Undo, seconds: float) -> None:

@@ -27,6 +27,8 @@ SWITCH = "switch"
 #: The end of the text of that event. Where the outlet has this state at the next look, a process that was killed right
 #: after may have switched it.
 TO_BE = "is to be switched {state}"
+#: What follows TO_BE in the event of an outlet that is switched off for a boot.
+AND_ON = ", and on again"
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
 #: Most boards that a query names one by one; for more than that all boards are read.

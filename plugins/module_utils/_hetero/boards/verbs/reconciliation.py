@@ -24,6 +24,7 @@ from ...roots.provision import leftovers
 from ...site import board_states
 from ..evidence import adoption, unnamed_boards
 from ..evidence.adoption import PUT_BACK
+from ..evidence.cut_boots import CUT_OFF
 from ..evidence.discard import discard, must_be_gone
 from ..power import last_outlet, power_proof, presence
 from ..power.outlet_power import outlet_power
@@ -33,7 +34,7 @@ from ..records.lost_database import way_by_copy
 from ..work import maintenance
 from ..work.board_work import BoardWork, locked
 from ..work.looks import PHASE, Look, Seen, not_adopted
-from .lifecycle import OUT_OF_USE, Options
+from .lifecycle import OUT_OF_USE, Options, start
 from .release import free_board, release
 from .tenants_boards import correct_entry, correct_power, left_over, put_parts_back
 
@@ -95,6 +96,7 @@ def reconcile(
             _mend(proxy, looked, adopt, change)
         for look in looked if change.check else ():
             look.yield_to_a_verb()  # a verb may have begun since
+    _take_up(proxy, [look for look in looks if look.cut_off and not look.work.over], change)
     gone, said = unnamed_boards.let_go(proxy, forget, change, Deadline(timeout)) if ids is None else ([], {})
     said.update(dict.fromkeys(gone, unnamed_boards.WOULD_BE_ENDED))  # in a dry run; else these claims are gone by now
     removed = discard(proxy, remove, gone, change, Deadline(timeout)) if ids is None else {}
@@ -131,6 +133,27 @@ def _mend(proxy: Proxy, looked: Sequence[Look], adopt: Names, change: Change) ->
         except HeteroError as error:
             look.note(str(error))
     _free(proxy, looked, change)
+
+
+def _take_up(proxy: Proxy, looks: Sequence[Look], change: Change) -> None:
+    """Switch on boards whose boots were cut off, if the same claims have them still; their boots are not waited for.
+
+    It is a start like any other, with locks of its own, so the one of reconcile is released before.
+    """
+    if not looks:
+        return
+    claims = [look.work.claim for look in looks]
+    options = Options(check=change.check, wait=False, created=tuple(claim.created for claim in claims if claim))
+    result = start(proxy, [look.work.board.id for look in looks], options)
+    errors = {board["board"]: board["error"] for board in result["boards"] if board["failed"]}
+    for look in looks:
+        error = errors.get(look.work.board.id)
+        if error:
+            look.note(f"{CUT_OFF}: {error}")
+        elif change.check:
+            look.note(CUT_OFF, "would be switched on, as it was to be")
+        else:
+            look.mend(CUT_OFF, "switched on, as it was to be; it boots")
 
 
 def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from ...roots.ownership import about_to_go
 from ...roots.provision import put_back
 from ...site import board_states
 from ..boot.boot_entry import ensure_entry, remove_entry
+from ..evidence.cut_boots import is_cut_off
 from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from ..records.board_records import MAY_HAVE_RUN, UNWATCHED
 
@@ -42,7 +43,9 @@ ROOT_GONE = f"its root is gone ({play('reconcile')} says more)"
 def correct_power(look: Look) -> None:
     """Correct the record of a tenant's board by its outlet and answer; touch neither outlet nor board."""
     work, state = look.work, look.work.state
-    if look.power == "off" and state in (board_states.RUNNING, board_states.BOOTING):
+    if look.power == "off" and is_cut_off(work.proxy, work.record):
+        look.cut_off = True
+    elif look.power == "off" and state in (board_states.RUNNING, board_states.BOOTING):
         again = f"{play('start_instance', instance=work.instance)} brings it up"
         look.mend(f"recorded as {state}, its outlet is off", f"recorded as power off ({again})")
         if work.note(work.board.name, {"state": state}, {"state": board_states.POWER_OFF}):
@@ -110,7 +113,7 @@ def put_parts_back(proxy: Proxy, look: Look) -> bool:
 def correct_entry(look: Look) -> None:
     """Write the boot entry of a tenant's board that is on; remove that of one that is off."""
     work, check = look.work, look.work.change.check
-    if not _is_made(work):
+    if not _is_made(work) or look.cut_off:
         return
     boots = look.power == "on" and work.state in (board_states.RUNNING, board_states.BOOTING)
     before, work.changed = work.changed, False

@@ -18,6 +18,7 @@ from ...images.choice import images_of
 from ...images.room import room_of
 from ...site import board_states
 from ...site.owners import alike
+from ..evidence.cut_boots import told_of_boot
 from ..evidence.free_boards import somebodys
 from ..evidence.record_notes import told_of_record
 from ..evidence.unclaimed_instances import unclaimed
@@ -110,7 +111,7 @@ def _told(proxy: Proxy, boards: Iterable[Board], records: Mapping[int, Record]) 
         note = record.note or somebodys(proxy, board, record) or _doubt(feeds, board, record.claim)
         misplaced = proxy.store.anothers_out_of_use(board.id) if feeds else None
         of_record = told_of_record(proxy, board, record, lost) if feeds else None
-        notes = filter(None, (note, None if misplaced == note else misplaced, of_record))
+        notes = filter(None, (note, None if misplaced == note else misplaced, of_record, told_of_boot(proxy, record)))
         told[board.id] = replace(record, note="; ".join(notes))
     return told
 

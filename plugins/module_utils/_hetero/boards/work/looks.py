@@ -39,7 +39,7 @@ class Look:
 
     `kept` is the claim that the board's own record has; it counts while the board is asked. `settled`: nothing more is
     done with the board. `left`: there is a contradiction about whose it is, or what feeds it, that stays. `unseen`: the
-    board or its outlet could not be looked at.
+    board or its outlet could not be looked at. `cut_off`: its boot was cut off, and is taken up once all was looked at.
     """
 
     def __init__(self, work: Seen) -> None:
@@ -51,7 +51,7 @@ class Look:
         self.ssh: str | None = None
         self.found: list[dict[str, str | None]] = []
         self.nobodys = False
-        self.unseen = False
+        self.unseen = self.cut_off = False
 
     def begin(self) -> None:
         """Note the board's record; its lock is held, or could not be taken."""
