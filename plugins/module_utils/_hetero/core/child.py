@@ -16,6 +16,7 @@ from typing import Any, Callable, NoReturn
 
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
+from .output import MOST
 from .readiness import readable
 
 #: Seconds to wait until a killed child is gone; a child that waits for a device inside the kernel may outlive us.
@@ -150,14 +151,16 @@ def _where(error: BaseException) -> str:
 
 
 def _collect(reader: int, thing: str, deadline: Deadline) -> bytes:
-    answer = b""
+    answer = bytearray()
     while True:
         if not readable([reader], deadline.left):
             raise TimedOut(f"work inside it took longer than {deadline.seconds:g} s", thing, "see dmesg")
         chunk = os.read(reader, 65536)
         if not chunk:
-            return answer
+            return bytes(answer)
         answer += chunk
+        if len(answer) > MOST:
+            raise HeteroError(f"work inside it answered more than {MOST >> 20} MiB", thing, "see what is in it")
 
 
 def _reap(child: int) -> None:

@@ -13,6 +13,10 @@ from typing import Callable, Container, Mapping, NamedTuple, Sequence
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 from .output import MOST, TooMuch, collect
+from .printable import brief
+
+#: Most characters of a program's last line in an error; it may pass on what a board or a PDU says.
+MOST_WORDS = 700
 
 
 class Limits(NamedTuple):
@@ -73,8 +77,8 @@ def ended(
 
 
 def last_words(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the last line that a program said, on standard error rather than output."""
-    return (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+    """Return the last line that a program said, on standard error rather than output, or its beginning."""
+    return brief((done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1], MOST_WORDS)
 
 
 def command(

@@ -189,7 +189,8 @@ def _download(url: str, path: str, expected: str, deadline: Deadline) -> None:
     opener = urllib.request.build_opener()
     try:
         with opener.open(url, timeout=min(30.0, max(0.1, deadline.left))) as answer, open(path, "wb") as file:
-            chunk = answer.read(CHUNK)
+            # what has come by now: a server that sends byte by byte would hold a read of a whole chunk for ever
+            chunk = answer.read1(CHUNK)
             while chunk:
                 if deadline.passed:
                     what = f"not fetched within {deadline.seconds:g} s ({size >> 20} MiB came)"
@@ -198,7 +199,7 @@ def _download(url: str, path: str, expected: str, deadline: Deadline) -> None:
                 leave_room(file.fileno(), size, CHUNK, url)
                 file.write(chunk)
                 size += len(chunk)
-                chunk = answer.read(CHUNK)
+                chunk = answer.read1(CHUNK)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise HeteroError(
             f"cannot be fetched ({error})", url, f"check the URL from {THIS_NODE}, and its disk"

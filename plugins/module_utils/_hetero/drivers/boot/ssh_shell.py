@@ -15,8 +15,10 @@ import time
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Iterator, cast
 
+from ...core.command import MOST_WORDS
 from ...core.errors import HeteroError, Lost, TimedOut
 from ...core.output import MOST_OF_OTHERS, TooMuch, collect
+from ...core.printable import brief
 from ...core.readiness import writable
 from ...core.this_node import THIS_NODE
 from .shell import Shell, exit_error
@@ -129,7 +131,7 @@ class SshShell(Shell):
     def _check(self, process: subprocess.Popen[bytes], argv: list[str], stderr: str) -> None:
         if process.returncode == 0:
             return
-        said = (stderr.strip() or "nothing").splitlines()[-1]
+        said = brief((stderr.strip() or "nothing").splitlines()[-1], MOST_WORDS)
         if process.returncode == FAILED:
             raise Lost(f"the connection to it is lost ({said})", self.name, "look at its power and its console")
         raise exit_error(_short(argv), process.returncode, said, self.name)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Dic
 from ...core.deadline import LOOK_AGAIN
 from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
 from ...core.locks import lock
+from ...core.printable import brief
 from ...site.proxy_config import DEFAULTS
 from . import refusals
 from .registry import DRIVERS
@@ -36,6 +37,10 @@ T = TypeVar("T")
 
 #: Seconds that an outlet has to show its new state. A PDU switches the relays of a batch one after another.
 WINDOW = 10.0
+#: Most outlets that a PDU may tell of: more than a rack of chained ones, or a group of BMCs, has.
+MOST_OUTLETS = 10000
+#: Most characters of an outlet's name or state: an address is such a name.
+LONGEST = 200
 #: Seconds between two attempts to log in, doubled from the first to the last value.
 PAUSES = (0.1, 1.0)
 
@@ -107,7 +112,11 @@ class Session:
     def status(self) -> dict[str, str]:
         """Return {outlet: "on" | "off"}, read now."""
         with self._keep():
-            return self._ask("reading its outlets", self._driver.status)
+            status = self._ask("reading its outlets", self._driver.status)
+            if len(status) > MOST_OUTLETS or any(len(outlet) > LONGEST for outlet in status):
+                what = f"tells of {len(status)} outlets, or of one with a name that is longer than {LONGEST} characters"
+                raise HeteroError(what, self.name, "see what answers at its address")
+        return {outlet: brief(state, LONGEST) for outlet, state in status.items()}
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         """Switch outlets and return {outlet: Answer}. It is repeated after a lost session, which does no harm."""

@@ -14,9 +14,10 @@ import re
 import tempfile
 from typing import Any, Dict, NamedTuple
 
-from ...core.command import Limits, ended
+from ...core.command import MOST_WORDS, Limits, ended
 from ...core.errors import BadInput, HeteroError, Lost, TimedOut
 from ...core.output import MOST_OF_OTHERS, TooMuch
+from ...core.printable import brief
 from .driver import CUT_OFF, HOST, NAMELESS, Answer, PowerDriver
 
 APC = "1.3.6.1.4.1.318"
@@ -239,7 +240,7 @@ class Snmp(PowerDriver):
 def _words(text: str) -> str:
     """Return a command's words in one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " ".join(line for line in lines if not line.startswith(BESIDE))
+    return brief(" ".join(line for line in lines if not line.startswith(BESIDE)), MOST_WORDS)
 
 
 def _outlet(index: str) -> str:

@@ -189,6 +189,10 @@ class Line:
                 raise HeteroError(what, self.name, "see what answers at its address", screen=self.masked(text)[-2000:])
             fresh = self._fresh(text)
             found = self._ending(text if fresh is None else fresh, marks)
+            if deadline.passed and not found:  # one that always has another byte would not let a wait end
+                raise self._no_answer(deadline)
+            if deadline.passed:
+                break
             wait = min(self._silence(text, fresh, found), deadline.left) if found else deadline.left
         self._typed, self._echoes = None, self._echoes or fresh is not None
         self.screen = text if fresh is None else fresh
