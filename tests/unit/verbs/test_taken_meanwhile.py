@@ -153,13 +153,12 @@ def test_what_had_power_while_nobody_looked_may_have_run(site, way):
     boot = site.run_folder / "fake-boots" / "board0"
     if boot.exists():
         boot.write_text(json.dumps(dict(json.loads(boot.read_text()), on=None)))
-    site.pdu(board0="off")
+    site.pdu(board0="off", faults={"stuck": ["1"]})
     if way != "killed, and asked again":
         site.module("board_reconcile", timeout=5)
         assert [event.text for event in site.events(0, "unwatched")] == [
             "it had power and nobody looked: jackie may have run"
         ]
-    site.pdu(faults={"stuck": ["1"]})
     result = site.provision()[-1]
     assert result["blame"] == "instance", result
     given = dict(boards=[0], instance="jackie", never_ran=True, state="absent")
