@@ -69,10 +69,11 @@ def test_who_waits_for_a_board_waits_no_longer_than_the_call():
     """Lost: minutes at the end of each verb, for threads that listen to boards which need not be listened to."""
     call = Starting.__new__(Starting)
     boots = [SimpleNamespace(cancelled=threading.Event(), has_power=threading.Event()) for _number in range(2)]
-    closed = []
+    closed, call._ended = [], threading.Event()
     call.boots, call.lines = dict(enumerate(boots)), {"pdu-a": SimpleNamespace(close=lambda: closed.append("pdu-a"))}
     call._end_threads()
     assert all(event.is_set() for boot in boots for event in (boot.cancelled, boot.has_power))
+    assert call._ended.is_set()
     assert closed == ["pdu-a"]
 
 

@@ -151,12 +151,14 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
     one._loop()
     assert begun == [0, 1, 2]
     assert (works[0].driver.watched, works[1].driver.watched) == ([[0, 2], "over"], [[1], "over"])
-    # a board may have five threads at a time, a PDU two; more would cost a node with many boards its memory
-    assert most == [6 * 3 + 2 * 2 + 1]
+    # a board may have six threads at a time, a PDU two; more would cost a node with many boards its memory
+    assert most == [6 * 3 + 2 * 2 + 2]
     assert len(closed) == 3
     # the first one as soon as it is over, not with the last
     assert [len(work.did) for work in works] == [3, 2, 1]
     assert all(boot.cancelled.is_set() for boot in one.boots.values())
+    assert one.spawned == [(one._listen_for_ends, ())]
+    assert one._ended.is_set(), "who listens would never end"
 
 
 @pytest.mark.parametrize(

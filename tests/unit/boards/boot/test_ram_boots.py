@@ -77,6 +77,12 @@ def test_a_board_that_was_in_ram_counts_as_changed():
     assert outer == SimpleNamespace(changed=True, failed=False, record="record of 0")
 
 
+def test_a_boot_into_ram_is_not_ended_with_its_instance():
+    """Lost: a wipe half done, by whoever ends the instance whose disk is being wiped."""
+    assert ram_boot.BoardWork.may_be_ended
+    assert not ram_boot.RamWork.may_be_ended
+
+
 def test_who_asked_for_the_key_of_an_earlier_try_is_forgotten(monkeypatch):
     """Lost: a board whose disks are never wiped, for its key of another try was asked for, too."""
     monkeypatch.setattr(ram_boot, "serve_initrd", lambda *given: (None, None))

@@ -30,6 +30,7 @@ from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
 from .boot_progress import ASKED, BOOTING, DECIDING, SWITCHING, Boot
+from .ended_boots import EndedBoots
 from .proven_cuts import ProvenCuts
 from .silent_boots import SilentBoots
 
@@ -64,7 +65,7 @@ ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
-class BootLoop(ProvenCuts, SilentBoots):
+class BootLoop(ProvenCuts, SilentBoots, EndedBoots):
     """Boot boards, each until it runs or fails.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
@@ -82,14 +83,15 @@ class BootLoop(ProvenCuts, SilentBoots):
     def _loop(self) -> None:
         """Loop until each board runs or failed."""
         # Threads for each board: two looks, a wait for ssh and one that is ending (or a self-test), and an early
-        # self-test. For each PDU: its session, and one that is logging out.
-        places = 1 + 6 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        # self-test. For each PDU: its session, and one that is logging out. And one that listens for end requests.
+        places = 2 + 6 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
         with ExitStack() as stack:
             for driver in {boot.work.driver for boot in self.boots.values()}:
                 boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
                 stack.enter_context(driver.watch(boards, self._on_seen))
             self._threads = stack.enter_context(ThreadPoolExecutor(max_workers=places))
             stack.callback(self._end_threads)
+            self._spawn(self._listen_for_ends)
             for boot in self.boots.values():
                 self._begin(boot)
             while not all(boot.work.over for boot in self.boots.values()):
@@ -105,6 +107,7 @@ class BootLoop(ProvenCuts, SilentBoots):
     # ---- threads
 
     def _end_threads(self) -> None:
+        self._ended.set()
         for boot in self.boots.values():
             boot.cancelled.set()
             boot.has_power.set()

@@ -49,6 +49,8 @@ class RamWork(BoardWork):
     address gets it.
     """
 
+    may_be_ended = False
+
     def __init__(self, work: BoardWork, system: System) -> None:
         super().__init__(work.proxy, work.board, Change(), work.wanted, work.created)
         self.outer = work

@@ -52,7 +52,7 @@ def end(
             end_claim(proxy, work.claim, change, told, True, (at_fault or {}).get(work.board.id))
             work.changed = True
 
-    with locked(works, RELEASE, Deadline(options.limit)):
+    with locked(works, RELEASE, Deadline(options.limit), ends=not options.never_ran):
         for work in works:
             if not work.over and work.claim is None:  # another end was first; whose the board is now is not known
                 work.line(RELEASE, GONE)

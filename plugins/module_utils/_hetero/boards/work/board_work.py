@@ -12,6 +12,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable, Mapping, Sequence
 
+from ...core import end_requests
 from ...core.errors import BadInput, HeteroError, Refused
 from ...core.locks import lock
 from ...drivers.boot.blame import BOARD, IMAGE, INSTANCE, NETWORK, PROXY
@@ -57,6 +58,8 @@ class BoardWork:
     """
 
     up = ("running", "ssh answers")
+    #: Whether who ends the instance may end a boot that is only waited for (boot/ended_boots.py).
+    may_be_ended = True
 
     def __init__(
         self,
@@ -300,28 +303,42 @@ class BoardWork:
         )
 
 
-def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline) -> ExitStack:
+def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline, ends: bool = False) -> ExitStack:
     """Return an ExitStack that holds the locks of all boards; a lock may be released earlier (BoardWork.let_go).
 
     Locks are taken from the lowest id on, so that two calls never wait for each other. A board whose lock another
     process holds until the deadline fails, and so does one that another instance has by now; the others go on. Locks of
     those are released once all are taken, for only until the first release it counts whether somebody still waits for
     this verb. Check mode takes no locks.
+
+    :param ends: whether the verb ends the boards' instances by their tenant's or an operator's word, so that who waits
+        for their boots need not go on.
     """
     stack = ExitStack()
     refused: list[BoardWork] = []
-    for work in sorted(works, key=lambda work: work.board.id):
-        try:
-            if not work.change.check:
-                stack.callback(work.let_go)
-                _lock(work, verb, deadline)
-            work.read()
-        except HeteroError as error:
-            work.fail(None, error, **error.facts)
-            refused.append(work)
+    works = sorted(works, key=lambda work: work.board.id)
+    with ExitStack() as asked:
+        for work in works if ends else ():
+            _ask_to_end(work, asked)
+        for work in works:
+            try:
+                if not work.change.check:
+                    stack.callback(work.let_go)
+                    _lock(work, verb, deadline)
+                work.read()
+            except HeteroError as error:
+                work.fail(None, error, **error.facts)
+                refused.append(work)
     for work in refused:
         work.let_go()
     return stack
+
+
+def _ask_to_end(work: BoardWork, stack: ExitStack) -> None:
+    """Ask who has the board's lock to wait no longer for the boot of its instance, until `stack` ends."""
+    if work.wanted and not work.change.check:
+        request = end_requests.EndRequest(work.wanted, work.created)
+        stack.enter_context(end_requests.asked(work.proxy.config.run_folder, work.board.name, request))
 
 
 def _lock(work: BoardWork, verb: str, deadline: Deadline) -> None:

@@ -1,0 +1,66 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boots that nobody needs any more: who ends their instance waits for the board's lock, and asks for it so
+(core/end_requests.py). A boot that is only waited for is left as it is at once; whoever asked stops the board.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from ...core import end_requests
+from ...core.errors import Refused
+from ..power.pdu_loop import PduLoop
+from .boot_progress import ASKED, BOOTING, DECIDING
+
+if TYPE_CHECKING:
+    from ...core.end_requests import EndRequest
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+    from .boot_progress import Boot
+
+#: Seconds between two looks.
+TICK = 0.25
+#: Stages in which a board is waited for, and nothing is being switched.
+WAITS = (DECIDING, ASKED, BOOTING)
+#: What is said of such a boot, and to who asked for it.
+ENDED = "{name} is being ended, so its boot is not waited for any longer"
+REMEDY = "ask anew where it is still wanted"
+
+
+class EndedBoots(PduLoop):
+    """A loop that follows boots, and lets go of those whose instances are being ended."""
+
+    boots: dict[int, Boot]
+
+    def __init__(self, proxy: Proxy) -> None:
+        super().__init__(proxy)
+        self._ended = threading.Event()  # the loop has ended
+
+    def _listen_for_ends(self) -> None:
+        """Look whether anybody asks for the boards of this loop, until it ends."""
+        boots = [boot for boot in self.boots.values() if boot.work.may_be_ended]
+        while boots and not self._ended.wait(TICK):
+            for boot in boots:
+                asked = end_requests.of(self.proxy.config.run_folder, boot.board.name)
+                if asked and not boot.work.over:
+                    self._post(self._on_end_request, boot, asked)
+
+    @staticmethod
+    def _on_end_request(boot: Boot, asked: EndRequest) -> None:
+        work, claim = boot.work, boot.work.claim
+        if work.over or boot.stage not in WAITS or claim is None:
+            return
+        if asked.instance not in (claim.instance, claim.request) or not _is_meant(claim, asked):
+            return
+        boot.cancelled.set()
+        boot.has_power.set()
+        said = ENDED.format(name=work.instance)
+        work.say("wait", said)
+        work.fail(None, Refused(said, boot.board.name, REMEDY))
+
+
+def _is_meant(claim: Claim, asked: EndRequest) -> bool:
+    return not asked.created or claim.created in asked.created

@@ -1,0 +1,120 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A boot whose instance is being ended. If these fail, terminate waits for minutes until a board that nobody wants any
+more is given up; or somebody else's boot is ended by it.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ended_boots
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
+    ASKED,
+    BOOTING,
+    DECIDING,
+    LISTENING,
+    SWITCHING,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import end_requests
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.end_requests import EndRequest
+
+CLAIM = SimpleNamespace(instance="jackie-1", request="jackie", created=12.5)
+
+
+class Work:
+    def __init__(self, claim=CLAIM, over=False):
+        self.did, self.claim, self.over, self.may_be_ended = [], claim, over, True
+        self.instance = claim and claim.instance
+
+    def say(self, *given):
+        self.did.append(given)
+
+    def fail(self, blame, error):
+        self.did.append((blame, str(error)))
+        self.over = True
+
+
+def boot_of(work, stage=BOOTING):
+    events = dict(cancelled=threading.Event(), has_power=threading.Event())
+    return SimpleNamespace(work=work, stage=stage, board=SimpleNamespace(name="board0"), **events)
+
+
+@pytest.mark.parametrize("name", ["jackie", "jackie-1"])
+@pytest.mark.parametrize("created", [[], [12.5]])
+@pytest.mark.parametrize("stage", [DECIDING, ASKED, BOOTING])
+def test_who_waits_for_it_is_told_why_it_waits_no_longer(stage, created, name):
+    boot = boot_of(Work(), stage)
+    ended_boots.EndedBoots._on_end_request(boot, EndRequest(name, created))
+    why = "jackie-1 is being ended, so its boot is not waited for any longer"
+    assert boot.work.did == [("wait", why), (None, f"board0: {why}: ask anew where it is still wanted")]
+    assert boot.cancelled.is_set()
+    assert boot.has_power.is_set(), "who listens for signs of life would hold the call"
+
+
+@pytest.mark.parametrize(
+    ("boot", "asked"),
+    [
+        (boot_of(Work()), EndRequest("jo", [])),
+        (boot_of(Work()), EndRequest("jackie-2", [])),
+        # of that name, and asked for anew since
+        (boot_of(Work()), EndRequest("jackie", [11.0])),
+        (boot_of(Work(claim=None)), EndRequest("jackie", [])),
+        (boot_of(Work(over=True)), EndRequest("jackie", [])),
+        # its outlet is being switched: who ends it would find neither on nor off
+        (boot_of(Work(), SWITCHING), EndRequest("jackie", [])),
+        (boot_of(Work(), LISTENING), EndRequest("jackie", [])),
+    ],
+)
+def test_others_boots_and_those_whose_outlet_is_in_between_go_on(boot, asked):
+    """Lost: a boot that its tenant waits for."""
+    ended_boots.EndedBoots._on_end_request(boot, asked)
+    assert boot.work.did == []
+    assert not boot.cancelled.is_set()
+
+
+class Loop(ended_boots.EndedBoots):
+    """A loop of these boots, which ends at the first request that it hears of."""
+
+    def __init__(self, run_folder, **boots):
+        super().__init__(SimpleNamespace(config=SimpleNamespace(run_folder=run_folder)))
+        self.boots = dict(enumerate(boots.values()))
+        for name, boot in boots.items():
+            boot.board.name = name
+        self.heard = []
+
+    def _asking(self, pdu):
+        return []
+
+    _on_status = _on_switched = _on_refused = _on_down = None
+
+    def _post(self, handler, *given):
+        self.heard.append((handler, *given))
+        self._ended.set()
+
+
+def test_requests_for_its_boards_are_heard(tmp_path):
+    """Lost: the request; or a wipe in RAM, which must go on, for the disk would be half wiped."""
+    board0, ram, over = boot_of(Work()), boot_of(Work()), boot_of(Work(over=True))
+    ram.work.may_be_ended = False
+    loop = Loop(str(tmp_path), board1=ram, board2=over, board0=board0)
+    asked = EndRequest("jackie", [12.5])
+    with ExitStack() as stack:
+        for name in ("board1", "board2", "board0"):
+            stack.enter_context(end_requests.asked(str(tmp_path), name, asked))
+        loop._listen_for_ends()
+    assert loop.heard == [(loop._on_end_request, board0, asked)]
+
+
+def test_who_listens_ends_with_the_loop(tmp_path):
+    """Lost: the end of the call; it would wait for who listens."""
+    loop = Loop(str(tmp_path), board0=boot_of(Work()))
+    loop._ended.set()
+    with end_requests.asked(str(tmp_path), "board0", EndRequest("jackie", [])):
+        loop._listen_for_ends()
+    assert loop.heard == []
