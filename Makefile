@@ -9,6 +9,9 @@ export PYTHONUNBUFFERED := 1
 
 playbook := .venv/bin/ansible-playbook hetero.compute
 
+# What the playbooks say themselves, without Ansible's line for each task; with -v, or another callback, all of them.
+demo status flavors terminate lab-up lab-down: export ANSIBLE_STDOUT_CALLBACK ?= hetero.compute.quiet
+
 .PHONY: help bench demo docs figures flavors release test test-all ssh status terminate lab-up lab-down setup setup-test name
 .DEFAULT_GOAL := help
 

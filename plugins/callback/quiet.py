@@ -16,7 +16,8 @@ description:
   - Prints the lines that the playbooks of this collection print for people, and little of Ansible's own. An error is
     told once, as C(HOST) and its message. Warnings, deprecations, and the differences of C(--diff) are shown.
   - At the end each host that changed, failed or was rescued has a line.
-  - A task that lasts, and prints nothing itself, is named after 5 seconds and every 10 seconds from then on.
+  - A task that lasts, and prints nothing itself, is named after 5 seconds and every 10 seconds from then on. On a
+    terminal, the last line is live instead. It names the task that runs, and for how long it has run.
   - With C(-v) and more it is the callback P(ansible.builtin.default#callback), with each task and result.
 extends_documentation_fragment:
   - default_callback
@@ -31,11 +32,18 @@ import time
 from ansible import context
 from ansible.plugins.callback.default import CallbackModule as Default
 
+from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import LiveLine
+
 #: Seconds to the first line about a task that lasts, and between later ones.
 FIRST = 5.0
 LATER = 10.0
+#: Seconds from a task's begin to its live line, and between two writings of that.
+SOON = 1.0
+TICK = 0.5
 #: Actions with these names print lines while they last.
 OWN = "hetero.compute."
+#: Actions that ask a person write to the terminal themselves.
+ASKS = ("pause", "ansible.builtin.pause")
 #: A message that says nothing without the program's own words.
 BARE = "non-zero return code"
 #: How the message of a module begins that ended without a result; its traceback's last line says why.
@@ -58,8 +66,9 @@ class CallbackModule(Default):
 
     def __init__(self):
         super().__init__()
-        self._lasting = None  # (name of the task, when it began)
+        self._lasting = None  # (name of the task, when it began, whether it prints lines itself)
         self._over = threading.Event()
+        self._live = None
 
     def _is_verbose(self):
         return self._display.verbosity > 0
@@ -69,8 +78,10 @@ class CallbackModule(Default):
     def v2_playbook_on_start(self, playbook):
         if self._is_verbose():
             super().v2_playbook_on_start(playbook)
-        else:
-            threading.Thread(target=self._name_what_lasts, daemon=True).start()
+            return
+        self._live = LiveLine(self._display) if LiveLine.is_wanted() else None
+        tell = self._show_what_lasts if self._live else self._name_what_lasts
+        threading.Thread(target=tell, daemon=True).start()
 
     def v2_playbook_on_play_start(self, play):
         self._lasting = None  # what is asked before a play's first task is no task
@@ -81,23 +92,32 @@ class CallbackModule(Default):
         if self._is_verbose():
             super().v2_playbook_on_task_start(task, is_conditional)
             return
-        tells = str(task.action).startswith(OWN)
-        self._lasting = None if tells else (task.get_name().strip(), time.monotonic())
+        action = str(task.action)
+        asks = action in ASKS
+        self._lasting = None if asks else (task.get_name().strip(), time.monotonic(), action.startswith(OWN))
 
     def v2_playbook_on_handler_task_start(self, task):
         self.v2_playbook_on_task_start(task, False)
 
     def _name_what_lasts(self):
         told = None
-        while not self._over.wait(0.5):
+        while not self._over.wait(TICK):
             lasting, now = self._lasting, time.monotonic()
-            if lasting is None:
+            if lasting is None or lasting[2]:
                 continue
-            name, began = lasting
+            name, began, _tells = lasting
             since = told[1] if told and told[0] == lasting else began + FIRST - LATER
             if now - since >= LATER:
                 told = (lasting, now)
                 self._display.display(f"{name}: {now - began:.0f} s so far")
+
+    def _show_what_lasts(self):
+        while not self._over.wait(TICK):
+            lasting, now = self._lasting, time.monotonic()
+            if lasting is None or now - lasting[1] < SOON:
+                self._live.clear()
+            else:
+                self._live.write(f"{lasting[0]}: {now - lasting[1]:.0f} s")
 
     # ---- results
 
@@ -137,6 +157,8 @@ class CallbackModule(Default):
         if self._is_verbose():
             super().v2_playbook_on_stats(stats)
             return
+        if self._live:
+            self._live.end()
         words_of = {"changed": "changed", "unreachable": "unreachable", "failures": "failed", "rescued": "rescued"}
         for host in sorted(stats.processed):
             counts = stats.summarize(host)

@@ -8,10 +8,12 @@ a hundred lines.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from ansible_collections.hetero.compute.plugins.callback.quiet import errors
@@ -66,7 +68,8 @@ def play(tmp_path):
             argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
             timeout=100,
         )  # fmt: skip
-        return done.returncode, done.stdout
+        # on a busy machine each task may last
+        return done.returncode, re.sub(r"(?m)^.*: \d+ s so far\n", "", done.stdout)
 
     return run
 
@@ -121,3 +124,56 @@ def test_an_unreachable_host_says_why_in_a_loop_too():
     found = {"unreachable": True, "msg": "All items completed", "results": items}
     assert errors(found, "unreachable") == ["Connection refused"]
     assert errors(dict(items[0]), "unreachable") == ["Connection refused"]
+
+
+# ---- on a terminal
+
+SLOW = """\
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: Wait for the disk
+      ansible.builtin.command: sleep 2.5
+      changed_when: false
+    - name: What a play says
+      hetero.compute.show: {lines: ["jackie is running"]}
+"""
+
+
+def on_terminal(folder, *words):
+    """What a terminal of 40 columns gets of SLOW: (exit code, all that was written)."""
+    (folder / "slow.yml").write_text(SLOW)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    env.update(
+        ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS),
+        ANSIBLE_STDOUT_CALLBACK="hetero.compute.quiet",
+        ANSIBLE_LOCALHOST_WARNING="false",
+        ANSIBLE_INVENTORY_UNPARSED_WARNING="false",
+        ANSIBLE_NOCOLOR="true",
+        TERM="xterm",
+    )
+    argv = [str(BIN / "ansible-playbook"), "slow.yml", *words]
+    with pexpect.spawn(argv[0], argv[1:], cwd=str(folder), env=env, timeout=100, dimensions=(24, 40)) as child:
+        child.expect(pexpect.EOF)
+        said = child.before.decode()
+    return child.exitstatus, said
+
+
+def shown(written):
+    """The lines that stay on the terminal, by what was written to it."""
+    return [line.split("\r\x1b[K")[-1] for line in written.replace("\r\n", "\n").rstrip("\n").split("\n")]
+
+
+def test_a_terminal_shows_what_lasts_and_keeps_what_is_said(tmp_path):
+    """Lost: whether anything goes on; or the lines of a play, under one that is written over them."""
+    rc, written = on_terminal(tmp_path)
+    assert rc == 0
+    assert "\r\x1b[KWait for the disk: 2 s" in written
+    assert shown(written) == ["jackie is running"]
+
+
+def test_a_terminal_shows_with_v_what_ansible_says(tmp_path):
+    rc, written = on_terminal(tmp_path, "-v")
+    assert rc == 0
+    assert "\x1b[K" not in written
+    assert "TASK [Wait for the disk]" in written

@@ -1,0 +1,73 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A line at the bottom of a terminal that is written anew while something lasts, and gives way to each other line."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import threading
+
+#: To the line's begin, and clear to its end (ECMA-48: CR, EL).
+CLEAR = "\r\x1b[K"
+
+
+class LiveLine:
+    """The live line of an Ansible Display, whose other lines are printed above it.
+
+    :param display: the process's Display; its method `display` clears the line before it prints.
+    :param terminal: the terminal's file descriptor.
+    """
+
+    def __init__(self, display, terminal=1):
+        self._terminal = terminal
+        self._lock = threading.RLock()
+        self._is_there = self._is_over = False
+        print_line, process = display.display, os.getpid()
+
+        def above(*args, **kwargs):
+            # a worker, which is forked while anybody may have the lock, has its lines printed by this process
+            if os.getpid() != process:
+                print_line(*args, **kwargs)
+                return
+            with self._lock:
+                self.clear()
+                print_line(*args, **kwargs)
+
+        display.display = above
+        atexit.register(self.end)
+
+    @staticmethod
+    def is_wanted():
+        """Return whether standard output is a terminal."""
+        return sys.stdout.isatty()
+
+    def write(self, text):
+        """Write the line anew, as much of it as the terminal is wide."""
+        width = shutil.get_terminal_size().columns
+        with self._lock:
+            if not self._is_over:
+                self._put(CLEAR + text[: width - 1])
+                self._is_there = True
+
+    def clear(self):
+        """Take the line away, if it is there."""
+        with self._lock:
+            if self._is_there:
+                self._put(CLEAR)
+                self._is_there = False
+
+    def end(self):
+        """Take the line away for good."""
+        with self._lock:
+            self.clear()
+            self._is_over = True
+
+    def _put(self, text):
+        try:
+            os.write(self._terminal, text.encode())
+        except OSError:
+            self._is_over = True  # the terminal is gone
