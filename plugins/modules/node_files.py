@@ -72,6 +72,11 @@ options:
         type: list
         elements: str
         default: []
+  first:
+    description:
+      - The one of the files that tells whether they were ever written. Where it is missing, what lies at the paths of
+        others without this collection's name in it was put there by hand. It stays beside them, as C(PATH.by-hand).
+    type: path
   units:
     description: >-
       systemd units that are to run, each with the files that it reads when it starts. They are looked at, not touched.
@@ -107,6 +112,12 @@ paths:
   type: list
   elements: str
   sample: [/tftpboot/boot.ipxe]
+by_hand:
+  description: Names under which files stay that were put there by hand before the first set-up; see O(first).
+  returned: success
+  type: list
+  elements: str
+  sample: [/tftpboot/tilera_boards.by-hand]
 todo:
   description: What is to be done with O(units) and O(units_off).
   returned: success
@@ -135,6 +146,8 @@ seconds:
   sample: {files: 0.012}
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.core.argument_spec import ArgumentSpec
@@ -144,6 +157,7 @@ from ..module_utils._hetero.core.module import failed, run
 from ..module_utils._hetero.drivers.boot.uboot_script import script_image
 from ..module_utils._hetero.nodes.files import (
     check_file,
+    keep_by_hand,
     keep_file,
     keep_folder,
     no_file,
@@ -171,6 +185,7 @@ SPEC = ArgumentSpec(
     dict(
         folders=dict(type="dict", default={}),
         files=dict(type="list", elements="dict", default=[], options=FILE.options, **FILE.constraints),
+        first=dict(type="path"),
         units=dict(type="dict", default={}),
         units_off=dict(type="list", elements="str", default=[]),
     )
@@ -188,9 +203,12 @@ def content(file, change):
     return (file["content"] if file["secret"] is None else file["secret"]).encode()
 
 
-def write(params, wanted, change):
-    """Write all folders and files. An error says whether something was changed before it."""
-    done = False
+def write(params, wanted, change, kept):
+    """Write all folders and files. An error says whether something was changed before it.
+
+    :param kept: gets the names under which files stay that were put there by hand.
+    """
+    done, by_hand = False, params.get("first") and not os.path.lexists(params["first"])
     try:
         with change.step("folders"):
             for path, mode in params["folders"].items():
@@ -202,6 +220,7 @@ def write(params, wanted, change):
                     if data is None and file["keys"] is not None:
                         no_file(file["path"], change)
                     elif data is not None:
+                        kept += [keep_by_hand(file["path"], data, change)] if by_hand else []
                         keep_file(file["path"], data, file["mode"], change, secret=file["secret"] is not None)
                 done = change.changed
     except HeteroError as error:
@@ -216,13 +235,14 @@ def work(params, check):
         for file, data in wanted if not check else ():
             if data is not None:
                 check_file(file["path"], data, file["validate"], file["variables"])
-    wrong = write(params, wanted, change)
+    kept = []
+    wrong = write(params, wanted, change, kept)
     if wrong:
         return wrong
     paths = [entry["after_header"] for entry in change.diff]
     with change.step("units"):
         todo = units_to_do(params["units"], params["units_off"], paths)
-    return dict(change.result, paths=paths, todo=todo)
+    return dict(change.result, paths=paths, by_hand=[name for name in kept if name], todo=todo)
 
 
 def main():

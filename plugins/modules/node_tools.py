@@ -59,6 +59,14 @@ paths:
   type: list
   elements: str
   sample: [/usr/local/sbin/hetero]
+by_hand:
+  description: >-
+    Names under which files stay that lay in the commands' places and that this module did not write, such as a site's own
+    C(pdu_mgr).
+  returned: success
+  type: list
+  elements: str
+  sample: [/tftpboot/pdu_mgr.by-hand]
 seconds:
   description: Seconds for each step.
   returned: success
@@ -74,7 +82,7 @@ from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.errors import BadInput
 from ..module_utils._hetero.core.module import run
-from ..module_utils._hetero.nodes.files import keep_file, keep_folder
+from ..module_utils._hetero.nodes.files import keep_by_hand, keep_file, keep_folder
 from ..module_utils._hetero.nodes.own_copy import in_turn, keep_copy, remove_others
 from ..module_utils._hetero.nodes.tools import script
 
@@ -94,16 +102,19 @@ def work(params, check):
     if unknown:
         what = f"no such command (known: {', '.join(COMMANDS)})"
         raise BadInput(what, ", ".join(sorted(unknown)), "name one of these")
-    change = Change(check)
+    change, kept = Change(check), []
     with change.step("files"):
         keep_folder(params["folder"], "0755", change)
         # Check mode changes nothing, and needs no turn.
         with ExitStack() if check else in_turn(params["folder"]):
             copy = keep_copy(params["folder"], params["archive"], change)
             for path, name in params["commands"].items():
-                keep_file(path, script(name, COMMANDS[name], copy).encode(), "0755", change)
+                text = script(name, COMMANDS[name], copy).encode()
+                kept += [keep_by_hand(path, text, change)]
+                keep_file(path, text, "0755", change)
             remove_others(params["folder"], copy, change)
-    return dict(change.result, paths=[entry["after_header"] for entry in change.diff])
+    by_hand = [name for name in kept if name]
+    return dict(change.result, paths=[entry["after_header"] for entry in change.diff], by_hand=by_hand)
 
 
 def main():

@@ -193,3 +193,44 @@ def test_two_roles_keep_keys_of_one_file_in_any_order(tmp_path):
 def one(path, keys):
     given = {name: option.get("default") for name, option in node_files.FILE.options.items()}
     return dict(given, path=str(path), keys=keys)
+
+
+@pytest.fixture
+def first_set_up(tmp_path):
+    """Write two files and the one that tells of it, as a role does."""
+    wanted = [dict(one(tmp_path / name, None), content=f"{name} of hetero.compute\n") for name in ("a", "b", "first")]
+    wanted[0]["content"] = "no name in it\n"
+    given = dict(folders={}, files=wanted, units={}, units_off=[], first=str(tmp_path / "first"))
+    return lambda check=False: node_files.work(given, check)
+
+
+def test_what_was_there_before_the_first_set_up_stays_under_another_name(tmp_path, first_set_up):
+    """Lost: a site's own file (tilera_boards, a boot loader), to the set-up of the proxy node in its place."""
+    (tmp_path / "a").write_text("theirs\n")
+    (tmp_path / "a").chmod(0o640)
+    os.symlink("/etc/passwd", tmp_path / "b")
+    kept = [str(tmp_path / "a.by-hand"), str(tmp_path / "b.by-hand")]
+    dry = first_set_up(check=True)
+    assert (dry["by_hand"], sorted(os.listdir(tmp_path))) == (kept, ["a", "b"])
+    assert kept[0] in dry["paths"]
+    assert first_set_up()["by_hand"] == kept
+    assert (tmp_path / "a.by-hand").read_text() == "theirs\n"
+    assert stat.S_IMODE((tmp_path / "a.by-hand").stat().st_mode) == 0o640
+    assert os.readlink(tmp_path / "b.by-hand") == "/etc/passwd"
+    assert (tmp_path / "a").read_text() == "no name in it\n"
+    assert (first_set_up()["by_hand"], first_set_up()["changed"]) == ([], False)
+
+
+def test_what_a_set_up_wrote_is_nobody_elses(tmp_path, first_set_up):
+    """Lost: a clean folder, to one copy more at each set-up that changes a file; and what an earlier copy holds."""
+    first_set_up()
+    (tmp_path / "a").write_text("as an older release had it\n")
+    assert first_set_up()["by_hand"] == [], "it was set up before"
+    (tmp_path / "first").unlink()
+    (tmp_path / "b").write_text("b of hetero.compute, older\n")
+    assert first_set_up()["by_hand"] == [], "the name of the collection is in it"
+    (tmp_path / "first").unlink()
+    (tmp_path / "a.by-hand").write_text("of long ago\n")
+    (tmp_path / "a").write_text("theirs\n")
+    assert first_set_up()["by_hand"] == [str(tmp_path / "a.by-hand-2")]
+    assert (tmp_path / "a.by-hand").read_text() == "of long ago\n"

@@ -21,7 +21,12 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of, image_store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision as provision_file
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers, prepare, remove
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import (
+    leftovers,
+    prepare,
+    remove,
+    write_console_log,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 from ansible_collections.hetero.compute.tests.unit.images.devices import break_file_system
@@ -519,7 +524,7 @@ def test_what_its_kernel_said_goes_with_the_instance(site, proxy, provision, rep
     """The next tenant's operator would read of the one before."""
     provision()
     log = site.tftp / "log_0"
-    log.write_text("Linux version\n")
+    write_console_log(proxy, proxy.board(0), "Linux version\n")
     assert f"file {log}" in leftovers(proxy, proxy.board(0))
     remove_one(proxy, report)
     assert not log.exists()

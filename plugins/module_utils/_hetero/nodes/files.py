@@ -22,10 +22,15 @@ from typing import TYPE_CHECKING, Any, Collection, Mapping, Sequence, TypedDict
 from ..core.command import command
 from ..core.errors import BadInput, HeteroError
 from ..core.json_file import read_object
+from ..files import by_hand
 from ..files.whole_file import write_whole
 
 if TYPE_CHECKING:
     from ..core.changes import Change
+
+
+#: In the text of all files that roles and module node_tools write, where their format has room for it.
+MARK = b"hetero.compute"
 
 
 class ToDo(TypedDict):
@@ -68,6 +73,18 @@ def check_file(path: str, data: bytes, program: str, variables: Sequence[str] = 
         except HeteroError as error:
             # by the name that it would have: the scratch file is gone when somebody reads this
             raise HeteroError(error.what.replace(scratch, path), error.thing, error.remedy) from error
+
+
+def keep_by_hand(path: str, data: bytes, change: Change) -> str | None:
+    """Have what lies at `path` stay under another name, before these bytes come in its place, if no role wrote it.
+
+    :returns: that name; None where nothing is there, or it is the same or has MARK.
+    """
+    if not os.path.lexists(path) or _holds(path, data) or (not os.path.islink(path) and _is_marked(path)):
+        return None
+    seen, name = _found(path, "file"), by_hand.kept_name(path)
+    change.note(name, {}, seen)
+    return name if change.check else by_hand.keep(path)
 
 
 def keep_file(path: str, data: bytes, mode: str, change: Change, secret: bool = False) -> bool:
@@ -201,6 +218,11 @@ def _holds(path: str, data: bytes) -> bool:
             return file.read() == data
     except OSError:
         return False
+
+
+def _is_marked(path: str) -> bool:
+    with open(path, "rb") as file:
+        return MARK in file.read()
 
 
 def _own(path: str, mode: str) -> None:

@@ -20,6 +20,7 @@ from .tools import ASKS
 #: `parser` knows these words. Module node_tools brings all.
 VERBS = {
     "backup": ".proxy.backup",
+    "kernels": ".proxy.kernels",
     "reap": ".proxy.reap",
     "restore": ".proxy.restore",
     "gpu-backup": ".compute_host.backup",

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused, naming
+from ..files import by_hand
 from ..images.choice import check_arch, check_image, image_of
 from ..images.room import room_of, size_of
 from ..nfs.exporter import let_go
 from ..nfs.exports import board_export, exporter
 from ..site.instance import gibibytes
-from ..tftp.board_folder import BoardFiles, remove_entry
+from ..tftp.board_folder import BoardFiles, remove_entry, write_entry
+from ..tftp.by_hand import lead, put_there
 from .disk_files import DiskFiles
 from .machine_identity import parse_key
 from .made_json import is_unread, remade, token_of, unread, why_unproven
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from .roots import Made
 
 PHASE = "image"
+#: First line of a console log.
+LOG_MARK = "# Written by hetero.compute: what the board's kernel printed.\n"
 NEW_ROOT = "rebuild the instance for a new root, or terminate it"
 AGAIN = "provision its instance again, or terminate it"
 
@@ -88,6 +92,24 @@ def console_log(proxy: ProxyNode, board: Board) -> str:
     It is in no board's folder, so that TFTP serves it to no board.
     """
     return os.path.join(proxy.config.tftp_root, f"log_{board.id}")
+
+
+def write_console_log(proxy: ProxyNode, board: Board, text: str) -> None:
+    """Write what a board's kernel printed. A file that somebody else put there by hand stays, as PATH.by-hand."""
+    path = console_log(proxy, board)
+    with naming(path):
+        if os.path.lexists(path) and not is_own_log(path):
+            by_hand.keep(path)
+    write_entry(path, LOG_MARK + text, mode=0o600)
+
+
+def is_own_log(path: str) -> bool:
+    """Return whether write_console_log wrote this file. OpenStack's blueprint has scripts write one of its name."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return not os.path.islink(path) and file.read(len(LOG_MARK)) == LOG_MARK
+    except (FileNotFoundError, IsADirectoryError):
+        return False
 
 
 def prepare(
@@ -242,7 +264,7 @@ def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> li
             before["folder"] = place.files.folder
         if change.note(f"{board.name} files", before, {}) and not change.check:
             place.files.remove()
-        if change.note(place.console_log, {"present": os.path.lexists(place.console_log)}, {"present": False}):
+        if change.note(place.console_log, {"present": is_own_log(place.console_log)}, {"present": False}):
             if not change.check:
                 remove_entry(place.console_log)
         before = {"present": os.path.lexists(place.restore_file)}
@@ -250,6 +272,8 @@ def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> li
         if not change.check:
             # Also where there is no such file: a writer that was killed has left a temporary one.
             place.exporter.forget(place.export.pseudo)
+            with naming(place.files.folder):
+                lead_to_by_hand(proxy, board)
     if there and not change.check:
         left = leftovers(proxy, board)
         if left:
@@ -264,7 +288,20 @@ def leftovers(proxy: RootsNode, board: Board) -> list[str]:
     found = made_ready(proxy, board)
     found += [f"file {place.files.path(name)}" for name in place.files.names()]
     found += [f"folder {place.files.folder}"] if place.files.exists() else []
-    return found + [f"file {path}" for path in (place.restore_file, place.console_log) if os.path.lexists(path)]
+    found += [f"file {place.restore_file}"] if os.path.lexists(place.restore_file) else []
+    return found + ([f"file {place.console_log}"] if is_own_log(place.console_log) else [])
+
+
+def lead_to_by_hand(proxy: RootsNode, board: Board, check: bool = False) -> tuple[list[str], list[str]]:
+    """Have a board that has no boot files of its own get the kernel that was put into the TFTP root for it by hand.
+
+    :param check: change nothing.
+    :returns: the names of files that it gets from now on, and of those that it gets no more.
+    """
+    place = Place(proxy, board)
+    made = place.root.exists() or place.disk.exists() or place.files.names()
+    there = {} if made else put_there(proxy.config.tftp_root, board.id)
+    return lead(place.files, {name for name, why in there.items() if not why}, check)
 
 
 def made_ready(proxy: RootsNode, board: Board) -> list[str]:

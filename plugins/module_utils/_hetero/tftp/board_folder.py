@@ -4,7 +4,7 @@
 """A board's folder under the TFTP root, with its kernel, its initrd and its boot entry.
 
 A file appears completely or not at all, because a board may ask at any time. The boot drivers know what is in a boot
-entry.
+entry. Links to what an administrator put into the TFTP root by hand are no files of the board; by_hand.py makes them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import pwd
 import shutil
 import stat
+from contextlib import suppress
 from typing import Iterator
 
 from ..core.errors import naming
@@ -23,6 +24,9 @@ from ..files.whole_file import write_whole
 
 #: The user of in.tftpd (in.tftpd(8), --user), and the mode of a board's folder, which that user's group may enter.
 SERVER, FOLDER_MODE = "nobody", 0o750
+#: Where a link to a file that was put into the TFTP root by hand leads. The server changes its root to the TFTP root
+#: (--secure), so that no link leads out of that.
+UP = "../{name}"
 #: Bytes of a boot entry that are read; it has a few lines.
 ENTRY_LIMIT = 1 << 16
 
@@ -40,12 +44,42 @@ class BoardFiles:
         return os.path.join(self.folder, name)
 
     def exists(self) -> bool:
-        return os.path.lexists(self.folder)
+        """Return whether the folder is there, and not only for links to files that were put there by hand."""
+        return os.path.lexists(self.folder) and (bool(self.names()) or not self.by_hand())
 
     def names(self) -> list[str]:
-        """Return the paths of all files from the folder on, sorted. A link counts as a file."""
+        """Return the paths of all files from the folder on, sorted. A link counts as a file, but for those of by_hand.
+        """
+        return sorted(set(self._names()) - set(self.by_hand()))
+
+    def by_hand(self) -> list[str]:
+        """Return the names of the links that lead to files of these names in the TFTP root, sorted."""
+        return sorted(name for name in self._names() if os.path.dirname(name) == "" and self._leads_up(name))
+
+    def lead_to(self, name: str) -> None:
+        """Have the board get the file of this name in the TFTP root, if it has none of its own."""
+        path = self.path(name)
+        with naming(path):
+            _make_folder(self.folder)
+            _close(self.folder)
+            with suppress(FileExistsError):
+                os.symlink(UP.format(name=name), path)
+
+    def lead_no_more(self, name: str) -> None:
+        """Remove such a link, and the folder with the last of them. A file of the board's own stays."""
+        if self._leads_up(name):
+            with naming(self.path(name)):
+                _unlink(self.path(name))
+                if not os.listdir(self.folder):
+                    os.rmdir(self.folder)
+
+    def _names(self) -> list[str]:
         with naming(self.folder):
-            return sorted(_below(self.folder)) if os.path.isdir(self.folder) else []
+            return list(_below(self.folder)) if os.path.isdir(self.folder) else []
+
+    def _leads_up(self, name: str) -> bool:
+        path = self.path(name)
+        return os.path.islink(path) and os.readlink(path) == UP.format(name=name)
 
     def size(self, name: str) -> int | None:
         """Return the size of a file in bytes, or None if there is none."""

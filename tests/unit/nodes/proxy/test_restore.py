@@ -407,9 +407,14 @@ def test_the_installed_command_does_it_without_ansible(site, provisioned):
     folder, command, archive = site.folder / "lib", site.folder / "hetero", site.folder / "code.tar"
     archive.write_bytes(packed())
     arguments = {"folder": str(folder), "commands": {str(command): "hetero"}, "archive": str(archive)}
-    assert node_tools.work(arguments, check=True)["changed"]
+    command.write_text("#!/bin/sh\n# a site's own\n")
+    kept = [f"{command}.by-hand"]
+    dry = node_tools.work(arguments, check=True)
+    assert (dry["changed"], dry["by_hand"]) == (True, kept)
     assert not folder.exists()
-    assert str(command) in node_tools.work(arguments, check=False)["paths"]
+    done = node_tools.work(arguments, check=False)
+    assert (str(command) in done["paths"], done["by_hand"]) == (True, kept)
+    assert "a site's own" in (site.folder / "hetero.by-hand").read_text()
     assert not node_tools.work(arguments, check=False)["changed"]
 
     def hetero(*words):

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, ContextManager, List, Tuple
 
 from ...core.errors import BadInput, HeteroError, StepFailed, TimedOut
 from ...core.this_node import THIS_NODE
-from ...roots.provision import console_log
-from ...tftp.board_folder import write_entry
+from ...roots.provision import console_log, write_console_log
 from . import ssh, ssh_reboot
 from .driver import INITRD, KERNEL, NFS_ROOT, RAM_ROOT, BootDriver
 from .pxe import Pxe, initrd_name, kernel_name
@@ -146,7 +145,7 @@ class Tilera(Pxe):
                     return False
                 done = self._step(board, phase, words, deadline)
                 if phase == "console":
-                    write_entry(console_log(self.proxy, board), done.stdout, mode=0o600)
+                    write_console_log(self.proxy, board, done.stdout)
                 elif said(done):
                     text += f" (it said: {last_words(done)})"
                 report(phase, text)

@@ -33,6 +33,7 @@ from ...site.board_states import ERROR
 from ...site.instance import age
 from ...site.proxy_config import CONFIG, files_of
 from ..verb_parser import verb_parser
+from . import kernels
 
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
@@ -146,7 +147,19 @@ def main(arguments: Sequence[str]) -> int:
     files = files_of(options.config)
     if options.clock_is_right:
         node_clock.set_right(files["state_db"])
-    return 0 if turn(files) else 1
+    ended = turn(files)
+    return 0 if _led_to_kernels(files) and ended else 1
+
+
+def _led_to_kernels(files: Mapping[str, str]) -> bool:
+    """Lead free boards to kernels that were put there by hand since the last turn; say only what changed or failed."""
+    said: list[str] = []
+    with Proxy(files, VERB, create=False) as proxy:
+        done = kernels.kernels(proxy, said.append)
+    for text in said:
+        if not done or text.endswith(kernels.NOW):
+            _say(text)
+    return done
 
 
 def turn(files: Mapping[str, str]) -> bool:
