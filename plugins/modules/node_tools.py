@@ -61,8 +61,8 @@ paths:
   sample: [/usr/local/sbin/hetero]
 by_hand:
   description: >-
-    Names under which files stay that lay in the commands' places and that this module did not write, such as a site's own
-    C(pdu_mgr).
+    Names under which files stay that lay in the commands' places and that this module did not write, such as a site's
+    own C(pdu_mgr).
   returned: success
   type: list
   elements: str
