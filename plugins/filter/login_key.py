@@ -16,17 +16,24 @@ author:
 description:
   - Takes the key that was given as text or as a file on the controller, else the site's, else the first
     that there is of C(id_ed25519.pub), C(id_ecdsa.pub) and C(id_rsa.pub) in C(~/.ssh).
+  - A C(key) that is one word and no file is a name in the site's folder of public keys, C(files/keys/NAME.pub) beside
+    the inventory.
   - Says in words what is wrong with it, without a word of the key itself.
 positional: _input
 options:
   _input:
-    description: What was asked for, as C(key) (text) and C(key_file).
+    description: What was asked for, as C(key) (text, or a name in the site's folder) and C(key_file).
     type: dict
     required: true
   in_a_job:
     description: Whether a form of AWX asks. It can name no file, as jobs may be able to read the secrets of others.
     type: bool
     default: false
+  sources:
+    description: Paths of the inventory, as C(ansible_inventory_sources) has them.
+    type: list
+    elements: path
+    default: []
   default:
     description: The site's key, such as C(hetero_ssh_public_key).
     type: str

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import like
 
 #: A line of an OpenSSH public key, as module_utils/_hetero/roots/machine_identity.py takes it; nothing else goes to a
 #: node or to its events.
@@ -17,9 +19,17 @@ KEY = re.compile(r"(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]{16,}={0,2}( .*)?")
 #: The user's own keys, in this order, if no other was given; ssh logs in with each of them by itself.
 OWN = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
 PRIVATE = "PRIVATE KEY"
+#: The site's folder of public keys, beside its inventory or where one stands; NAME.pub in it is meant by key=NAME.
+SITE_KEYS, SUFFIX = os.path.join("files", "keys"), ".pub"
+#: A name of a key: no path, and no file's name.
+NAME = re.compile(r"(?!.*\.pub\Z)[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}")
+#: The first word of a key's text, which is what -e leaves of one that is not quoted.
+FIRST_WORD = re.compile(r"(ssh|ecdsa|sk)-[a-z0-9@.-]+")
+#: Bytes of a file of that folder that are read, and names of it that an error lists.
+MOST, LISTED = 65536, 20
 
 
-def login_key(asked: Any, in_a_job: bool = False, default: Any = None) -> dict[str, str]:
+def login_key(asked: Any, in_a_job: bool = False, default: Any = None, sources: Any = ()) -> dict[str, str]:
     """Return `given` (the key's text, or ""), `public` (that, or the default), `problem` and `missing`.
 
     The last two say in words, without a word of the key, what is wrong, and that there is none; "" otherwise.
@@ -27,12 +37,17 @@ def login_key(asked: Any, in_a_job: bool = False, default: Any = None) -> dict[s
     :param asked: the request's `key` (text) and `key_file`.
     :param in_a_job: whether a form asks. It names no file, because what runs the job may read the secrets of others.
     :param default: the site's key, if it has one.
+    :param sources: paths of the inventory, as ansible_inventory_sources has them.
     """
     if not isinstance(asked, Mapping):
         raise AnsibleFilterError("hetero.compute.login_key needs a mapping of key and key_file before the bar")
     text, named = (str(asked.get(name) or "") for name in ("key", "key_file"))
-    given = text if not named or in_a_job else _read(named)
-    problem = _problem(text, named, given, in_a_job)
+    by_name = None if named else _by_name(text, _beside(sources), in_a_job)
+    if by_name:
+        given, problem = by_name
+    else:
+        given = text if not named or in_a_job else _read(named)
+        problem = _problem(text, named, given, in_a_job)
     home = os.path.join(os.environ.get("HOME", ""), ".ssh")
     own = [path for path in (os.path.join(home, name) for name in OWN) if os.path.isfile(path)]
     if given or default is not None or own:
@@ -41,11 +56,51 @@ def login_key(asked: Any, in_a_job: bool = False, default: Any = None) -> dict[s
     return dict(given="", public="", problem=problem, missing="" if problem else _missing(home, in_a_job))
 
 
-def _read(path: str) -> str:
-    """Return the text of a file; "" if there is none that can be read."""
+def _beside(sources: Any) -> list[str]:
+    """Return the site's folders of keys that there are: beside each source of the inventory, else where one stands."""
+    paths = [os.path.abspath(str(source)) for source in sources if "," not in str(source)]
+    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
+    found = [os.path.join(folder, SITE_KEYS) for folder in [*folders, os.getcwd()]]
+    return [folder for folder in dict.fromkeys(found) if os.path.isdir(folder)]
+
+
+def _by_name(text: str, folders: Iterable[str], in_a_job: bool) -> tuple[str, str] | None:
+    """Return the key of that name in the site's folders, and what is wrong with it; None where `text` is no name.
+
+    What is no name is told as before: a file's name where one stands, what -e left of a text, and any word where the
+    site has no such folder.
+    """
+    if not NAME.fullmatch(text) or (not in_a_job and os.path.isfile(text)):
+        return None
+    paths = {path[: -len(SUFFIX)]: (folder, path) for folder in reversed(list(folders)) for path in _names(folder)}
+    if text in paths:
+        path = os.path.join(*paths[text])
+        shown, given = os.path.join(SITE_KEYS, paths[text][1]), _read(path, MOST)
+        if PRIVATE in given:
+            return "", f"{shown} holds a private key: take it out of that folder, and put its .pub file there"
+        lines = [line.strip() for line in given.splitlines() if line.strip()]
+        if lines and all(KEY.fullmatch(line) for line in lines):
+            return given, ""
+        return "", f"{shown} is no file with OpenSSH public keys: put the .pub file of key {text} there"
+    if not paths or FIRST_WORD.fullmatch(text):
+        return None
+    near, names = like(text, paths), sorted(paths)
+    others = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    remedy = f"write key={near}" if near else "give one of these, key_file=FILE, or the text of a key"
+    return "", f"{SITE_KEYS} has no key {text} (it has {', '.join(names[:LISTED])}{others}): {remedy}"
+
+
+def _names(folder: str) -> list[str]:
+    """Return the names of the files of keys in a folder."""
+    names = [name for name in os.listdir(folder) if name.endswith(SUFFIX) and NAME.fullmatch(name[: -len(SUFFIX)])]
+    return [name for name in names if os.path.isfile(os.path.join(folder, name))]
+
+
+def _read(path: str, most: int = -1) -> str:
+    """Return the text of a file, or its first `most` characters; "" if there is none that can be read."""
     try:
         with open(os.path.expanduser(path), encoding="utf-8") as file:
-            return file.read().rstrip()
+            return file.read(most).rstrip()
     except (OSError, UnicodeDecodeError, ValueError):
         return ""
 
@@ -74,6 +129,8 @@ def _problem(text: str, named: str, given: str, in_a_job: bool) -> str:
     if text and not in_a_job and " " not in text and os.path.isfile(os.path.expanduser(text)):
         return f"key is the text of a key, and {text} is a file: give key_file={text}"
     cut = "give key_file=FILE, or the text, which -e cuts at its first blank unless it is quoted once more"
+    if NAME.fullmatch(text) and not FIRST_WORD.fullmatch(text):
+        cut += f"; or put it beside the inventory, as {SITE_KEYS}/{text}{SUFFIX}"
     return f"key is no OpenSSH public key: {cut}" if text else ""
 
 

@@ -65,3 +65,22 @@ def test_of_keys_of_ones_own_the_first_that_is_there_logs_in(fresh):
     assert changed(output) > 0
     with Store(proxy.state_db, create=False) as store:
         assert store.record(0).claim.ssh_public_key == KEY
+
+
+def test_a_key_of_the_sites_folder_logs_in_by_its_name(fresh, tmp_path):
+    """Lost: `key=jackie`, where Ansible has another word for where the inventory lies; no node is asked for a wrong one."""
+    proxy, plays, _own = fresh
+    keys = tmp_path / "files" / "keys"
+    keys.mkdir(parents=True)
+    (keys / "jackie.pub").write_text(f"{OTHER_KEY}\n")
+    (proxy.folder / "down").touch()  # whoever asks it fails
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, key="jakie")
+    text = " ".join(output.split())
+    assert rc == 2, output
+    assert "files/keys has no key jakie (it has jackie): write key=jackie" in text
+    assert "No route to host" not in text
+    (proxy.folder / "down").unlink()
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, key="jackie")
+    assert rc == 0, output
+    with Store(proxy.state_db, create=False) as store:
+        assert store.record(0).claim.ssh_public_key == OTHER_KEY

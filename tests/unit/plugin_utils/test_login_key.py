@@ -83,3 +83,103 @@ def test_no_key_at_all_says_how_to_get_one(home):
 def test_what_is_no_request_is_said():
     with pytest.raises(AnsibleFilterError, match="needs a mapping of key and key_file"):
         login_key(KEY)
+
+
+# ---- keys by name
+
+
+@pytest.fixture
+def keys(home, tmp_path, monkeypatch):
+    """The site's folder of keys, beside its inventory; who asks stands elsewhere."""
+    folder = tmp_path / "site" / "files" / "keys"
+    folder.mkdir(parents=True)
+    (folder / "jackie.pub").write_text(f"{KEY}\n")
+    (folder / "bob.smith.pub").write_text(f"{OTHER}\n\n{KEY}\n")
+    (folder / "notes.txt").write_text("secret")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return folder
+
+
+def by_name(keys, name, sources=None, **more):
+    inventory = str(keys.parents[1] / "inventory.yml")
+    return login_key(dict(key=name), sources=[inventory] if sources is None else sources, **more)
+
+
+def test_a_name_is_a_key_of_the_sites_folder_in_a_form_too(keys):
+    """Lost: a login, to the text of a key that had to be copied each time; in a form a file is still nobody's to name."""
+    assert by_name(keys, "jackie") == dict(given=KEY, public=KEY, problem="", missing="")
+    assert by_name(keys, "bob.smith", in_a_job=True)["given"] == f"{OTHER}\n\n{KEY}"
+    assert by_name(keys, "jackie", [str(keys.parents[1])])["given"] == KEY, "an inventory may be a folder"
+    assert by_name(keys, "jackie", ["host,"])["given"] == "jackie", "no inventory file, no folder beside it"
+    assert login_key(dict(key=KEY), sources=[str(keys.parents[1])])["given"] == KEY
+
+
+def test_the_folder_where_one_stands_comes_after_the_inventorys(keys, tmp_path):
+    own = tmp_path / "elsewhere" / "files" / "keys"
+    own.mkdir(parents=True)
+    (own / "jackie.pub").write_text(f"{OTHER}\n")
+    (own / "eve.pub").write_text(f"{OTHER}\n")
+    assert by_name(keys, "jackie")["given"] == KEY
+    assert by_name(keys, "eve")["given"] == OTHER
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("jakie", "write key=jackie"),
+        ("zoe", "give one of these, key_file=FILE, or the text of a key"),
+        ("notes", "give one of these, key_file=FILE, or the text of a key"),
+    ],
+)
+def test_an_unknown_name_is_told_those_that_there_are(keys, name, remedy):
+    said = by_name(keys, name)
+    assert said["problem"] == f"files/keys has no key {name} (it has bob.smith, jackie): {remedy}"
+    assert said["given"] == ""
+
+
+def test_a_site_with_many_keys_is_not_listed_whole(keys):
+    for number in range(30):
+        (keys / f"user{number:02}.pub").write_text(KEY)
+    said = by_name(keys, "zoe")["problem"]
+    assert "user17 and 12 more)" in said
+    assert "user18" not in said
+
+
+@pytest.mark.parametrize("name", ["../keys/jackie", "files/keys/jackie.pub", "/etc/hostname", "jackie.pub", ".", "-x"])
+def test_no_path_is_a_name(keys, name, monkeypatch):
+    """Lost: any file, to who fills in a form."""
+    monkeypatch.chdir(keys.parents[1])
+    said = by_name(keys, name, in_a_job=True)
+    assert said["problem"].startswith("key is no OpenSSH public key")
+    assert said["public"] == name
+
+
+def test_what_is_private_in_that_folder_is_neither_used_nor_shown(keys, home):
+    (keys / "eve.pub").write_text(f"{PRIVATE}\nsecret\n")
+    (home / "id_ed25519").write_text(f"{PRIVATE}\nsecret\n")
+    (keys / "bob.pub").symlink_to(home / "id_ed25519")
+    (keys / "odd.pub").write_text("secret words\n")
+    for name in ("eve", "bob"):
+        said = by_name(keys, name)
+        assert said["problem"].startswith(f"files/keys/{name}.pub holds a private key: take it out of that folder")
+        assert "secret" not in str(said)
+    said = by_name(keys, "odd")
+    assert said["problem"] == "files/keys/odd.pub is no file with OpenSSH public keys: put the .pub file of key odd there"
+    assert "secret" not in str(said)
+
+
+def test_what_an_unquoted_key_leaves_is_no_unknown_name(keys):
+    """Lost: the word on the quotes that are missing, to who typed -e key=ssh-ed25519 AAAA…"""
+    assert "which -e cuts at its first blank" in by_name(keys, "ssh-ed25519")["problem"]
+
+
+def test_a_file_where_one_stands_is_told_its_option_before_any_name(keys):
+    with open("jackie", "w", encoding="utf-8") as file:
+        file.write(KEY)
+    assert by_name(keys, "jackie")["problem"].endswith("jackie is a file: give key_file=jackie")
+    assert by_name(keys, "jackie", in_a_job=True)["given"] == KEY
+
+
+def test_a_site_without_such_a_folder_is_told_of_it(home):
+    assert login_key(dict(key="jackie"))["problem"].endswith("beside the inventory, as files/keys/jackie.pub")
