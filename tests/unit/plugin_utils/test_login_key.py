@@ -107,7 +107,7 @@ def by_name(keys, name, sources=None, **more):
 
 
 def test_a_name_is_a_key_of_the_sites_folder_in_a_form_too(keys):
-    """Lost: a login, to the text of a key that had to be copied each time; in a form a file is still nobody's to name."""
+    """Lost: a login, to the text of a key that was copied wrong; in a form a file is still nobody's to name."""
     assert by_name(keys, "jackie") == dict(given=KEY, public=KEY, problem="", missing="")
     assert by_name(keys, "bob.smith", in_a_job=True)["given"] == f"{OTHER}\n\n{KEY}"
     assert by_name(keys, "jackie", [str(keys.parents[1])])["given"] == KEY, "an inventory may be a folder"
@@ -165,7 +165,8 @@ def test_what_is_private_in_that_folder_is_neither_used_nor_shown(keys, home):
         assert said["problem"].startswith(f"files/keys/{name}.pub holds a private key: take it out of that folder")
         assert "secret" not in str(said)
     said = by_name(keys, "odd")
-    assert said["problem"] == "files/keys/odd.pub is no file with OpenSSH public keys: put the .pub file of key odd there"
+    remedy = "put the .pub file of key odd there"
+    assert said["problem"] == f"files/keys/odd.pub is no file with OpenSSH public keys: {remedy}"
     assert "secret" not in str(said)
 
 
