@@ -13,7 +13,7 @@ import re
 import subprocess
 
 MEMORY_MB = 1024
-KERNEL = "console=ttyS0 net.ifnames=0 systemd.hostname={name} quiet"
+KERNEL = "console=ttyS0 net.ifnames=0 systemd.hostname={name} quiet no_timer_check"
 
 
 def lay(folder, node, delta):

@@ -26,6 +26,6 @@ fill_initrd "$initrd" "$work/kernel" "sh mount insmod ip switch_root cat echo mk
 cp "$here/guest-init" "$initrd/init"
 chmod 755 "$initrd/init"
 pack_initrd "$initrd" "$image/initrd"
-printf '{"arch": "x86_64", "cmdline": "quiet cryptomgr.notests"}\n' > "$image/image.json"
+printf '{"arch": "x86_64", "cmdline": "quiet cryptomgr.notests no_timer_check"}\n' > "$image/image.json"
 tar -C "$image" --sort=name -cf "$file.partial" image.json kernel initrd root
 mv "$file.partial" "$file"
