@@ -14,6 +14,8 @@ import os
 import signal
 import subprocess
 
+from .resets import Resets
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LIBC = ctypes.CDLL(None)
 
@@ -30,6 +32,7 @@ class Outlet:
         self.board = None
         self._loop = loop
         self._line = b""
+        self._resets = None
 
     def log(self, text):
         if self.console:
@@ -44,9 +47,12 @@ class Outlet:
         if self.console:
             os.makedirs(os.path.dirname(os.path.abspath(self.console)), exist_ok=True)
         self.log("--- power on ---")
-        if not self.argv:
-            return
+        if self.argv:
+            self._start()
+
+    def _start(self):
         parent = os.getpid()
+        self._resets = Resets(self.argv)
 
         def die_with_the_pdu():
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -55,7 +61,8 @@ class Outlet:
 
         try:
             self.board = subprocess.Popen(
-                self.argv,
+                self._resets.argv,
+                pass_fds=self._resets.descriptors,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -64,7 +71,9 @@ class Outlet:
             )
         except (OSError, subprocess.SubprocessError) as error:
             self.log(f"--- does not start: {error} ---")
+            self._resets.close()
             return
+        self._resets.listen()
         os.set_blocking(self.board.stdout.fileno(), False)
         self._loop.add_reader(self.board.stdout.fileno(), self._pump)
 
@@ -80,10 +89,15 @@ class Outlet:
         self.log("--- power off ---")
 
     def look(self):
-        """Reap a board that ended by itself; its outlet stays on, as a crashed machine's would."""
+        """Reap a board that ended by itself; its outlet stays on, as a crashed machine's would. One that resets itself
+        goes on as a new process.
+        """
         if self.board and self.board.poll() is not None:
-            code = self.board.returncode
+            code, is_reset = self.board.returncode, self._resets.seen()
             self._forget()
+            if is_reset:
+                self._start()
+                return True
             self.log(f"--- board ended by itself ({code}), power is still on ---")
             return True
         return False
@@ -94,6 +108,7 @@ class Outlet:
         if self._line:
             self.log(self._line.decode("utf-8", "replace"))
         self._line = b""
+        self._resets.close()
         self.board.stdin.close()
         self.board.stdout.close()
         self.board = None

@@ -66,6 +66,20 @@ def test_a_board_that_crashes_leaves_its_outlet_on(emulated, tmp_path):
     assert "ended by itself (3)" in log.read_text()
 
 
+def test_a_machine_that_resets_itself_is_a_new_process(emulated, tmp_path):
+    """Lost: minutes, and on a busy machine the whole patience, at each reboot that a board is told by ssh."""
+    machine = ["qemu-system-x86_64", "-machine", "pc", "-accel", "tcg", "-m", "32", "-nodefaults", "-display", "none"]
+    outlets = {"2": {"argv": [*machine, "-boot", "reboot-timeout=1000"], "console": str(tmp_path / "resets.log")}}
+    pdu = emulated(dialect="cli", outlets=outlets)
+    talk(pdu, *login(b"olOn 2\r", b"exit\r"))
+    seen = set()
+    assert until(lambda: seen.add(pdu.outlets["2"]["pid"]) or len(seen - {None}) > 1)
+    assert pdu.outlets["2"]["state"] == "on"
+    talk(pdu, *login(b"olOff 2\r", b"exit\r"))
+    assert pdu.outlets["2"] == {"state": "off", "pid": None}
+    assert "ended by itself" not in (tmp_path / "resets.log").read_text()
+
+
 def test_immediate_reboot_leaves_an_outlet_that_is_off_off(emulated):
     """Real units do so; a lab that did not would hide that a cycle must be off and then on."""
     pdu = emulated(dialect="menu")
