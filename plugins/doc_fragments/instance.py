@@ -18,6 +18,13 @@ options:
     description: The OpenSSH public key that may log in as root, or several, one a line and 65536 bytes at most. Needed
       to claim.
     type: str
+  user_data:
+    description:
+      - Data for cloud-init in at most 65536 bytes, which begin with C(#cloud-config), C(#!) or a MIME header. The root
+        gets them as a seed of NoCloud when it is made, for root alone to read. They are in no record and no message.
+      - An image without cloud-init is refused, before anything is claimed. A root that is there is left as it is, which
+        a line says; with O(state=rebuilt) and O(fresh) it is made anew, and without O(user_data) it then has none.
+    type: str
   count:
     description: How many. With more than one the instances are C(NAME-1) to C(NAME-N).
     type: int

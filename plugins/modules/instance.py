@@ -70,7 +70,7 @@ options:
       - V(stopped) ends it, and keeps all that is claimed and what is in its root.
       - V(rebooted) boots it anew.
       - V(rebuilt) makes it anew, of another O(image) or with another O(ssh_public_key), or because of O(fresh); what is
-        in it goes.
+        in it goes, also its O(user_data).
       - V(extended) sets the end of its lease to O(lease_hours) from now.
       - V(absent) ends it, removes what was made for it, wipes disks, puts devices back, and frees all that was claimed.
     type: str

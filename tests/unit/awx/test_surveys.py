@@ -89,7 +89,7 @@ def test_every_answer_is_one_that_the_playbook_takes(read):
 
 #: What a playbook takes by hand only: force is a template of its own, a job's container keeps no page and no JSON, and
 #: it has files of the site's in it that no user may have read.
-BY_HAND = {"force", "all", "html", "json", "events", "key_file"}
+BY_HAND = {"force", "all", "html", "json", "events", "key_file", "user_data"}
 
 
 def test_everything_that_a_playbook_takes_is_asked(read):
@@ -111,7 +111,7 @@ def test_who_may_do_what(read):
     for name, template in read["templates"].items():
         assert template["for"] in ("users", "operators")
         variables = {asked["variable"] for asked in template["survey"]}
-        assert not variables & {"force", "owner", "key_file", "html"}, name
+        assert not variables & {"force", "owner", "key_file", "html", "user_data"}, name
         if template["for"] == "users":
             assert not {"force", "all"} & set(template["extra_vars"]), name
             # who leaves a node out may take a name that somebody has there; who imports, what a name stands for

@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+import stat
 import subprocess
 import time
 from functools import partial
@@ -27,12 +28,14 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.cloud_init import SEEDED
 from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1, IMAGE, MINORS
 
 #: Lost without it: whether anything was done, to who asks twice.
 ALREADY = "already running, ssh answers with its own host key"
+USER_DATA = "#cloud-config\npassword: hunter2\n"
 OWN, OTHERS = ADDRESSES[:2], ADDRESSES[2:]
 
 
@@ -335,3 +338,29 @@ def test_the_module_claims_a_container_and_does_its_verb(site, monkeypatch):
     assert instance.work(asked, False)["changed"] is False
     assert instance.work(dict(given, state="absent"), False)["changed"] is True
     assert site.nothing_is_left()
+
+
+def test_a_containers_root_has_the_data_for_cloud_init(site, monkeypatch):
+    """Lost: a first boot that does what was asked; or what is in the root, to data that its image does nothing with."""
+    monkeypatch.setattr(compute_host, "Host", partial(Host, places=Places(site.machine.paths, site.here)))
+    given = {name: option.get("default") for name, option in instance.SPEC.options.items()}
+    given.update(kind="container", config=str(site.config), instance="ml-8", timeout=60.0)
+    asked = dict(given, owner="jo", flavor=CG1, ssh_public_key=KEY, user_data=USER_DATA)
+    for wrong, why in ((USER_DATA, "has no cloud-init"), ("hunter2", "does not begin as data for cloud-init do")):
+        with pytest.raises(BadInput, match=why):
+            instance.work(dict(asked, user_data=wrong), False)
+        assert site.info()["instances"] == [], "nothing was claimed"
+    site.claim()
+    first = site.up(user_data=USER_DATA)
+    assert "user_data is there for cloud-init" in texts(first)
+    seed = site.lxcpath / "ml-8" / "rootfs" / "var" / "lib" / "cloud" / "seed" / "nocloud"
+    assert (seed / "user-data").read_text() == USER_DATA
+    assert stat.S_IMODE((seed / "user-data").stat().st_mode) == 0o600
+    again = site.up(user_data=USER_DATA)
+    assert (again["changed"], texts(again)[0]) == (False, SEEDED)
+    with pytest.raises(BadInput, match="does not begin"):
+        site.do(lifecycle.rebuilt, user_data="hunter2", fresh=True)
+    refused = site.do(lifecycle.rebuilt, user_data=USER_DATA, fresh=True)
+    assert "has no cloud-init" in refused["msg"]
+    assert (seed / "user-data").exists(), "what is in it stays"
+    assert "hunter2" not in str([first, again, refused, site.info()])

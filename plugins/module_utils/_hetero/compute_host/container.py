@@ -145,6 +145,7 @@ class ContainerWork(Work):
             lxcpath=config.lxcpath,
             image=image,
             ssh_public_key=self.claim.ssh_public_key,
+            user_data=self.user_data,
             bridge=config.bridge,
             address=self.address,
             prefix_length=config.prefix_length,

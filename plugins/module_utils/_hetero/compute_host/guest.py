@@ -171,6 +171,7 @@ class GuestWork(Work):
             folder=self.folder,
             image=image,
             ssh_public_key=claim.ssh_public_key,
+            user_data=self.user_data,
             bridge=config.bridge,
             address=self.address,
             netmask=str(network.netmask),

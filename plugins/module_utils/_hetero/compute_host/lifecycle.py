@@ -23,6 +23,7 @@ from ..core.locks import lock
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
 from ..hypervisors.lxc import new_container
+from ..roots.cloud_init import SEEDED, must_be_user_data, must_have_cloud_init
 from ..roots.machine_identity import must_be_keys
 from ..site import instance_states
 from ..site.image_names import valid_image
@@ -63,6 +64,7 @@ class Options:
     :param soft_timeout: seconds that its init has to end.
     :param image: the image that it gets (rebuilt); None for the one that it has.
     :param ssh_public_key: the user's key that it gets (rebuilt); None for the one that it has.
+    :param user_data: what cloud-init gets in roots that are made now (running, rebuilt).
     :param fresh: make it anew although neither image nor key changes (rebuilt).
     :param lease_hours: hours from now, 0 for no end (extended).
     :param numbers: only these of a request's instances NAME-1 … NAME-N; none for all that are here.
@@ -78,6 +80,7 @@ class Options:
     soft_timeout: float = 30.0
     image: str | None = None
     ssh_public_key: str | None = None
+    user_data: str | None = None
     fresh: bool = False
     lease_hours: float | None = None
     over: float | None = None
@@ -125,11 +128,16 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
         valid_image(options.image)
     if options.ssh_public_key:
         must_be_keys(options.ssh_public_key)
+    if options.user_data:
+        must_be_user_data(options.user_data)
 
     def one(work: Work) -> None:
         old = work.claim
         new = dict(image=options.image or old.image, ssh_public_key=options.ssh_public_key or old.ssh_public_key)
-        hash = work.image(new["image"]).hash
+        image = work.image(new["image"])
+        hash = image.hash
+        if options.user_data:
+            must_have_cloud_init(image)
         same = new == dict(image=old.image, ssh_public_key=old.ssh_public_key) and hash == old.image_hash
         if not same or options.fresh:
             before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
@@ -217,9 +225,12 @@ def must_know_the_lease(work: Work) -> None:
 
 def _up(work: Work) -> None:
     """Bring an instance up; remove one that never ran and cannot be brought up."""
-    new = work.claim.state in instance_states.NEVER_RAN
+    new, was_made = work.claim.state in instance_states.NEVER_RAN, work.is_made
     try:
         work.make()
+        if work.user_data:
+            there = f"user_data {'would be' if work.change.check else 'is'} there for cloud-init"
+            work.report("image", SEEDED if was_made else there, event=not was_made)
         if work.change.check and not work.is_made:
             return
         if work.harm:
@@ -290,6 +301,7 @@ def _each(
     for claim in claims:
         report = _reporter(host, claim.instance, change, lines)
         work = work_of(host, claim, change, Deadline(options.timeout), report)
+        work.user_data = options.user_data
         failure: Result = dict(failed=False)
         try:
             must_own(claim, options.owner)

@@ -80,6 +80,8 @@ class Work(ABC):
         self.report = report
         #: Whether the instance starts when the host boots.
         self.autostart = True
+        #: What cloud-init gets if the root is made now.
+        self.user_data: str | None = None
         #: Fields of the result besides the claim's.
         self.more: dict[str, Any] = {}
 

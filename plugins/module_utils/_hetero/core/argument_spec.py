@@ -136,6 +136,7 @@ INSTANCE = ArgumentSpec(
         flavor=dict(type="dict"),
         image=dict(type="str"),
         ssh_public_key=dict(type="str", no_log=False),
+        user_data=dict(type="str", no_log=True),
         count=dict(type="int", default=1),
         numbers=dict(type="list", elements="int", default=[]),
         partial=dict(type="bool", default=False),

@@ -25,6 +25,7 @@ from ..files.root_work import inside, read_file
 from ..images.choice import check_arch, check_image
 from ..images.image_root import root_of
 from ..images.root_archive import archive_of, stored_archive
+from . import cloud_init
 from .disk_files import Made
 from .machine_identity import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
 from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
@@ -41,11 +42,19 @@ if TYPE_CHECKING:
 ARCHIVES = "archives"
 
 
-def prepare_disk(
-    proxy: RootsNode, board: Board, claim: RootClaim, image: Image, change: Change, deadline: Deadline, report: Report
+def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is made of
+    proxy: RootsNode,
+    board: Board,
+    claim: RootClaim,
+    image: Image,
+    change: Change,
+    deadline: Deadline,
+    report: Report,
+    user_data: str | None = None,
 ) -> dict[str, Any]:
     """Make ready what the board's root on its disk is made from; return the same result as provision.prepare.
 
+    :param user_data: what cloud-init gets if the root is made now.
     :raises BadInput: the board has no disk, or no RAM image; this is checked before anything is made.
     """
     start = time.monotonic()
@@ -55,7 +64,7 @@ def prepare_disk(
     ram_image(proxy, board)
     check_image(claim, image, board.name)
     place = Place(proxy, board)
-    restored = []
+    restored: list[str] = []
     with change.step("archive"), naming(proxy.folder(ARCHIVES)):
         archive = stored_archive(proxy.folder(ARCHIVES), image)
         before, after = {"sha256": archive.sha256 if archive else None}, {"sha256": "the archive's"}
@@ -64,13 +73,16 @@ def prepare_disk(
             if not change.check:
                 archive = archive_of(proxy.folder(ARCHIVES), image, deadline)
     with change.step("own"), naming(place.disk.folder):
-        made = _own(proxy, place, claim, image, change, restored)
+        made = _own(proxy, place, claim, image, change, restored, user_data)
     with change.step("files"):
         prepare_files(place, image, change, restored)
     if archive and restored and not change.check:
         size = f"{archive.size / 1e6:.0f} MB, sha256 {archive.sha256[:12]}"
         done = f"root archive ready, {size}" if "root" in restored else f"{', '.join(restored)} restored"
         report(PHASE, done, time.monotonic() - start)
+    if user_data:
+        there = "would be" if change.check else "is"
+        report(PHASE, f"user_data {there} there for cloud-init" if "root" in restored else cloud_init.SEEDED, None)
     host_key = made.host_key if made else None
     return dict(
         root=None,
@@ -86,7 +98,13 @@ def prepare_disk(
 
 
 def _own(
-    proxy: RootsNode, place: Place, claim: RootClaim, image: Image, change: Change, restored: list[str]
+    proxy: RootsNode,
+    place: Place,
+    claim: RootClaim,
+    image: Image,
+    change: Change,
+    restored: list[str],
+    user_data: str | None,
 ) -> Made | None:
     """Make own.tar anew where it is another instance's or another image's; return its Made, None in check mode."""
     disk, token = place.disk, token_of(claim)
@@ -110,7 +128,7 @@ def _own(
             return None
         proxy.store.put(claim.instance, image_hash=None, host_key=None)
         reboot = [reboot_line(proxy)] if wanted(proxy) else []
-        own, host_key = _own_archive(image, claim, reboot)
+        own, host_key = _own_archive(image, claim, reboot, user_data)
         disk.create(own, Made(token, image.hash, hashlib.sha256(own).hexdigest(), host_key))
         made = disk.made()
         if made is None or made.host_key != host_key:
@@ -122,8 +140,8 @@ def _own(
     return made
 
 
-def _own_archive(image: Image, claim: RootClaim, reboot: list[str]) -> tuple[bytes, str]:
-    """Return (bytes of own.tar: host name, user's keys and host key; the public host key as a line)."""
+def _own_archive(image: Image, claim: RootClaim, reboot: list[str], user_data: str | None) -> tuple[bytes, str]:
+    """Return (bytes of own.tar: host name, user's keys and data, host key; the public host key as a line)."""
     others = inside(root_of(image), lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
     lines = [line.strip() for line in claim.ssh_public_key.strip().splitlines()]
     missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)] + reboot
@@ -140,6 +158,10 @@ def _own_archive(image: Image, claim: RootClaim, reboot: list[str]) -> tuple[byt
         _add(tar, MACHINE_ID, 0o444, "")
         _add(tar, HOST_KEY, 0o600, private)
         _add(tar, f"{HOST_KEY}.pub", 0o644, public)
+        if user_data:
+            _add(tar, cloud_init.SEED, 0o700)
+            for path, (text, mode) in cloud_init.files(user_data, claim.instance).items():
+                _add(tar, path, mode, text)
     return target.getvalue(), " ".join(public.split()[:2])
 
 

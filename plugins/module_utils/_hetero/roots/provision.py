@@ -24,6 +24,7 @@ from ..nfs.exports import board_export, exporter
 from ..site.instance import gibibytes
 from ..tftp.board_folder import BoardFiles, remove_entry, write_entry
 from ..tftp.by_hand import lead, put_there
+from .cloud_init import SEEDED
 from .disk_files import DiskFiles
 from .machine_identity import parse_key
 from .made_json import is_unread, remade, token_of, unread, why_unproven
@@ -163,6 +164,30 @@ def _said_of(restored: list[str]) -> str:
     others = ", ".join(name for name in restored if name != HOST_KEY)
     parts = [f"{others} restored"] if others else []
     return "; ".join([*parts, *(["a new host key was made"] if HOST_KEY in restored else [])])
+
+
+def prepare_seed(
+    proxy: RootsNode, board: Board, claim: RootClaim, user_data: str, change: Change, report: Report, fresh: bool
+) -> bool:
+    """Have a user's data for cloud-init in a root that no system has run from yet; leave any other root as it is.
+
+    :param fresh: whether the root was made just now, or in check mode would be.
+    :returns: whether they were, or in check mode would be, put there.
+    """
+    root = Place(proxy, board).root
+    if not fresh:
+        if root.is_mounted and root.has_seed(user_data):
+            return False
+        if proxy.store.had_power(claim):
+            report(PHASE, SEEDED, None)
+            return False
+    change.note(f"{board.name} user_data", {"present": False}, {"present": True})
+    if not change.check:
+        root.put_seed(user_data, claim.instance)
+        if not root.has_seed(user_data):
+            raise HeteroError("user_data is not there after it was put in", root.path, "check its links")
+    report(PHASE, f"user_data {'would be' if change.check else 'is'} there for cloud-init", None)
+    return True
 
 
 def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -> list[str]:

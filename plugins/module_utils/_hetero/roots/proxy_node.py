@@ -77,6 +77,9 @@ class Records(Protocol):
     def has_run(self, claim: Any) -> bool:
         """Return whether a claim's instance ever ran on its board."""
 
+    def had_power(self, claim: Any) -> bool:
+        """Return whether a board ever had power for a claim."""
+
     def put(self, instance: str, **fields: Any) -> None:
         """Change fields of a claim."""
 

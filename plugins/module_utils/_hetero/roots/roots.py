@@ -26,7 +26,7 @@ from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
 from ..images.image_root import FOLDER, root_of
 from ..site.state_folder import OLDER, ROOT_FILE, ROOTS
-from . import machine_identity
+from . import cloud_init, machine_identity
 
 if TYPE_CHECKING:
     from ..core.deadline import Deadline
@@ -280,6 +280,14 @@ class Root:
     def put_own_line(self, wanted: str | None) -> None:
         """Put this line of the proxy's own key into authorized_keys in place of others of it; None removes all."""
         machine_identity.put_own_line(self.path, wanted)
+
+    def put_seed(self, text: str, hostname: str) -> None:
+        """Put a user's data for cloud-init into a fresh root."""
+        cloud_init.put_seed(self.path, text, hostname)
+
+    def has_seed(self, text: str) -> bool:
+        """Return whether the user's data for cloud-init in the root are these."""
+        return cloud_init.has_seed(self.path, text)
 
     def put_host_key(self, comment: str) -> None:
         """Put a fresh host key into the root."""

@@ -86,14 +86,15 @@ class Site:
         fields = dict(owner="alice", flavor=KG1, image=IMAGE, ssh_public_key=KEY, kind="kvm")
         return ClaimRequest(instance, **dict(fields, **more))
 
-    def provision(self, instance, check=False, timeout=60, **more):
+    def provision(self, instance, check=False, timeout=60, user_data=None, **more):
         """What playbook provision_instance has done on this host."""
         with self.host(not check) as host:
             change = Change(check)
             claimed = present(host, self.request(instance, **more), change)
             if check and claimed["new"]:
                 return dict(claimed, **change.result)
-            done = lifecycle.running(host, instance, lifecycle.Options(timeout=timeout), change)
+            options = lifecycle.Options(timeout=timeout, user_data=user_data)
+            done = lifecycle.running(host, instance, options, change)
             return dict(done, new=claimed["new"], lines=claimed["lines"] + done["lines"])
 
     def do(self, verb, instance, check=False, timeout=60, **options):

@@ -463,3 +463,15 @@ def found(site, check=False):
 
 def domains(site):
     return [f"{one['domain']} {one['address']} {one['found']}" for one in found(site)["domains"]]
+
+
+def test_a_guests_disk_has_the_data_for_cloud_init(site):
+    """Lost: a first boot that does what was asked; or a secret in it, to an account of the guest."""
+    site.provision("ml-9", user_data="#!/bin/sh\necho hunter2\n")
+    disk = site.virt.root / "guests-files" / "ml-9" / guests.DISK
+    where = "/var/lib/cloud/seed/nocloud/user-data"
+    read = ["debugfs", "-R", f"cat {where}", str(disk)]
+    assert subprocess.run(read, check=True, capture_output=True, text=True).stdout == "#!/bin/sh\necho hunter2\n"
+    said = subprocess.run(["debugfs", "-R", f"stat {where}", str(disk)], check=True, capture_output=True, text=True)
+    assert "Mode:  0600" in said.stdout
+    assert "User:     0" in said.stdout

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import wipes
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board as board_module
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
@@ -344,3 +344,34 @@ def test_no_end_is_named_that_would_end_what_ran(node, proxy):
     asked.say_what_stays()
     both = "lab-1 on board0, lab-2 on board1 stay claimed"
     assert asked.steps.failure["msg"] == f"no boot; {both}: ask for lab again once that is mended"
+
+
+# ---- data for cloud-init
+
+
+def test_data_for_cloud_init_are_looked_at_before_anything_is_claimed(node, proxy, monkeypatch):
+    """Lost: a board that was claimed, and a tenant's root that was ended, for data that nothing could come of."""
+    seen = []
+    monkeypatch.setattr(board_module, "must_have_cloud_init", lambda image: seen.append(image.name))
+    image = "debian"
+    store = SimpleNamespace(names=lambda: {image: "hash"}, get=lambda name: SimpleNamespace(name=name))
+    monkeypatch.setattr(board_module, "image_store", lambda proxy: store)
+    given = dict(owner="jo", flavor=FLAVOR, ssh_public_key=KEY, image=image)
+    with pytest.raises(BadInput, match="user_data: does not begin as data for cloud-init do"):
+        request(proxy, node, user_data="hunter2", **given).claim()
+    assert proxy.store.claims() == []
+    assert seen == []
+    request(proxy, node, user_data="#cloud-config\n", **given).claim()
+    assert seen == [image]
+    assert len(proxy.store.claims()) == 1
+    request(proxy, node, user_data="#cloud-config\n", **given).must_take_user_data([None, "of no store"])
+    assert seen == [image], "what makes roots of it says that it is not there"
+
+
+def test_roots_get_the_data_that_were_asked_for(node, proxy, monkeypatch):
+    asked = []
+    step = lambda proxy, ids, asked_for, *more: asked.append(asked_for) or dict(boards=[])  # noqa: E731
+    monkeypatch.setattr(board_module.board_images, "present", step)
+    request(proxy, node, user_data="#!/bin/sh\n").make_ready([0])
+    request(proxy, node).make_ready([0])
+    assert [one.user_data for one in asked] == ["#!/bin/sh\n", None]

@@ -20,7 +20,7 @@ from ...images.forms import Machine
 from ...roots.disk_root import prepare_disk
 from ...roots.machine_identity import must_be_keys
 from ...roots.ownership import has_root, is_asked, must_never_have_run, refuse_lost
-from ...roots.provision import PHASE, prepare, remove
+from ...roots.provision import PHASE, prepare, prepare_seed, remove
 from ...site import board_states
 from ...site.image_names import default_name, is_source, valid_image
 from ..evidence.adoption import catch_up, is_of_nobody_else
@@ -73,6 +73,7 @@ class ImageRequest:
     :param boot_source: what the boards are to boot from; None for that of each board's claim.
     :param flavor: for a dry run, the flavor of boards that are not claimed yet.
     :param rebuilt: ids of boards for which a dry run of rebuilds.py came before this one.
+    :param user_data: what cloud-init gets in roots that are made now.
     """
 
     image: Image | None = None
@@ -80,6 +81,7 @@ class ImageRequest:
     boot_source: str | None = None
     flavor: dict[str, Any] | None = None
     rebuilt: Collection[int] = ()
+    user_data: str | None = None
 
     def claim_of(self, board: Board, claim: Claim | None) -> Claim | None:
         """Return the claim that a board would have by now if the steps before a dry run had been real."""
@@ -147,9 +149,13 @@ def present(
             what = f"{claim.instance} was claimed with boot source {source}, not {request.boot_source}"
             raise Refused(what, board.name, stays(claim.instance, "boot source"))
         if source == DISK_ROOT:
-            done = prepare_disk(proxy, board, fields, found, change, deadline, report)
+            done = prepare_disk(proxy, board, fields, found, change, deadline, report, request.user_data)
         else:
             done = prepare(proxy, board, fields, found, change, report, lambda: _proves(proxy, board, change))
+            if request.user_data:
+                fresh = "root" in done["restored"]
+                seeded = prepare_seed(proxy, board, fields, request.user_data, change, report, fresh)
+                done["restored"] += ["user_data"] if seeded else []
         return dict(done, changed=bool(done["restored"]))
 
     if key:

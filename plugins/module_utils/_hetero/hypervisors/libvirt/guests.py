@@ -23,7 +23,7 @@ from ...core.deadline import Deadline
 from ...core.errors import HeteroError
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
-from ...roots import machine_identity
+from ...roots import cloud_init, machine_identity
 from .. import pinning
 from . import hostdev
 from .domain import Libvirt
@@ -66,6 +66,7 @@ class Spec:
     :param image: images.store.Image; not needed for a guest that exists.
     :param devices: addresses of its PCI devices.
     :param domain_type: KVM or QEMU.
+    :param user_data: what cloud-init gets.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Spec:
     local_gb: int
     devices: Tuple[str, ...]
     domain_type: str
+    user_data: str | None = None
 
     @property
     def uuid(self) -> str:
@@ -119,6 +121,8 @@ def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
     os.chmod(root, 0o755)  # becomes the mode of the guest's /
     machine_identity.settle(root, spec.name)
     machine_identity.put_key(root, spec.ssh_public_key)
+    if spec.user_data:
+        cloud_init.put_seed(root, spec.user_data, spec.name)
     host_key = machine_identity.put_host_key(root, spec.name, spec.folder)
     _disk(spec, root, deadline)
     remove_tree(root, deadline)

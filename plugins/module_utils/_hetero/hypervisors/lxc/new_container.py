@@ -21,7 +21,7 @@ from ...devices.cgroup import trees
 from ...files.mounts import mounts_below
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
-from ...roots import machine_identity
+from ...roots import cloud_init, machine_identity
 from .. import pinning
 from . import disks, id_maps, identity, limits, monitors, private_nodes
 from .disks import root_of
@@ -59,6 +59,7 @@ class Spec:
     :param autostart: whether it starts with the host.
     :param command: the host's command that its hooks run (identity.py).
     :param disks: folder with this host's device nodes of disks.
+    :param user_data: what cloud-init gets.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Spec:
     autostart: bool = True
     command: str = identity.COMMAND
     disks: str = disks.BASE
+    user_data: str | None = None
 
     @property
     def container(self) -> Container:
@@ -98,6 +100,8 @@ def create(spec: Spec, deadline: Deadline) -> str:
     command(copy, container.thing, remedy, timeout=min(COPY_TIME, max(1.0, deadline.left)))
     machine_identity.settle(root, spec.name)
     machine_identity.put_key(root, spec.ssh_public_key)
+    if spec.user_data:
+        cloud_init.put_seed(root, spec.user_data, spec.name)
     host_key = machine_identity.put_host_key(root, spec.name, container.folder)
     id_maps.shift(root, spec.id_map, f"image {spec.image.name}")
     # The configuration says that the container is whole, so nothing may be lost by a power cut after it is written.

@@ -13,7 +13,7 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Collection, Mapping, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, NoReturn, Sequence
 
 from ...boards.disk import wipes
 from ...boards.evidence.unclaimed_instances import refuse_unclaimed
@@ -33,6 +33,7 @@ from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from ...drivers.boot.blame import BOARD, IMAGE
 from ...images.choice import image_store
+from ...roots.cloud_init import must_be_user_data, must_have_cloud_init
 from ...site.board_states import ERROR
 from ...site.image_names import valid_image
 from ...site.instance import valid_instance
@@ -182,6 +183,7 @@ class Request:
         change = Change(self.check)
         try:
             with change.step("claim"):
+                self.must_take_user_data([self.params["image"]])
                 result = board_claims.present(self.proxy, board_claims.ClaimRequest(self.name, **given), change)
         except BadInput as error:
             error.facts.setdefault(AS_IT_IS, {})
@@ -191,11 +193,25 @@ class Request:
         self.steps.took(dict(result, **again), "claim")
         return result["boards"]
 
+    def must_take_user_data(self, images: Iterable[str | None]) -> None:
+        """Raise BadInput where user_data are none, or one of these images has no cloud-init.
+
+        An image that is not there is told by what makes roots of it.
+        """
+        user_data, store = self.params["user_data"], image_store(self.proxy)
+        if user_data is None:
+            return
+        must_be_user_data(user_data)
+        there = store.names()
+        for name in sorted({name for name in images if name in there}):
+            must_have_cloud_init(store.get(name))
+
     def make_ready(self, ids: Sequence[int], **given: Any) -> bool:
         image = self.params["image"]
         found = image_store(self.proxy).get(valid_image(image)) if image else None
         change, deadline = Change(self.check), Deadline(IMAGE_TIME)
-        asked = board_images.ImageRequest(found, self.params["ssh_public_key"], rebuilt=self.rebuilt, **given)
+        key, user_data = self.params["ssh_public_key"], self.params["user_data"]
+        asked = board_images.ImageRequest(found, key, rebuilt=self.rebuilt, user_data=user_data, **given)
         words = (ids, asked, change, deadline, self.asked.tenant)
         return self.steps.took(board_images.present(self.proxy, *words), "image")
 
@@ -335,6 +351,7 @@ def rebooted(request: Request) -> None:
 def rebuilt(request: Request) -> None:
     """Write another image or key down, then replace the old roots and boot the new ones."""
     params, change, ids = request.params, Change(request.check), request.ids()
+    request.must_take_user_data([params["image"]] if params["image"] else [one.image for one in request.claims])
     asked = rebuilds.RebuildRequest(params["image"], params["ssh_public_key"], params["fresh"])
     # a play that was killed has left its verb running: this one goes on where that one ends
     result = rebuilds.rebuild(request.proxy, request.asked, asked, change, Deadline(request.options.limit))

@@ -20,6 +20,7 @@ from ...compute_host.host_claims import line, present
 from ...core import job
 from ...core.changes import Change
 from ...core.errors import BadInput
+from ...roots.cloud_init import must_be_user_data, must_have_cloud_init
 from ...site.image_names import is_source
 from ...site.instance import must_be_soft_timeout
 from ...site.kinds import CONTAINER, GUEST, SECTIONS
@@ -56,7 +57,9 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         found = params["created"] and not check  # a play has claimed it before
         if params["flavor"] and params["state"] in ("present", "running") and not found:
             with change.step("claim"):
-                claimed = present(host, _wish(params, host.config.section(kind), kind), change)
+                wish = _wish(params, host.config.section(kind), kind)
+                _must_take_user_data(host, params["user_data"], wish.image)
+                claimed = present(host, wish, change)
         # What a dry run only would have claimed is not there to be looked at.
         if params["state"] == "present" or (check and claimed.get("new")):
             if params["state"] == "running":
@@ -93,6 +96,14 @@ def in_background(module: Module) -> NoReturn:
             return host.config.run_folder, dict(follow, limit=BESIDES + params["timeout"] * len(names))
 
     job.in_background(module, prepare, lambda: work(params, False))
+
+
+def _must_take_user_data(host: Host, user_data: str | None, image: str) -> None:
+    """Raise BadInput where user_data are none, or the image has no cloud-init; what is not there is told later."""
+    if user_data is not None:
+        must_be_user_data(user_data)
+        if image in host.images.names():
+            must_have_cloud_init(host.images.get(image))
 
 
 def _options(params: Mapping[str, Any]) -> lifecycle.Options:

@@ -1,0 +1,104 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A user's data for cloud-init, as the seed of its data source NoCloud in a root that is being made.
+
+It may hold secrets: it is in the root and nowhere else, for root alone to read, and in no record, event or message. An
+instance gets it when its root is made, because cloud-init reads a seed at an instance's first boot only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from typing import TYPE_CHECKING
+
+from ..core.deadline import Deadline
+from ..core.errors import BadInput
+from ..files.root_work import inside, make_folder, read_file, write_file
+from ..images.image_root import root_of
+from .machine_identity import FILES_TIME
+
+if TYPE_CHECKING:
+    from ..images.proxy_node import StoredImage
+
+#: Most bytes; EC2 takes 16 KiB, OpenStack 64 KiB.
+MOST = 1 << 16
+#: How data for cloud-init begin, of those kinds that are taken: its own YAML, a script, or several parts as MIME.
+BEGINNINGS = re.compile(r"#cloud-config\b|#!|(?i:content-type:|mime-version:)")
+#: Where NoCloud looks for a seed (cloud-init, DataSourceNoCloud.py).
+SEED = "/var/lib/cloud/seed/nocloud"
+USER_DATA, META_DATA = f"{SEED}/user-data", f"{SEED}/meta-data"
+FOLDERS = ("/var", "/var/lib", "/var/lib/cloud", "/var/lib/cloud/seed", SEED)
+SETTINGS = "/etc/cloud/cloud.cfg.d/99-hetero.cfg"
+#: Host key, host name and network are the node's; and no data source is looked for in a network.
+KEPT = """\
+# Written by hetero.compute, because its instance was given user_data. Host key, name and network are not cloud-init's.
+datasource_list: [NoCloud, None]
+network: {config: disabled}
+ssh_deletekeys: false
+ssh_genkeytypes: []
+disable_root: false
+preserve_hostname: true
+"""
+PROGRAMS = ("/usr/bin/cloud-init", "/bin/cloud-init", "/usr/local/bin/cloud-init")
+THING = "user_data"
+#: What is said of user_data that came too late.
+SEEDED = "user_data is not given to a root that is there: rebuild_instance with it makes a new one"
+
+
+def must_be_user_data(text: str) -> None:
+    """Raise BadInput where this is nothing that cloud-init takes. No error has a word of it."""
+    size = len(text.encode("utf-8", "surrogateescape"))
+    if size > MOST:
+        raise BadInput(f"has {size} bytes", THING, f"give at most {MOST}; let it fetch the rest")
+    if not BEGINNINGS.match(text):
+        begin = "begin it with #cloud-config, with #! (a script), or with a MIME header (Content-Type:, MIME-Version:)"
+        raise BadInput("does not begin as data for cloud-init do", THING, begin)
+    if "\0" in text:
+        raise BadInput("is no text", THING, "give text in UTF-8")
+
+
+def must_have_cloud_init(image: StoredImage) -> None:
+    """Raise BadInput where an image has no cloud-init, which alone does what user_data says."""
+
+    def look() -> bool:
+        return any(os.path.lexists(name) for name in PROGRAMS)
+
+    if not inside(root_of(image), look, Deadline(FILES_TIME)):
+        remedy = "leave user_data out, or ask for an image with package cloud-init"
+        raise BadInput("has no cloud-init, which user_data is for", f"image {image.name}", remedy)
+
+
+def files(text: str, hostname: str) -> dict[str, tuple[str, int]]:
+    """Return {path in a root: (text, mode)} of the seed, with an instance id that no root had before."""
+    meta = f"instance-id: {uuid.uuid4()}\nlocal-hostname: {hostname}\n"
+    return {SETTINGS: (KEPT, 0o644), META_DATA: (meta, 0o600), USER_DATA: (text, 0o600)}
+
+
+def put_seed(path: str, text: str, hostname: str) -> None:
+    """Put the seed into a fresh root.
+
+    :param path: where the root is mounted.
+    """
+    wanted = files(text, hostname)
+
+    def write() -> None:
+        for folder in (*FOLDERS, *_above(SETTINGS)):
+            make_folder(folder, 0o700 if folder == SEED else 0o755, exact=folder == SEED)
+        for name, (content, mode) in wanted.items():
+            write_file(name, content, mode)
+
+    inside(path, write, Deadline(FILES_TIME))
+
+
+def has_seed(path: str, text: str) -> bool:
+    """Return whether the seed in a root is this one."""
+    return bool(inside(path, lambda: read_file(USER_DATA) == text, Deadline(FILES_TIME)))
+
+
+def _above(path: str) -> list[str]:
+    """Return the folders above a file, from the top on."""
+    parts = path.split("/")[1:-1]
+    return ["/" + "/".join(parts[: number + 1]) for number in range(len(parts))]
