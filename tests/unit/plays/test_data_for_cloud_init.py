@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`-e user_data=FILE` of a whole play. Lost if it fails: a first boot that does what was asked, or a secret in it, which
-a play, a record or a log of the node shows."""
+"""`-e user_data=FILE` of a whole play. Lost if it fails: a first boot that does what was asked, or a secret in it that
+a play, a record or a log of the node shows.
+"""
 
 from __future__ import annotations
 

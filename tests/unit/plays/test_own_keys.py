@@ -68,8 +68,7 @@ def test_of_keys_of_ones_own_the_first_that_is_there_logs_in(fresh):
 
 
 def test_a_key_of_the_sites_folder_logs_in_by_its_name(fresh, tmp_path):
-    """Lost: `key=jackie`, where Ansible has another word for where the inventory lies. For a wrong one no node is asked.
-    """
+    """Lost: `key=jackie`, where Ansible has another word for where the inventory lies. A wrong one goes nowhere."""
     proxy, plays, _own = fresh
     keys = tmp_path / "files" / "keys"
     keys.mkdir(parents=True)

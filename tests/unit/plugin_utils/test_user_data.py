@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file with data for cloud-init. Lost if these fail: a secret in it that is shown, or a file that nobody may name."""
+"""The file with data for cloud-init. Lost if these fail: a secret in it, which is shown, or one that none may name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A user's data for cloud-init. If these failed, a first boot would do nothing of what was asked, the same again for the
-next tenant, or a secret in them would lie where others read it."""
+"""A user's data for cloud-init. If these failed, a first boot would do nothing of what was asked, or what was asked
+before, or a secret in them would lie where others read it.
+"""
 
 from __future__ import annotations
 

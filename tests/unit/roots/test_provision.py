@@ -21,12 +21,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of, image_store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision as provision_file
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import (
-    leftovers,
-    prepare,
-    remove,
-    write_console_log,
-)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.console_log import write_console_log
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers, prepare, remove
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 from ansible_collections.hetero.compute.tests.unit.images.devices import break_file_system

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A user's data for cloud-init, as the seed of its data source NoCloud in a root that is being made.
 
-It may hold secrets: it is in the root and nowhere else, for root alone to read, and in no record, event or message. An
-instance gets it when its root is made, because cloud-init reads a seed at an instance's first boot only.
+It may hold secrets: it is in the root (of one on a board's own disk, in own.tar too), for root alone to read, and in no
+record, event or message. An instance gets it when its root is made, because cloud-init reads a seed at an instance's
+first boot only.
 """
 
 from __future__ import annotations

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused, naming
-from ..files import by_hand
 from ..images.choice import check_arch, check_image, image_of
 from ..images.room import room_of, size_of
 from ..nfs.exporter import let_go
 from ..nfs.exports import board_export, exporter
 from ..site.instance import gibibytes
-from ..tftp.board_folder import BoardFiles, remove_entry, write_entry
+from ..tftp.board_folder import BoardFiles, remove_entry
 from ..tftp.by_hand import lead, put_there
-from .cloud_init import SEEDED
+from .console_log import console_log, is_own_log
 from .disk_files import DiskFiles
 from .machine_identity import parse_key
 from .made_json import is_unread, remade, token_of, unread, why_unproven
@@ -34,7 +33,6 @@ from .roots import UNMOUNT_TIME, Root
 
 if TYPE_CHECKING:
     from ..core.changes import Change
-    from ..images.proxy_node import ProxyNode
     from ..images.store import Image
     from ..nfs.exporter import Export
     from ..site.boards_file import Board
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
     from .roots import Made
 
 PHASE = "image"
-#: First line of a console log.
-LOG_MARK = "# Written by hetero.compute: what the board's kernel printed.\n"
 NEW_ROOT = "rebuild the instance for a new root, or terminate it"
 AGAIN = "provision its instance again, or terminate it"
 
@@ -85,32 +81,6 @@ class Place:
         by_tftp = self._kernel_source == "tftp"
         files = {f"vmlinux_{self.board.id}": image.kernel, f"initrd_{self.board.id}": image.initrd}
         return files if by_tftp else dict.fromkeys(files)
-
-
-def console_log(proxy: ProxyNode, board: Board) -> str:
-    """Return the file to which the tilera boot driver writes what a board's kernel prints.
-
-    It is in no board's folder, so that TFTP serves it to no board.
-    """
-    return os.path.join(proxy.config.tftp_root, f"log_{board.id}")
-
-
-def write_console_log(proxy: ProxyNode, board: Board, text: str) -> None:
-    """Write what a board's kernel printed. A file that somebody else put there by hand stays, as PATH.by-hand."""
-    path = console_log(proxy, board)
-    with naming(path):
-        if os.path.lexists(path) and not is_own_log(path):
-            by_hand.keep(path)
-    write_entry(path, LOG_MARK + text, mode=0o600)
-
-
-def is_own_log(path: str) -> bool:
-    """Return whether write_console_log wrote this file. OpenStack's blueprint has scripts write one of its name."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return not os.path.islink(path) and file.read(len(LOG_MARK)) == LOG_MARK
-    except (FileNotFoundError, IsADirectoryError):
-        return False
 
 
 def prepare(
@@ -164,30 +134,6 @@ def _said_of(restored: list[str]) -> str:
     others = ", ".join(name for name in restored if name != HOST_KEY)
     parts = [f"{others} restored"] if others else []
     return "; ".join([*parts, *(["a new host key was made"] if HOST_KEY in restored else [])])
-
-
-def prepare_seed(
-    proxy: RootsNode, board: Board, claim: RootClaim, user_data: str, change: Change, report: Report, fresh: bool
-) -> bool:
-    """Have a user's data for cloud-init in a root that no system has run from yet; leave any other root as it is.
-
-    :param fresh: whether the root was made just now, or in check mode would be.
-    :returns: whether they were, or in check mode would be, put there.
-    """
-    root = Place(proxy, board).root
-    if not fresh:
-        if root.is_mounted and root.has_seed(user_data):
-            return False
-        if proxy.store.had_power(claim):
-            report(PHASE, SEEDED, None)
-            return False
-    change.note(f"{board.name} user_data", {"present": False}, {"present": True})
-    if not change.check:
-        root.put_seed(user_data, claim.instance)
-        if not root.has_seed(user_data):
-            raise HeteroError("user_data is not there after it was put in", root.path, "check its links")
-    report(PHASE, f"user_data {'would be' if change.check else 'is'} there for cloud-init", None)
-    return True
 
 
 def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -> list[str]:

@@ -39,7 +39,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.shell import NoProgram
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.tile_monitor import TileMonitor, runs
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import is_own_log
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.console_log import is_own_log
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import boards_file
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.test_ssh import free_port, make_key
 

@@ -17,13 +17,11 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import kernels as verb
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import reap
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import (
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.console_log import (
     LOG_MARK,
-    leftovers,
-    prepare,
-    remove,
     write_console_log,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers, prepare, remove
 
 
 @pytest.fixture

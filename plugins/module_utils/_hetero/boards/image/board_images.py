@@ -20,7 +20,8 @@ from ...images.forms import Machine
 from ...roots.disk_root import prepare_disk
 from ...roots.machine_identity import must_be_keys
 from ...roots.ownership import has_root, is_asked, must_never_have_run, refuse_lost
-from ...roots.provision import PHASE, prepare, prepare_seed, remove
+from ...roots.provision import PHASE, prepare, remove
+from ...roots.seeds import prepare_seed
 from ...site import board_states
 from ...site.image_names import default_name, is_source, valid_image
 from ..evidence.adoption import catch_up, is_of_nobody_else

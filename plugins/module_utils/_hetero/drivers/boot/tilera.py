@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ContextManager, List, Tuple
 
 from ...core.errors import BadInput, HeteroError, StepFailed, TimedOut
 from ...core.this_node import THIS_NODE
-from ...roots.provision import console_log, write_console_log
+from ...roots.console_log import console_log, write_console_log
 from . import ssh, ssh_reboot
 from .driver import INITRD, KERNEL, NFS_ROOT, RAM_ROOT, BootDriver
 from .pxe import Pxe, initrd_name, kernel_name
