@@ -55,7 +55,7 @@ class Driver:
     def files(self, board):
         return {"vmlinuz": KERNEL}
 
-    def self_test(self, board):
+    def self_test(self, board, system):
         self.did.append("self test")
         return ["DHCP is down"]
 

@@ -46,7 +46,7 @@ def test_a_fault_that_is_mended_meanwhile_costs_no_board(quick, monkeypatch, ret
     quick.play(0, stall="tftp")
     asked = []
 
-    def self_test(self, board):
+    def self_test(self, board, system):
         asked.append(board.name)
         return [FAULT] if len(asked) % 2 else []
 
@@ -65,7 +65,7 @@ def test_that_the_proxy_serves_is_said_too(quick):
 
 def test_a_board_that_is_heard_needs_no_such_look(quick, monkeypatch):
     """Lost: time of a proxy on which many boards boot."""
-    monkeypatch.setattr(Fake, "self_test", lambda self, board: pytest.fail("looked at"))
+    monkeypatch.setattr(Fake, "self_test", lambda self, board, system: pytest.fail("looked at"))
     quick.play(0, running=0.6)
     assert not quick.run("start", 0)["failed"]
     assert waits(quick) == []
@@ -126,11 +126,13 @@ class Work:
 
     def __init__(self, over=False):
         self.over, self.did, self.board, self.driver = over, [], SimpleNamespace(name="board0"), self
+        self.system = SimpleNamespace(root="nfs")
 
     def request_limit(self, board):
         return 60.0
 
-    def self_test(self, board):
+    def self_test(self, board, system):
+        assert system is self.system
         return ["DHCP is down"]
 
     def say(self, *given):

@@ -17,9 +17,16 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import phases, pxe, tftp_client
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import System
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
+    DISK_ROOT,
+    NFS_ROOT,
+    RAM_ROOT,
+    System,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.pxe import Pxe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.tilera import Tilera
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.uboot import Uboot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs import exporter
 
 #: nfs-ganesha takes no access control lists: with them cp -a fails on each board.
@@ -199,7 +206,7 @@ def test_a_proxy_whose_nfs_takes_connections_and_does_not_answer_is_at_fault(sit
     server.start()
     try:
         with site.proxy() as proxy:
-            faults = [text for text in Pxe(proxy).self_test(proxy.board(0)) if text.startswith("NFS 127.0.0.1: ")]
+            faults = [text for text in Pxe(proxy).self_test(proxy.board(0), System(None)) if text.startswith("NFS 127.0.0.1: ")]
     finally:
         server.over.set()
         server.join(5)
@@ -227,17 +234,19 @@ def test_what_a_tenant_left_open_to_nfs_goes_with_its_export(port):
         sock.close()
 
 
-def test_an_nfs_server_is_asked_for_boards_that_mount_from_it_only(site, monkeypatch):
-    """Lost: boards whose root lies on their disks or in RAM, to an NFS server that they do not need."""
-    monkeypatch.setattr(pxe, "read_entry", lambda path: "kernel vmlinux_0 root=/dev/ram0")
+@pytest.mark.parametrize("driver", [Pxe, Uboot, Tilera])
+@pytest.mark.parametrize(("root", "asked"), [(NFS_ROOT, True), (DISK_ROOT, False), (RAM_ROOT, False)])
+def test_an_nfs_server_is_asked_for_boards_that_mount_from_it_only(site, driver, root, asked):
+    """Lost: who is to blame: a board whose root lies on its disk or in RAM failed, and NFS, which it does not need."""
     with site.proxy() as proxy:
-        assert "NFS" not in "\n".join(Pxe(proxy).self_test(proxy.board(0)))
+        faults = "\n".join(driver(proxy).self_test(proxy.board(0), System(None, root)))
+    assert ("NFS 127.0.0.1" in faults) is asked
 
 
 def test_self_test_names_each_fault(site):
     """Boards would be quarantined for a proxy whose servers are down."""
     with site.proxy() as proxy:
-        faults = Pxe(proxy).self_test(proxy.board(0))
+        faults = Pxe(proxy).self_test(proxy.board(0), System(None))
     text = "\n".join(faults)
     assert f"{site.entry(0)}: is missing" in text
     assert "vmlinux_0: is missing" in text

@@ -376,7 +376,7 @@ def test_a_missing_tile_monitor_is_the_proxys(site, tile, fault):
     site.claim(0)
     with site.proxy() as proxy:
         driver = BootDrivers(proxy).of(proxy.board(0))
-        assert any(str(tile.monitor) in text and word in text for text in driver.self_test(proxy.board(0)))
+        assert any(str(tile.monitor) in text and word in text for text in driver.self_test(proxy.board(0), System(None)))
     result = site.run("start", 0)
     assert word in result["msg"]
     assert site.power(0) == "off"
@@ -424,7 +424,7 @@ class Seen(tilera.Tilera):
             for kind, name in self.things:
                 self._told[1](board.id, kind, name, time.monotonic(), board.ip)
 
-    def self_test(self, board):
+    def self_test(self, board, system):
         return []
 
     def alive(self, board, limit):

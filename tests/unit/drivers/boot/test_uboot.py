@@ -79,7 +79,7 @@ def test_its_files_are_known_by_what_it_asks_for(uboot):
 def test_self_test_names_its_own_entry_and_script(site, uboot):
     """Boards would be quarantined for a proxy that does not serve what U-Boot asks for."""
     driver, board = uboot
-    text = "\n".join(driver.self_test(board))
+    text = "\n".join(driver.self_test(board, System(None)))
     folder = site.folder / "tftpboot" / "10.0.2.2"
     assert f"{folder}/pxelinux.cfg/01-00-1a-ca-00-57-91: is missing" in text
     assert f"{folder}/vmlinux_1: is missing" in text

@@ -249,7 +249,7 @@ class BootLoop(ProvenCuts, SilentBoots, EndedBoots):
 
     def _self_test(self, boot: Boot, wrong_key: WrongHostKey | None) -> None:
         driver, seen = boot.work.driver, list(boot.strangers)
-        faults = driver.self_test(boot.board)
+        faults = driver.self_test(boot.board, boot.work.system)
         self._post(self._judge, boot, wrong_key, faults, [] if faults else driver.strangers(boot.board, seen))
 
     def _judge(self, boot: Boot, wrong_key: WrongHostKey | None, faults: list[str], strangers: list[str]) -> None:

@@ -36,7 +36,8 @@ class SilentBoots(PduLoop):
         if watching.wait(min(EARLY, limit)):
             return
         if not (boot.was_served or boot.strangers or boot.work.over):
-            self._post(self._on_early, boot, watching, driver.self_test(boot.board), limit)
+            faults = driver.self_test(boot.board, boot.work.system)
+            self._post(self._on_early, boot, watching, faults, limit)
         # of a boot that another process began, requests may have come before this one listened
         if boot.tries and not watching.wait(max(0.0, boot.powered + limit - time.monotonic())):
             self._post(self._on_no_request, boot, watching)

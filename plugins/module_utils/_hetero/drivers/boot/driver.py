@@ -180,8 +180,11 @@ class BootDriver(ABC):
         return ssh.alive(board.ip, limit)
 
     @abstractmethod
-    def self_test(self, board: Board) -> list[str]:
-        """Return what is wrong with the proxy's own part of this board's boot, as texts; an empty list if it works."""
+    def self_test(self, board: Board, system: System) -> list[str]:
+        """Return what is wrong with the proxy's own part of this board's boot, as texts; an empty list if it works.
+
+        :param system: what the board was to boot. Only one with its root on the proxy needs the proxy's NFS.
+        """
 
     def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
         """Return texts that name other machines that stand in the proxy's place towards this board.

@@ -185,6 +185,6 @@ class Fake(Pxe):
     def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
         return [*super().strangers(board, seen), *self._play(board).get("strangers", [])]
 
-    def self_test(self, board: Board) -> list[str]:
+    def self_test(self, board: Board, system: System) -> list[str]:
         fault = self._play(board).get("proxy")
         return [fault] if fault else []

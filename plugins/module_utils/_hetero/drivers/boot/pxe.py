@@ -21,9 +21,8 @@ from ...nfs.exports import board_export, exporter
 from ...roots.ram import own_key
 from ...roots.roots import Root
 from ...site.proxy_config import SET_UP
-from ...tftp.board_folder import read_entry
 from . import foreign_servers, neighbours, nfs_client, phases, ssh, tftp_client
-from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, RAM_ROOT, BootDriver
+from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, NFS_ROOT, RAM_ROOT, BootDriver
 from .ssh_shell import SshShell
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class Pxe(BootDriver):
         host_key = system.console_key.host_key if system.console_key else system.host_key
         return SshShell(board.name, board.ip, host_key, own_key(self.proxy))
 
-    def self_test(self, board: Board) -> list[str]:
+    def self_test(self, board: Board, system: System) -> list[str]:
         server = self.proxy.server
         faults = self._dhcp_faults(board, server)
         faults += [
@@ -144,10 +143,7 @@ class Pxe(BootDriver):
                 faults.append(f"{thing}: is empty: run {play('proxy')}")
         except HeteroError as error:
             faults.append(str(error))
-        entries = [read_entry(path) for path in self.entry_paths(board)]
-        if all(entry is None or ON_NFS in entry for entry in entries):
-            faults += self._nfs_faults(board, server)
-        return faults
+        return faults + (self._nfs_faults(board, server) if system.root == NFS_ROOT else [])
 
     def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
         config = self.proxy.config

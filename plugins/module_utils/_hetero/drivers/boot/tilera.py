@@ -94,9 +94,9 @@ class Tilera(Pxe):
     def files(self, board: Board) -> dict[str, str]:
         return {} if self.from_flash(board) else {kernel_name(board): KERNEL, initrd_name(board): INITRD}
 
-    def self_test(self, board: Board) -> list[str]:
+    def self_test(self, board: Board, system: System) -> list[str]:
         fault = self._monitor(board).fault()
-        return [*([fault] if fault else []), *super().self_test(board)]
+        return [*([fault] if fault else []), *super().self_test(board, system)]
 
     # ---- what it needs once it is up
 
