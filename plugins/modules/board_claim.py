@@ -55,7 +55,8 @@ options:
   image:
     description:
       - The image that the instance is to run, by its name in the store. Needed for O(state=present).
-      - Boards of another architecture than that of an image in the store do not fit.
+      - Boards of another architecture than that of an image in the store do not fit. Nor do boards for which it has no
+        kernel, and boards whose firmware passes no arguments, where the image has some (C(cmdline)).
     type: str
   ssh_public_key:
     description: The owner's OpenSSH public key. Two keys are the same when type and body are; the comment does not

@@ -21,6 +21,9 @@ description:
     each board needs to boot from it. This is a private root with the user's key and fresh host keys, an NFS export of
     that root for the board's address alone, and kernel and initrd in the board's own TFTP folder.
   - The instance, which becomes the host name, is the one that has claimed the board.
+  - The kernel is the image's for that board, or for its boot source, where the image has one. An image for which the
+    board would get no kernel, or would not get the arguments that it has for the kernel (C(cmdline)), is refused before
+    anything is made.
   - What is in place stays as it is; what is missing is restored. A root that was made for another claim is made anew.
 options:
   boards:
@@ -234,6 +237,11 @@ image:
     cmdline:
       description: Kernel command line of the image.
       type: str
+    kernels:
+      description: Names of its kernels, as M(hetero.compute.image_store) returns them.
+      type: list
+      elements: str
+      sample: [default]
 lines:
   description: What was done, for people, with instance, node, phase, text and seconds.
   returned: always

@@ -100,6 +100,15 @@ boards:
     pdu: {description: 'Name of the PDU that feeds it, or none.', type: str}
     outlet: {description: 'The outlet that feeds it, or none.', type: str}
     disks: {description: 'Its own disks, by their device names.', type: list, elements: str}
+    boot:
+      description: How it gets what it boots; none where its wiring is wrong.
+      type: dict
+      contains:
+        driver: {description: Its boot driver., type: str}
+        arguments: {description: Whether that passes arguments to the kernel., type: bool}
+        flash: {description: Whether its kernel lies in a flash memory of its own., type: bool}
+        cmdline: {description: Whether its wiring has arguments for the kernel., type: bool}
+        ram_image: {description: 'Name of the RAM image for it, or none.', type: str}
     instance: {description: 'The instance that has the board, or none.', type: str}
     request: {description: The request it belongs to., type: str}
     owner: {description: Its owner., type: str}
@@ -152,10 +161,11 @@ roots:
     root_gb: {description: Size of a root where neither flavor nor board says one (GiB)., type: int}
   sample: {promised: 536870912000, there: 1099511627776, taken: 9437184, overcommit: 1.0, root_gb: 8}
 images:
-  description: Name of each image in the proxy's store, with its C(arch), and whether it is a RAM image (C(ram)).
+  description: Name of each image in the proxy's store, with its C(arch), whether it is a RAM image (C(ram)), whether it
+    has arguments for the kernel (C(arguments)), and the names of its C(kernels).
   returned: always
   type: dict
-  sample: {debian-12: {arch: tilepro64, ram: false}}
+  sample: {debian-12: {arch: tilepro64, ram: false, arguments: true, kernels: [default]}}
 unclaimed:
   description:
     - Roots and records of claims of O(instance) that lie on the proxy node, and of which its database knows no claim.

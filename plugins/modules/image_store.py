@@ -23,6 +23,9 @@ description:
     An image is imported from one of these forms, as a file (also compressed by gzip, xz, bzip2 or zstd) or as a folder.
     B(Its own form) is a tar or folder with C(image.json) (C({"arch": "x86_64", "cmdline": "quiet"})), C(kernel),
     C(initrd) if there is one, and C(root/). In place of C(root/) it may hold C(disk), which is read as the next form.
+    Beside C(kernel), or in its place, it may have kernels for a boot source (C(nfs), C(disk); C(ram) in a RAM image),
+    which C(image.json) names (C({"kernels": {"disk": PATH}, "initrds": {"disk": PATH}})), and kernels of boards, in
+    files C(kernel.d/N) or, for one boot source, C(kernel.d/N.disk), N being the board's id.
     B(The image of a disk) is raw or qcow2, with a partition table or without, and its one root file system (ext2 to
     ext4, XFS, btrfs, squashfs, EROFS, as the node's kernel knows them) becomes the root.
     B(The image of a container) is an OCI image layout, or what C(docker save) writes; its layers become the root, and
@@ -66,7 +69,7 @@ options:
     type: str
   kernel_of:
     description:
-      - Name of an image in the store whose kernel, initrd, command line and architecture the imported image gets.
+      - Name of an image in the store whose kernels, initrds, command line and architecture the imported image gets.
       - Drivers that the root is to load must fit that kernel.
     type: str
   replace:
@@ -160,6 +163,11 @@ images:
     hash: {description: The sum under which it is kept., type: str}
     arch: {description: Architecture., type: str, sample: x86_64}
     ram: {description: Whether it is a RAM image., type: bool}
+    kernels:
+      description: Its kernels. C(default) is for all boards; others are named by boot source, board, or both.
+      type: list
+      elements: str
+      sample: [default, disk, '0', 1.disk]
     bytes: {description: What it takes on the disk., type: int, sample: 212000000}
     used_by: {description: Instances and whatever else uses it., type: list, elements: str, sample: [default, jackie]}
     older:

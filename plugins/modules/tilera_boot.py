@@ -58,7 +58,9 @@ options:
       - How the boards boot.
       - V(auto) is what the proxy's configuration says of each board. If it says nothing, that is V(tilera) for a board
         whose C(cpu_info) names Tilera as its vendor, else V(pxe).
-      - With V(tilera) the board asks for C(vmlinux_N) itself, N being its id. Once its system is up, C(tile-monitor) on
+      - With V(tilera) the board asks for C(vmlinux_N) itself, N being its id, and passes it no arguments. That is the
+        image's kernel for this board, or for its boot source, where it has one (M(hetero.compute.image_store)).
+      - Once its system is up, C(tile-monitor) on
         the proxy gives it network and ssh, and fetches its kernel's messages into C(log_N) of the TFTP folder, which
         TFTP gives to nobody. With O(wait=false) this is left to the next run.
       - V(pxe) is iPXE, V(uboot) a U-Boot that fetches an extlinux file (C(pxelinux.cfg/01-MAC)).

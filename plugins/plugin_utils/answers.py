@@ -178,6 +178,8 @@ STATE = dict(
     lease_seconds=maybe(is_number),
     expires=maybe(is_number),
 )
+#: How a board gets what it boots (images/delivery.py).
+MEANS = dict(dict.fromkeys(("arguments", "flash", "cmdline"), is_truth), driver=is_text, ram_image=or_none(is_text))
 BOARD = dict(
     STATE,
     id=is_number,
@@ -194,9 +196,10 @@ BOARD = dict(
     outlet=maybe(is_label),
     disks=maybe(are_texts),
     events=maybe(list_of(EVENT)),
+    boot=maybe(of(MEANS)),
 )
 #: An image of a proxy node's store.
-IMAGE = dict(arch=is_text, ram=is_truth)
+IMAGE = dict(arch=is_text, ram=is_truth, arguments=left_out(is_truth), kernels=left_out(are_texts))
 #: An instance of a compute host, with what the table needs of it.
 HOSTED = dict(
     STATE,

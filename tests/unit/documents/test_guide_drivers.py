@@ -183,7 +183,8 @@ def test_boot_driver(collection, tmp_path):
     (tmp_path / "ganesha.json").write_text("{}")
     (tmp_path / "bin").mkdir()
     put_busctl(tmp_path / "bin")
-    ImageStore(str(tmp_path / "state" / "images")).import_image(image_tar(tmp_path / "debian.tar"), "debian")
+    about = {"image.json": '{"arch": "tilepro64"}'}
+    ImageStore(str(tmp_path / "state" / "images")).import_image(image_tar(tmp_path / "debian.tar", **about), "debian")
     files = dict(config="proxy.json", boards_file="tilera_boards", state_db="state.db")
     files = {option: str(tmp_path / name) for option, name in files.items()}
     network = Network()

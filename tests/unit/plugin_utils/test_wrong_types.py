@@ -85,7 +85,10 @@ def looked_at(answer, hosts):
 def answers(tmp_path):
     """{module: an answer of it, in which each list has something}"""
     proxy = json.loads(json.dumps(lab(tmp_path).result(events=1)))
-    proxy.update(images={"debian-12": dict(arch="TILEPro64", ram=False), "tools": dict(arch="TILEPro64", ram=True)})
+    known = dict(arch="TILEPro64", arguments=True, kernels=["default", "0.disk"])
+    proxy.update(images={"debian-12": dict(known, ram=False), "tools": dict(known, ram=True)})
+    means = dict(driver="pxe", arguments=True, flash=False, cmdline=True, ram_image="tools")
+    proxy["boards"] = [dict(one, boot=means) for one in proxy["boards"]]
     host = test_gpu_hosts.answer()
     claim = dict(instance="ml-7", request="ml-7", owner="alice", name="gpu1", created=1.5, ip=None, kind="lxc")
     claim.update(console="/x/ml-7/console.log")

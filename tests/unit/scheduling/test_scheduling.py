@@ -587,6 +587,35 @@ def test_a_proxy_without_the_image_is_passed_over(image, why):
     assert not any("nope" in reason for reason in other)
 
 
+@pytest.mark.parametrize(
+    ("boot", "source", "why"),
+    [
+        (dict(driver="pxe", arguments=True), "nfs", None),
+        (
+            dict(driver="tilera", arguments=False),
+            "nfs",
+            "image debian has arguments for the kernel (cmdline), and boot driver tilera passes none: build them into",
+        ),
+        (
+            dict(driver="pxe", arguments=True),
+            "disk",
+            "image debian has no kernel for it with its root on disk (it has: nfs): give it one",
+        ),
+        (None, "disk", None),
+    ],
+)
+def test_a_proxy_whose_boards_would_not_get_all_is_passed_over(boot, source, why):
+    """Lost: a request that another proxy serves, sent to the one that refuses it."""
+    told = dict(dict(flash=False, cmdline=False, ram_image=None), **boot) if boot else None
+    node = with_roots(proxy("p1", dict(board(0), boot=told, disks=["/dev/sda"])), 0, 1000)
+    node["images"]["debian"].update(arguments=True, kernels=["nfs"])
+    other = with_roots(proxy("p2", dict(board(0), disks=["/dev/sda"])), 0, 1000)
+    found = schedule([node, other], TP64, image="debian", boot_source=source)
+    assert names(found["candidates"]) == [*([] if why else [("p1", "board0")]), ("p2", "board0")]
+    reasons = [reason for one in found["rejected"] for reason in one["reasons"]]
+    assert [reason[: len(why or "")] for reason in reasons] == ([why] if why else [])
+
+
 def test_a_host_takes_no_end_of_what_asks_for_nothing():
     """A slip in a flavor, and one request would fill a host with containers until it falls over."""
     assert schedule([host("h1")], dict(name="tiny", extra_specs={"hypervisor": "s== LXC"}))["room"] == 500

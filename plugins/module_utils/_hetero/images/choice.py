@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import BadInput, Refused
 from ..core.plays import play
 from ..site.proxy_config import tenants_paths
 from .capacity import no_image
+from .delivery import undelivered
 from .store import Image, ImageStore
 
 if TYPE_CHECKING:
     from ..site.boards_file import Board
+    from .delivery import Means
     from .proxy_node import ImageClaim, ProxyNode
 
 #: Stands for the architecture of a damaged image, which no board may run.
@@ -28,15 +31,22 @@ def image_store(proxy: ProxyNode) -> ImageStore:
 
 
 def images_of(proxy: ProxyNode) -> dict[str, dict[str, Any]]:
-    """Return {name: dict of `arch` and `ram`} of the images in the proxy's store. No board may run a damaged one."""
+    """Return {name: dict, as of `described`} of the images in the proxy's store. No board may run a damaged one."""
     store, found = image_store(proxy), {}
     stored = store.hashes()
     for name, hash in store.names().items():
         if hash in stored:
             wrong = store.damage(hash)
             image = None if wrong else store.get(hash)
-            found[name] = dict(arch=image.arch, ram=image.ram) if image else dict(arch=DAMAGED.format(wrong), ram=False)
+            found[name] = described(image) if image else dict(arch=DAMAGED.format(wrong), ram=False)
     return found
+
+
+def described(image: Image) -> dict[str, Any]:
+    """Return what decides whether a board can boot an image: `arch`, `ram`, `arguments` (whether it has some for the
+    kernel) and `kernels` (their names, kernels.py).
+    """
+    return dict(arch=image.arch, ram=image.ram, arguments=bool(image.cmdline), kernels=sorted(image.kernels))
 
 
 def image_of(proxy: ProxyNode, claim: ImageClaim) -> Image:
@@ -54,6 +64,22 @@ def check_arch(board: Board, image: Image) -> None:
     wrong = wrong_arch(board, image)
     if wrong:
         raise BadInput(wrong, board.name, "choose an image of the board's architecture")
+
+
+def check_delivery(proxy: ProxyNode, board: Board, image: Image, means: Means | None, source: str) -> None:
+    """Raise BadInput for what an image asks for and its board would not get. Callers ask before they change anything.
+
+    :param means: how the board gets what it boots; None where that is not known.
+    :param source: where its root is to lie (site/boot_sources.py).
+    """
+    images = {image.name: described(image)}
+    ram_image = means["ram_image"] if means else None
+    if ram_image:
+        with suppress(BadInput):  # a missing one is said where it is needed
+            images.setdefault(ram_image, described(image_store(proxy).get(ram_image)))
+    found = undelivered(image.name, images, board.id, means, source)
+    if found:
+        raise BadInput(found[0], board.name, found[1])
 
 
 def check_image(claim: ImageClaim, image: Image, board_name: str) -> None:

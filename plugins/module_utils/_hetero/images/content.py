@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import stat
 from typing import Any
 
 from ..core.errors import BadInput
@@ -20,6 +18,7 @@ from ..files.removal import remove_tree
 from ..files.tree import CHUNK
 from ..files.whole_file import write_whole
 from .image_root import FILE, FOLDER, is_whole
+from .kernels import check_files, check_named, initrds_in, is_file, kernels_in, own_files, serve
 
 CONTENT = "pack image.json, kernel, root/ and, if there is one, initrd at the top of the archive"
 RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and initrd, and no root/, at the top of the archive'
@@ -43,19 +42,16 @@ def check_content(folder: str, source: str, arch: str | None, kernels: bool) -> 
     _check_about(about, source)
     ram = about.get("ram", False)
     content = RAM_CONTENT if ram else CONTENT
-    for name, needed in (("kernel", kernels or ram), ("initrd", ram)):
+    check_files(folder, about, source)
+    no_kernel, no_initrd = not kernels_in(folder, about), not initrds_in(folder, about)
+    for name, needed in (("kernel", (kernels or ram) and no_kernel), ("initrd", ram and no_initrd)):
         path = os.path.join(folder, name)
         if not os.path.lexists(path) and not needed:
             continue
         if not os.path.isfile(path):
             remedy = f"{content}; or {GIVE_KERNEL}" if name == "kernel" and not ram else content
             raise BadInput(f"{name}: no such file in it", source, remedy)
-        if os.stat(path).st_nlink > 1:
-            # Copied, because it may also be a file of the root, where its mode must stay.
-            shutil.copyfile(path, f"{path}~")
-            os.replace(f"{path}~", path)
-        # in.tftpd serves only files that everybody may read.
-        os.chmod(path, 0o444)
+        serve(path)
     root = os.path.join(folder, "root")
     if ram and os.path.lexists(root):
         raise BadInput("is a RAM image and holds root, which nothing would use", source, content)
@@ -77,6 +73,8 @@ def about_of(folder: str, source: str) -> dict[str, Any]:
 def note_sizes(folder: str) -> None:
     """Note the sizes of an image's files, so that a later loss is noticed."""
     sizes = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)}
+    own = own_files(folder, about_of(folder, folder))
+    sizes.update({path: os.lstat(os.path.join(folder, path)).st_size for path in own})
     sizes.pop(SIZES, None)
     remove_tree(os.path.join(folder, SIZES))
     write_whole(os.path.join(folder, SIZES), json.dumps(sizes))
@@ -88,9 +86,9 @@ def damage(folder: str, kernels: bool) -> str | None:
         about = about_of(folder, folder)
         for name, size in _sizes(folder).items():
             path = os.path.join(folder, name)
-            if not _is_file(path) or os.lstat(path).st_size != size:
+            if not is_file(path) or os.lstat(path).st_size != size:
                 return f"{name} is not there as it was imported"
-        if (kernels or about.get("ram")) and not _is_file(os.path.join(folder, "kernel")):
+        if (kernels or about.get("ram")) and not any(map(is_file, kernels_in(folder, about).values())):
             return "kernel: no such file in it"
         if about.get("ram") or os.path.isdir(os.path.join(folder, FOLDER)):
             return None
@@ -116,10 +114,6 @@ def _sizes(folder: str) -> dict[str, int]:
     return sizes
 
 
-def _is_file(path: str) -> bool:
-    return os.path.lexists(path) and stat.S_ISREG(os.lstat(path).st_mode)
-
-
 def _check_about(about: dict[str, Any], source: str) -> None:
     if not isinstance(about.get("arch"), str) or not re.fullmatch(r"[A-Za-z0-9_.-]+", about["arch"]):
         raise BadInput("image.json: arch must be a word", source, 'write {"arch": "tilepro64"}, or give arch')
@@ -130,6 +124,7 @@ def _check_about(about: dict[str, Any], source: str) -> None:
     for name in ("ram", "console_key"):
         if not isinstance(about.get(name, False), bool):
             raise BadInput(f"image.json: {name} must be true or false", source, RAM_CONTENT)
+    check_named(about, source)
 
 
 def _read(folder: str, source: str) -> dict[str, Any]:

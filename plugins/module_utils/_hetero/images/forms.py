@@ -25,6 +25,7 @@ from .archive import shown
 from .content import GIVE_KERNEL, SIZES, about_of
 from .disk_signs import DISK
 from .image_root import FILE, FOLDER, POINT
+from .kernels import KEYS, OF_BOARDS
 
 if TYPE_CHECKING:
     from ..core.deadline import Deadline
@@ -104,7 +105,10 @@ def _describe(folder: str, source: str, arch: str | None, said: str | None) -> N
             raise BadInput("does not say for which architecture it is", source, "give arch, such as arch=x86_64")
         _write(folder, {"arch": arch or said})
     boot = os.path.join(folder, ROOT, "boot")
-    if os.path.lexists(os.path.join(folder, "kernel")) or not _is(boot, stat.S_ISDIR):
+    own = ("kernel", OF_BOARDS)
+    if any(os.path.lexists(os.path.join(folder, name)) for name in own) or not _is(boot, stat.S_ISDIR):
+        return
+    if about_of(folder, source).get("kernels"):
         return
     kernels = {
         name: found.group("version")
@@ -133,18 +137,18 @@ def _link_of(path: str) -> str | None:
 
 def _take_kernel(folder: str, source: str, giver: StoredImage) -> None:
     """Give an image all of another one but its root: kernel, initrd, and how they are started."""
-    if giver.ram or not giver.kernel:
+    if giver.ram or not giver.kernels:
         what = "is a RAM image" if giver.ram else "has no kernel"
         raise BadInput(f"image {giver.name} {what}, so it cannot boot another root", source, "give another one")
-    own = about_of(folder, source)
+    own = {key: value for key, value in about_of(folder, source).items() if key not in (*KEYS, "cmdline")}
+    for name in ("kernel", "initrd", OF_BOARDS):
+        remove_tree(os.path.join(folder, name))
     for name in os.listdir(giver.folder):
         path, new = os.path.join(giver.folder, name), os.path.join(folder, name)
         if name in NOT_BOOT:
             continue
         remove_tree(new)
         (shutil.copytree if os.path.isdir(path) else shutil.copyfile)(path, new)
-    if not giver.initrd:
-        remove_tree(os.path.join(folder, "initrd"))
     _write(folder, {**own, **about_of(giver.folder, giver.folder), "arch": giver.arch})
 
 

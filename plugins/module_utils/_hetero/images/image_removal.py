@@ -181,13 +181,13 @@ def collect(
 
 def _row(store: ImageStore, name: str | None, hash: str, by: list[str]) -> dict[str, Any]:
     """Return a row of `listed`. The arch of an image that is damaged or half removed says so."""
-    wrong, ram, size = store.damage(hash), False, "0"
+    wrong, ram, size, kernels = store.damage(hash), False, "0", []
     if wrong is None:
         image = store.get(hash)
-        arch, ram = image.arch, image.ram
+        arch, ram, kernels = image.arch, image.ram, sorted(image.kernels)
     else:
         arch = f"damaged: {wrong}"
     if os.path.lexists(store.path_of(hash)):
         argv = ["du", "--summarize", "--one-file-system", "--block-size=1", store.path_of(hash)]
         size = command(argv, f"image {name or hash}", timeout=SIZE_TIME).split()[0]
-    return dict(name=name, hash=hash, arch=arch, ram=ram, bytes=int(size), used_by=by)
+    return dict(name=name, hash=hash, arch=arch, ram=ram, kernels=kernels, bytes=int(size), used_by=by)

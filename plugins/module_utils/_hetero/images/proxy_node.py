@@ -8,7 +8,7 @@ boards/records/proxy.py has the node, boards/ and compute_host/ have claims, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Mapping, Protocol
 
 if TYPE_CHECKING:
     from ..site.proxy_config import ProxyConfig
@@ -50,6 +50,4 @@ class StoredImage(Protocol):
     @property
     def ram(self) -> bool: ...
     @property
-    def kernel(self) -> str | None: ...
-    @property
-    def initrd(self) -> str | None: ...
+    def kernels(self) -> Mapping[str, str]: ...

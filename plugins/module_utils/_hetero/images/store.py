@@ -14,8 +14,8 @@ import fcntl
 import os
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping
 
 from ..core.command import command
 from ..core.deadline import Deadline
@@ -31,6 +31,8 @@ from ..site.image_names import HASH, IMPORT, NAME, checksum_of, valid_image
 from .content import about_of, check_content, damage, note_sizes
 from .forms import ANY, Machine, complete
 from .image_root import FILE, FOLDER, POINT, is_whole
+from .kernel_names import DEFAULT, chosen
+from .kernels import initrds_in, kernels_in
 from .room import Room
 from .sources import Local, Remote, image_hash, opened
 
@@ -52,6 +54,8 @@ OUT = 0
 class Image:
     """An image in the store. `kernel`, `initrd` (None: it has none) and `root` (None: a RAM image) are paths.
 
+    :param kernels: {name: path} of all its kernels (kernels.py), `kernel` among them.
+    :param initrds: the same of its initrds.
     :param folder: the image's folder.
     :param root: folder of its files, which on a proxy must be mounted first (image_root.root_of).
     :param console_key: whether this RAM image makes its ssh host key itself and prints it on its console.
@@ -66,6 +70,18 @@ class Image:
     root: str | None
     folder: str = ""
     console_key: bool = False
+    kernels: Mapping[str, str] = field(default_factory=dict)
+    initrds: Mapping[str, str] = field(default_factory=dict)
+
+    def kernel_for(self, root: str, board: int) -> str | None:
+        """Return the path of the kernel that a board boots with its root there (site/boot_sources.py); None: it has
+        none.
+        """
+        return self.kernels.get(chosen(self.kernels, root, board) or "")
+
+    def initrd_for(self, root: str) -> str | None:
+        """Return the path of the initrd that goes with that kernel; None: it has none."""
+        return self.initrds.get(chosen(self.initrds, root) or "")
 
     @property
     def ram(self) -> bool:
@@ -369,17 +385,19 @@ class ImageStore:
             about = about_of(folder, folder)
         except BadInput as error:
             raise BadInput(f"is damaged ({error.what})", f"image {name}", MEND) from error
-        kernel, initrd = (os.path.join(folder, name) for name in ("kernel", "initrd"))
+        kernels, initrds = kernels_in(folder, about), initrds_in(folder, about)
         return Image(
             hash=hash,
             name=name,
             arch=about["arch"],
             cmdline=about.get("cmdline", ""),
-            kernel=kernel if os.path.exists(kernel) else None,
-            initrd=initrd if os.path.exists(initrd) else None,
+            kernel=kernels.get(DEFAULT),
+            initrd=initrds.get(DEFAULT),
             root=None if about.get("ram") else os.path.join(folder, POINT if self.kernels else FOLDER),
             folder=folder,
             console_key=about.get("console_key", False),
+            kernels=kernels,
+            initrds=initrds,
         )
 
 

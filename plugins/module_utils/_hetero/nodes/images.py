@@ -23,6 +23,7 @@ from ..core.errors import BadInput, Refused
 from ..core.plays import play
 from ..images.forms import Machine
 from ..images.image_removal import collect, foreign, listed, remove
+from ..images.kernel_names import DEFAULT, shown
 from ..images.store import ImageStore
 from ..roots.disk_root import ARCHIVES
 from ..roots.ownership import forgotten, unread_roots
@@ -147,8 +148,14 @@ def as_lines(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"{row['name'] or 'no name':<24} {row['arch']:<10} {row['bytes'] / 1e6:>7.1f} MB  sha256:{row['hash']}  "
         f"{', '.join(_user(row, by) for by in row['used_by']) or 'used by nobody'}"
+        f"{_kernels(row['kernels'])}"
         for row in rows
     ]
+
+
+def _kernels(names: list[str]) -> str:
+    """Return which kernels an image has, as text behind the rest; nothing for one that has one kernel for all."""
+    return "" if set(names) <= {DEFAULT} else f"; kernels: {shown(names)}"
 
 
 def _user(row: dict[str, Any], by: str) -> str:

@@ -25,6 +25,7 @@ from ..files.root_work import inside, read_file
 from ..images.choice import check_arch, check_image
 from ..images.image_root import root_of
 from ..images.root_archive import archive_of, stored_archive
+from ..site.boot_sources import DISK
 from . import cloud_init
 from .disk_files import Made
 from .machine_identity import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
@@ -75,7 +76,7 @@ def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is m
     with change.step("own"), naming(place.disk.folder):
         made = _own(proxy, place, claim, image, change, restored, user_data)
     with change.step("files"):
-        prepare_files(place, image, change, restored)
+        prepare_files(place, image, DISK, change, restored)
     if archive and restored and not change.check:
         size = f"{archive.size / 1e6:.0f} MB, sha256 {archive.sha256[:12]}"
         done = f"root archive ready, {size}" if "root" in restored else f"{', '.join(restored)} restored"
@@ -89,7 +90,7 @@ def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is m
         export=None,
         pseudo=None,
         client=board.ip,
-        files=[place.files.path(name) for name, source in place.wanted_files(image).items() if source],
+        files=[place.files.path(name) for name, source in place.wanted_files(image, DISK).items() if source],
         host_key=host_key,
         known_hosts=f"{board.ip} {host_key}" if host_key else None,
         archive=dict(sha256=archive.sha256, bytes=archive.size) if archive else None,
@@ -133,7 +134,7 @@ def _own(
         made = disk.made()
         if made is None or made.host_key != host_key:
             raise HeteroError("is not there after it was made", disk.folder, "look who removes it")
-    found = dict(host_key=cast(Made, made).host_key, image_hash=image.hash, boot_source="disk")
+    found = dict(host_key=cast(Made, made).host_key, image_hash=image.hash, boot_source=DISK)
     if fresh or any(getattr(claim, field) != value for field, value in found.items()):
         if not change.check:
             proxy.store.put(claim.instance, **found)

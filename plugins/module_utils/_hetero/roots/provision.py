@@ -20,6 +20,7 @@ from ..images.choice import check_arch, check_image, image_of
 from ..images.room import room_of, size_of
 from ..nfs.exporter import let_go
 from ..nfs.exports import board_export, exporter
+from ..site.boot_sources import DISK, NFS
 from ..site.instance import gibibytes
 from ..tftp.board_folder import BoardFiles, remove_entry
 from ..tftp.by_hand import lead, put_there
@@ -76,10 +77,13 @@ class Place:
             self.exporter.remove(self.export.id)
         let_go(self.board.ip)
 
-    def wanted_files(self, image: Image) -> dict[str, str | None]:
-        """Return {name in the board's TFTP folder: its file in the image store, or None where it must not exist}."""
-        by_tftp = self._kernel_source == "tftp"
-        files = {f"vmlinux_{self.board.id}": image.kernel, f"initrd_{self.board.id}": image.initrd}
+    def wanted_files(self, image: Image, source: str) -> dict[str, str | None]:
+        """Return {name in the board's TFTP folder: its file in the image store, or None where it must not exist}.
+
+        :param source: where its root lies (site/boot_sources.py).
+        """
+        by_tftp, number = self._kernel_source == "tftp", self.board.id
+        files = {f"vmlinux_{number}": image.kernel_for(source, number), f"initrd_{number}": image.initrd_for(source)}
         return files if by_tftp else dict.fromkeys(files)
 
 
@@ -111,7 +115,7 @@ def prepare(
     with change.step("export"), naming(place.restore_file):
         _prepare_export(place, change, restored)
     with change.step("files"):
-        prepare_files(place, image, change, restored)
+        prepare_files(place, image, NFS, change, restored)
     if restored and not change.check:
         _check_ready(place, image)
         seconds = time.monotonic() - start
@@ -122,7 +126,7 @@ def prepare(
         export=place.export.id,
         pseudo=place.export.pseudo,
         client=board.ip,
-        files=[place.files.path(name) for name, source in place.wanted_files(image).items() if source],
+        files=[place.files.path(name) for name, source in place.wanted_files(image, NFS).items() if source],
         host_key=host_key,
         known_hosts=f"{board.ip} {host_key}" if host_key else None,
         restored=restored,
@@ -145,10 +149,10 @@ def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -
     place = Place(proxy, board)
     image, made, restored = image_of(proxy, claim), place.root.made(), []
     refuse_lost(proxy, board, claim)
-    if claim.boot_source == "disk":
+    if claim.boot_source == DISK:
         if place.disk.made() is None:
             _put_word_back(place, claim, change, restored)
-        prepare_files(place, image, change, restored)
+        prepare_files(place, image, DISK, change, restored)
         return restored
     if is_unread(place.root):
         made = _tell_anew(proxy, place, claim, change, restored)
@@ -167,7 +171,7 @@ def put_back(proxy: RootsNode, board: Board, claim: RootClaim, change: Change) -
                 place.exporter.add(place.export)
     with naming(place.restore_file):
         _prepare_export(place, change, restored)
-    prepare_files(place, image, change, restored)
+    prepare_files(place, image, NFS, change, restored)
     if restored and not change.check:
         _check_ready(place, image)
     return restored
@@ -331,7 +335,7 @@ def _prepare_root(
     host_key = prepare_keys(place, claim, change, restored, ready, keeps if not fresh else None)
     prepare_own_line(proxy, place, claim, change, restored, ready)
     if not change.check:
-        found = dict(host_key=host_key, image_hash=image.hash, boot_source="nfs")
+        found = dict(host_key=host_key, image_hash=image.hash, boot_source=NFS)
         if fresh:
             # Before the claim gets its hash: a claim with a hash whose root is not whole counts as damaged.
             root.mark_whole()
@@ -358,9 +362,12 @@ def _prepare_export(place: Place, change: Change, restored: list[str]) -> None:
             place.exporter.add(wanted)
 
 
-def prepare_files(place: Place, image: Image, change: Change, restored: list[str]) -> None:
-    """Put kernel and initrd into the board's TFTP folder; append the names of those that were missing to `restored`."""
-    for name, source in place.wanted_files(image).items():
+def prepare_files(place: Place, image: Image, root: str, change: Change, restored: list[str]) -> None:
+    """Put kernel and initrd into the board's TFTP folder; append the names of those that were missing to `restored`.
+
+    :param root: where its root lies (site/boot_sources.py).
+    """
+    for name, source in place.wanted_files(image, root).items():
         size = place.files.size(name)
         before: dict[str, Any] = {} if size is None else {"size": size, "image": None}
         after = {"size": os.path.getsize(source), "image": image.hash} if source else {}
@@ -378,7 +385,7 @@ def _check_ready(place: Place, image: Image) -> None:
     """Raise HeteroError where root, export or a file is missing after it was made."""
     missing = [] if place.root.ready(image) else ["root"]
     missing += [] if place.exported() == place.export else ["export"]
-    files = place.wanted_files(image).items()
+    files = place.wanted_files(image, NFS).items()
     missing += [name for name, source in files if source and not place.files.same(name, source)]
     if missing:
         raise HeteroError(f"not there after it was made: {', '.join(missing)}", place.board.name, "look who removes it")

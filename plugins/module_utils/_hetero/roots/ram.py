@@ -20,6 +20,7 @@ from ..core.errors import BadInput, HeteroError, naming
 from ..files.cpio import FILE, FOLDER, archive
 from ..files.tree import CHUNK
 from ..images.choice import check_arch, image_store
+from ..site.boot_sources import RAM
 from ..site.proxy_config import SET_UP
 from ..tftp.board_folder import BoardFiles
 from .console_key import ConsoleKey
@@ -42,12 +43,12 @@ RAM_KEYS = ON_CONSOLE, BY_TFTP = "console", "tftp"
 
 def has_ram_image(proxy: ProxyNode, board: Board) -> bool:
     """Return whether a RAM image is configured for the board's architecture."""
-    return _name(proxy, board) is not None
+    return ram_image_name(proxy, board) is not None
 
 
 def ram_image(proxy: ProxyNode, board: Board) -> Image:
     """Return the RAM image for a board; raise BadInput, which names the variable, where there is none."""
-    name = _name(proxy, board)
+    name = ram_image_name(proxy, board)
     if name is None:
         what = f"no RAM image is configured for architecture {board.arch}"
         raise BadInput(what, board.name, f"name one in {VARIABLE}, then {SET_UP}")
@@ -55,10 +56,14 @@ def ram_image(proxy: ProxyNode, board: Board) -> Image:
     if not image.ram:
         raise BadInput("is no RAM image", name, f'give its image.json "ram": true, or name another in {VARIABLE}')
     check_arch(board, image)
+    if image.kernel_for(RAM, board.id) is None:
+        remedy = f"give it kernel, or kernel.d/{board.id}"
+        raise BadInput(f"has no kernel for {board.name}", f"RAM image {name}", remedy)
     return image
 
 
-def _name(proxy: ProxyNode, board: Board) -> str | None:
+def ram_image_name(proxy: ProxyNode, board: Board) -> str | None:
+    """Return the name of the RAM image for a board's architecture, None where none is configured."""
     names = {arch.lower(): name for arch, name in proxy.config.ram_images.items()}
     return names.get((board.arch or "").lower())
 
@@ -96,7 +101,7 @@ def console_of(proxy: RootsNode, board: Board, image: Image) -> str | None:
 
 def serve_kernel(proxy: ProxyNode, board: Board, image: Image, name: str) -> None:
     """Put the kernel of a RAM image into a board's TFTP folder."""
-    _place(BoardFiles(proxy.config.tftp_root, board.ip), name, cast(str, image.kernel))
+    _place(BoardFiles(proxy.config.tftp_root, board.ip), name, cast(str, image.kernel_for(RAM, board.id)))
 
 
 def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tuple[str | None, ConsoleKey | None]:
@@ -118,7 +123,7 @@ def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tup
         initrd = os.path.join(scratch, "initrd")
         # The kernel unpacks several archives in a row, each compressed in its own way. An uncompressed archive may come
         # before any other. After a compressed one some kernels (lz4 before Linux 5.10) look for no further archive.
-        with open(cast(str, image.initrd), "rb") as source, open(initrd, "wb") as target:
+        with open(cast(str, image.initrd_for(RAM)), "rb") as source, open(initrd, "wb") as target:
             target.write(_private_part(public, *own))
             shutil.copyfileobj(source, target, CHUNK)
             os.fchmod(target.fileno(), 0o444)

@@ -14,8 +14,9 @@ from typing import Any, Iterable, Iterator, Mapping
 from ..core.errors import BadInput
 from ..core.spelling import in_spans
 from ..images.capacity import Promises, no_image, root_size, without_room
+from ..images.delivery import undelivered
 from ..openstack.specs import PROPERTY
-from ..site import board_states
+from ..site import board_states, boot_sources
 from ..site.instance import age
 from ..site.kinds import BOARD, BY_HYPERVISOR, CONTAINER, KINDS
 from . import compute_hosts, fit
@@ -75,6 +76,9 @@ def board_verdict(
         never.append(NO_DISK)
     if image and images is not None and not never:
         never += filter(None, [no_image(image, images, str(board.get("arch")))])
+        source = boot_sources.DISK if disk else boot_sources.NFS
+        lacks = None if never else undelivered(image, images, board["id"], board.get("boot"), source)
+        never += [": ".join(lacks)] if lacks else []
     busy, brief = _busy(board)
     room = 0 if never or busy else 1
     return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, 0 if never else 1)

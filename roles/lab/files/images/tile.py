@@ -2,17 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`tile.py BASE FILE`: the lab's image of boards once more, as a Tilera board's: no ssh server of its own, but what
-answers tile-monitor and closes its port. Beside FILE lie its .kernel and .initrd, for boards that have them in flash.
+answers tile-monitor and closes its port, and no arguments for the kernel, which such a board's firmware does not pass.
+Beside FILE lie its .kernel and .initrd, for boards that have them in flash.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import sys
 import tarfile
 
+ABOUT = "image.json"
 INITTAB = "root/etc/inittab"
 AGENT = "root/etc/tile-agent"
 SSHD = "::respawn:/usr/sbin/sshd -D -e -r\n"
@@ -37,6 +40,10 @@ def main(base, target):
                 with open(f"{stem}.{member.name}", "wb") as file:
                     shutil.copyfileobj(content, file)
                 content.seek(0)
+            if member.name == ABOUT:
+                about = {key: value for key, value in json.load(content).items() if key != "cmdline"}
+                add(new, member, ABOUT, json.dumps(about).encode(), 0o644)
+                continue
             if member.name != INITTAB:
                 new.addfile(member, content)
                 continue

@@ -321,7 +321,8 @@ def test_others_on_the_network_are_asked_for_where_the_proxy_works(faults):
     """Lost: who stands in the proxy's place; or a search of the network for a fault that is the proxy's own."""
     asked, judged = [], []
     driver = SimpleNamespace(
-        self_test=lambda board, system: faults if system.root == "nfs" else ["NFS was asked"], strangers=lambda board, seen: asked.append(seen) or ["a laptop"]
+        self_test=lambda board, system: faults if system.root == "nfs" else ["NFS was asked"],
+        strangers=lambda board, seen: asked.append(seen) or ["a laptop"],
     )
     one, boot = loop(Work(driver=driver), strangers={(OTHER_DHCP, "10.0.0.9"): 1.0})
     one._judge = lambda boot, *given: judged.append(given)

@@ -23,8 +23,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verb
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
-from ansible_collections.hetero.compute.tests.unit.boards.disk.conftest import PROGRAMS, LocalShell, lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ram import ram_image
+from ansible_collections.hetero.compute.tests.unit.boards.disk.conftest import PROGRAMS, RAM, LocalShell, lost
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.conftest import IMAGE, KEY
 
 SHOWN = ("image", "power", "tftp", "ram", "upload", "unpack", "running", "error")
@@ -63,6 +64,24 @@ def test_two_phases(disks, monkeypatch):
     claim = disks.record(0).claim
     assert (root / "etc" / "ssh" / "ssh_host_ed25519_key.pub").read_text().startswith(claim.host_key)
     assert (claim.boot_source, (root / "etc" / "file 7").read_text()) == ("disk", "7\n" * 100)
+
+
+def test_each_phase_boots_the_kernel_that_looks_for_its_root(disks):
+    """The blueprint's vmlinux_N_1 and vmlinux_N_2: a board that gets no arguments would look for its root elsewhere."""
+    images, kernel = disks.folder / "state" / "images", disks.folder / "tftpboot" / "10.0.2.1" / "vmlinux_0"
+    for image, names in ((RAM, ("0.ram", "1")), (IMAGE, ("0.disk", "0.nfs", "1"))):
+        (images / image / "kernel.d").mkdir()
+        for name in names:
+            (images / image / "kernel.d" / name).write_text(f"{'RAM' if image == RAM else 'IMAGE'} {name}")
+    seen = []
+    disks.ask(0)
+    disks.shells[0].fail = lambda text: seen.append(kernel.read_text())
+    assert not disks.run("start", 0)["failed"]
+    assert (set(seen), kernel.read_text()) == ({"RAM 0.ram"}, "IMAGE 0.disk")
+    with disks.proxy() as proxy:
+        (images / RAM / "kernel").unlink()
+        with pytest.raises(BadInput, match=r"RAM image \S+: has no kernel for board2: give it kernel, or kernel.d/2"):
+            ram_image(proxy, proxy.board(2))
 
 
 def test_who_waits_for_it_waits_as_long_as_its_steps_may_take():

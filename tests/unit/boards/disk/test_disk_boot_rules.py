@@ -196,7 +196,9 @@ def laid(monkeypatch):
     monkeypatch.setattr(disk_boot, "in_ram", lambda proxy, works, options, act: done.append(("ram", works, act)))
     monkeypatch.setattr(disk_boot, "image_of", lambda proxy, claim: claim.image)
     monkeypatch.setattr(
-        disk_boot, "prepare_files", lambda place, image, change, restored: done.append(("files", image, restored))
+        disk_boot,
+        "prepare_files",
+        lambda place, image, root, change, restored: done.append(("files", image, root, restored)),
     )
     monkeypatch.setattr(disk_boot, "ensure_entry", lambda work: done.append(("entry", work)))
     return done
@@ -211,7 +213,7 @@ def test_each_board_that_needs_it_is_laid_and_made_ready(laid):
     disk_boot.lay(node, [good, bad, sure], SimpleNamespace(check=False))
     (mark,) = node.marks
     assert (begun <= mark["unpacked"] <= time.time(), mark["sure"]) == (True, True)
-    assert laid == [("ram", [good, bad], disk_boot._lay), ("files", "demo", []), ("entry", good)]
+    assert laid == [("ram", [good, bad], disk_boot._lay), ("files", "demo", "disk", []), ("entry", good)]
     note = ("note", "board0 /dev/sda1", {"root": None}, {"root": "demo"})
     assert good.done == [note, ("move", "booting", "")]
     assert sure.done == []

@@ -58,6 +58,13 @@ def node(monkeypatch, tmp_path):
     monkeypatch.setattr(rebuilds.last_outlet, "Feeds", lambda proxy: "feeds")
     monkeypatch.setattr(rebuilds, "image_store", lambda proxy: SimpleNamespace(get=get))
     monkeypatch.setattr(rebuilds, "check_arch", lambda board, image: done.append(("arch", image.name)))
+    drivers = SimpleNamespace(means=lambda board: f"means of {board.name}")
+    monkeypatch.setattr(rebuilds, "BootDrivers", lambda proxy: drivers)
+
+    def delivery(proxy, board, image, means, source):
+        done.append(("delivery", image.name, means, source))
+
+    monkeypatch.setattr(rebuilds, "check_delivery", delivery)
     monkeypatch.setattr(rebuilds, "_must_be_its_own", lambda *given: done.append("its own"))
     monkeypatch.setattr(rebuilds, "size_of", lambda proxy, board, flavor: 77)
     room = SimpleNamespace(check=lambda size, instead: done.append(("room", size, instead.split("/")[-2])))
@@ -90,7 +97,8 @@ def rebuild(node, image=None, key=None, fresh=False, owner=None, check=False):
 def test_what_is_to_be_is_written_down(node, given, text, fields, check):
     """Lost: the image or the key that was asked for, or what goes with the old root, said before it goes."""
     result, diff = rebuild(node, check=check, **given)
-    (_arch, own, room, dry, put, (phase, said)) = node.done
+    (_arch, delivered, own, room, dry, put, (phase, said)) = node.done
+    assert delivered == ("delivery", fields["image"], "means of board0", "nfs")
     assert (own, room[:2], dry) == ("its own", ("room", 77), ("dry", check))
     assert put == ("eve-1", dict(fields, image_hash=None, host_key=None))
     gone = "all that is in the root of eve-1 goes; its name, board0, address and lease stay"
@@ -118,6 +126,7 @@ def test_a_root_on_its_own_disk_needs_no_room(node):
     node.claim = rebuilds.replace(EVE, boot_source="disk")
     rebuild(node, fresh=True)
     assert not any(one[0] == "room" for one in node.done)
+    assert ("delivery", "debian", "means of board0", "disk") in node.done
     assert "all that is in the root of eve-1 on its own disk goes" in node.done[-1][1]
 
 

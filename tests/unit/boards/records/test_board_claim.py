@@ -281,7 +281,8 @@ def test_no_image_of_that_name_is_said_before_anything_is_claimed(node):
     assert result["failure"]["rejected_lines"] == ["10 boards: no image nope in its store (known: debian)"]
     assert sorted(result["failure"]["unfit"]) == sorted(TEN)
     assert node.info()["claims"] == []
-    assert node.info()["images"] == {"debian": {"arch": "tilepro64", "ram": False}}
+    debian = {"arch": "tilepro64", "ram": False, "arguments": False, "kernels": ["default"]}
+    assert node.info()["images"] == {"debian": debian}
 
 
 def test_no_room_for_a_root_is_said_before_anything_is_claimed(node):

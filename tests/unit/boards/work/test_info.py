@@ -124,6 +124,8 @@ def node(monkeypatch):
     monkeypatch.setattr(info, "claim_fields", lambda board, record, claim: (board, record, claim.instance))
     monkeypatch.setattr(info, "room_of", lambda proxy: SimpleNamespace(fields={"promised": 1}))
     monkeypatch.setattr(info, "images_of", lambda proxy: ["image"])
+    drivers = SimpleNamespace(means=lambda board: f"means of {board.name}")
+    monkeypatch.setattr(info, "BootDrivers", lambda proxy: drivers)
     monkeypatch.setattr(info, "unclaimed", lambda proxy, name: [SimpleNamespace(instance=name)])
     return found
 
@@ -158,7 +160,7 @@ def test_the_rest_of_what_is_known(node):
     found = info.information(node, ids=[1], events=1)
     event = dict(id=9, time=1.0, actor="me", board=1, instance=None, phase="boot", text="text", seconds=0.5)
     assert found == dict(
-        boards=[{"id": 1, "wired": "1", "events": [event]}],
+        boards=[{"id": 1, "wired": "1", "events": [event], "boot": "means of board1"}],
         claims=[],
         roots={"promised": 1, "root_gb": 8},
         images=["image"],

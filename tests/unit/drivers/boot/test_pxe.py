@@ -38,6 +38,9 @@ class Image:
     cmdline: str = "quiet"
     initrd: str | None = "/images/x/initrd"
 
+    def initrd_for(self, root):
+        return self.initrd
+
 
 def test_entry_with_initrd(site):
     """A wrong line here and no board boots: kernel, root and initrd are asked for by these names."""
@@ -206,7 +209,8 @@ def test_a_proxy_whose_nfs_takes_connections_and_does_not_answer_is_at_fault(sit
     server.start()
     try:
         with site.proxy() as proxy:
-            faults = [text for text in Pxe(proxy).self_test(proxy.board(0), System(None)) if text.startswith("NFS 127.0.0.1: ")]
+            found = Pxe(proxy).self_test(proxy.board(0), System(None))
+        faults = [text for text in found if text.startswith("NFS 127.0.0.1: ")]
     finally:
         server.over.set()
         server.join(5)

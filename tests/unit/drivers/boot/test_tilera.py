@@ -376,7 +376,8 @@ def test_a_missing_tile_monitor_is_the_proxys(site, tile, fault):
     site.claim(0)
     with site.proxy() as proxy:
         driver = BootDrivers(proxy).of(proxy.board(0))
-        assert any(str(tile.monitor) in text and word in text for text in driver.self_test(proxy.board(0), System(None)))
+        faults = driver.self_test(proxy.board(0), System(None))
+        assert any(str(tile.monitor) in text and word in text for text in faults)
     result = site.run("start", 0)
     assert word in result["msg"]
     assert site.power(0) == "off"

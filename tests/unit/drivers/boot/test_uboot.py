@@ -24,6 +24,9 @@ class Image:
     cmdline: str = "quiet"
     initrd: str | None = "/images/x/initrd"
 
+    def initrd_for(self, root):
+        return self.initrd
+
 
 @pytest.fixture
 def uboot(site):

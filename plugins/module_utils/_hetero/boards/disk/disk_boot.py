@@ -182,7 +182,8 @@ def lay(proxy: Proxy, works: Iterable[BoardWork], options: BootOptions) -> None:
         if not work.failed:
             # Mark it only once it is off: a board that is on with this mark was switched on for its own system.
             Place(proxy, work.board).disk.mark(unpacked=time.time(), sure=True)
-            prepare_files(Place(proxy, work.board), image_of(proxy, _claim(work)), work.change, [])
+            place = Place(proxy, work.board)
+            prepare_files(place, image_of(proxy, _claim(work)), DISK_ROOT, work.change, [])
             ensure_entry(work)
         elif work.disk_left and work.state == board_states.BOOTING and work.record.power == "off":
             # Leave it like a stopped board, so that a start brings it up once its disk is there again.

@@ -15,7 +15,7 @@ from ...core.errors import BadInput, Refused
 from ...core.plays import play, stays
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
-from ...images.choice import REBUILD, image_of, image_store
+from ...images.choice import REBUILD, check_delivery, image_of, image_store
 from ...images.forms import Machine
 from ...roots.disk_root import prepare_disk
 from ...roots.machine_identity import must_be_keys
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 STOP_IT = "stop it first: tilera_boot with state stopped"
 MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its root from here"
 #: The fields of an image that a result shows.
-SHOWN = ("name", "hash", "arch", "cmdline")
+SHOWN = ("name", "hash", "arch", "cmdline", "kernels")
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,8 @@ def present(
         if request.boot_source not in (None, source):
             what = f"{claim.instance} was claimed with boot source {source}, not {request.boot_source}"
             raise Refused(what, board.name, stays(claim.instance, "boot source"))
+        if not claim.image_hash:  # one that has its root goes on with what it got
+            check_delivery(proxy, board, found, BootDrivers(proxy).means(board), source)
         if source == DISK_ROOT:
             done = prepare_disk(proxy, board, fields, found, change, deadline, report, request.user_data)
         else:
@@ -163,7 +165,8 @@ def present(
         must_be_keys(key)
     result = each(proxy, ids, PHASE, one, change, deadline, tenant)
     if image is not None:
-        result["image"] = {field: value for field, value in asdict(image).items() if field in SHOWN}
+        shown = dict(asdict(image), kernels=sorted(image.kernels))
+        result["image"] = {field: value for field, value in shown.items() if field in SHOWN}
     return result
 
 

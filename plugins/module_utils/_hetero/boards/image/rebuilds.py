@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...core.errors import BadInput, Refused
 from ...core.plays import rebuild as rebuild_play
-from ...drivers.boot.driver import DISK_ROOT
+from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
-from ...images.choice import check_arch, image_store
+from ...images.choice import check_arch, check_delivery, image_store
 from ...images.room import room_of, size_of
 from ...roots.machine_identity import fingerprint, must_be_keys, parse_key
 from ...roots.ownership import refuse_anothers, refuse_unproven
@@ -105,6 +105,7 @@ def rebuild(
             text = NOTHING_TO_REBUILD.format(name=claim.instance, image=claim.image, hash=image.hash)
             report.line(PHASE, text)  # no event, for a user may ask for this each day
             return dict(changed=False, image=after["image"])
+        check_delivery(proxy, board, image, BootDrivers(proxy).means(board), claim.boot_source or NFS_ROOT)
         _must_be_its_own(proxy, board, record, change, feeds)
         _must_have_room(proxy, board, claim)
         key = request.key_of(claim)

@@ -19,8 +19,10 @@ from ...core.descriptors import make_room
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused
 from ...core.plays import play
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
+from ...drivers.boot.registry import BootDrivers
 from ...images.capacity import no_image, without_room
 from ...images.choice import images_of
+from ...images.delivery import undelivered
 from ...images.room import room_of, size_of
 from ...roots.machine_identity import must_be_keys
 from ...scheduling.fit import TOLERANCE, describe, nodes_found, rejections, summary
@@ -238,15 +240,18 @@ def _unfit(
 ) -> dict[str, list[str]]:
     """Return {board name: why it could not serve the request even if it were free}, an empty list where it could.
 
-    A missing image, or a root too large for the proxy, is named only where all else fits.
+    A missing image, what the board would not get of it, or a root too large for the proxy, is named only where all else
+    fits.
     """
-    images = images_of(proxy)
+    images, drivers = images_of(proxy), BootDrivers(proxy)
     found: dict[str, list[str]] = {}
     for board in pool:
         why = rejections(request.flavor, board, request.tolerance)
         if request.boot_source == DISK_ROOT and not proxy.disks(board):
             why.append("no disk to boot from is configured for it")
         why += [] if why else filter(None, [no_image(request.image, images, board.arch)])
+        lacks = None if why else undelivered(request.image, images, board.id, drivers.means(board), request.boot_source)
+        why += [": ".join(lacks)] if lacks else []
         why += [] if why or not promises.never(sizes[board.name]) else [promises.why(sizes[board.name])]
         found[board.name] = why
     return found

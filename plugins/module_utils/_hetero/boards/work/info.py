@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping
 
 from ...core.errors import BadInput, HeteroError
+from ...drivers.boot.registry import BootDrivers
 from ...drivers.power import refusals
 from ...images.choice import images_of
 from ...images.room import room_of
@@ -148,6 +149,9 @@ def information(
     now = time.time()
     told = _told(proxy, boards, records)
     found = [board_fields(board, told[board.id], now, proxy.wiring(board)) for board in boards]
+    drivers = BootDrivers(proxy)
+    for fields, board in zip(found, boards):
+        fields["boot"] = drivers.means(board)
     pdus = sorted(filter(None, {proxy.wiring(board).pdu for board in boards}))
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager
 
 from ...core.errors import BadInput
 from ...roots.console_key import ConsoleKey
+from ...site import boot_sources
 from . import ssh, ssh_reboot
 
 if TYPE_CHECKING:
@@ -47,14 +48,14 @@ ENTRY, KERNEL, INITRD = "boot entry", "kernel", "initrd"
 
 #: Where the root of a system lies. NFS and disk are a claim's boot sources; RAM is for the proxy's own work on a board
 #: (unpacking to its disk, wiping it, looking after it).
-NFS_ROOT, DISK_ROOT, RAM_ROOT = "nfs", "disk", "ram"
+NFS_ROOT, DISK_ROOT, RAM_ROOT = boot_sources.NFS, boot_sources.DISK, boot_sources.RAM
 
 
 @dataclass(frozen=True)
 class System:
     """What a board is to boot, and the ssh host key by which it proves that it did.
 
-    :param image: its `cmdline` and `initrd` (or None) are used; None for a board whose answer alone is awaited.
+    :param image: its `cmdline` and `initrd_for` are used; None for a board whose answer alone is awaited.
     :param root: NFS_ROOT, DISK_ROOT or RAM_ROOT.
     :param host_key: the public key (OpenSSH's line without comment); None if nothing was prepared yet.
     :param console_key: for a system that makes its host key itself and says it on its console.
@@ -75,6 +76,9 @@ class BootDriver(ABC):
     name = ""
     #: Whether boards of this kind may have their kernel in a flash memory.
     flash = False
+    #: Whether words for the kernel's command line (`cmdline` of an image or of a board's wiring) reach the kernel. If
+    #: they do not, an image or wiring that has some is refused before anything is claimed (images/delivery.py).
+    passes_arguments = True
     #: Seconds after power on within which firmware makes its first request, where the board's wiring does not say it: a
     #: board's loader is there within seconds, and some count down before.
     asks_within = 60.0

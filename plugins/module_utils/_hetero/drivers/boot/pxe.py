@@ -80,7 +80,7 @@ class Pxe(BootDriver):
         image = cast("Image", system.image)
         arguments = self.arguments(board, system)
         lines = ["#!ipxe"]
-        if image.initrd:
+        if image.initrd_for(system.root):
             # A kernel that EFI starts finds its initrd by this argument (ipxe.org/cmd/initrd).
             lines += [
                 f"kernel {kernel_name(board)} {arguments} initrd={initrd_name(board)}",

@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadInput
+from ...images.delivery import Means
+from ...roots.ram import ram_image_name
 from .fake import Fake
 from .pxe import Pxe
 from .tilera import Tilera
@@ -61,3 +63,18 @@ class BootDrivers:
             what = f"boot driver {name} knows no kernel_source flash"
             raise BadInput(what, board.name, "take it out of tftp_proxy_boards, or name driver tilera there")
         return driver
+
+    def means(self, board: Board) -> Means | None:
+        """Return how a board gets what it boots; None where its wiring is wrong, which is said when it is booted."""
+        try:
+            driver = self.of(board)
+            flash = driver.from_flash(board)
+        except BadInput:
+            return None
+        return Means(
+            driver=driver.name,
+            arguments=driver.passes_arguments,
+            flash=flash,
+            cmdline=bool(self._proxy.wiring(board).cmdline),
+            ram_image=ram_image_name(self._proxy, board),
+        )

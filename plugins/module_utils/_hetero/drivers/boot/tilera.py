@@ -58,11 +58,12 @@ REMEDIES = {
 
 
 class Tilera(Pxe):
-    """Boots vmlinux_N by TFTP or from flash, with its root over NFS, and network and sshd by tile-monitor."""
+    """Boots vmlinux_N by TFTP or from flash, which says where its root is, with network and sshd by tile-monitor."""
 
     name = "tilera"
     asks_within = BootDriver.asks_within
     flash = True
+    passes_arguments = False  # its firmware boots the kernel as it is, with the arguments that are built into it
 
     def __init__(self, proxy: BootNode) -> None:
         super().__init__(proxy)

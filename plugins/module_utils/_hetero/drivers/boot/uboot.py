@@ -43,10 +43,11 @@ class Uboot(Pxe):
         return [os.path.join(self.proxy.config.tftp_root, board.ip, FOLDER, entry_name(board))]
 
     def entry(self, board: Board, system: System) -> dict[str, str]:
+        image = cast("Image", system.image)
         # Names are relative to the folder of pxelinux.cfg. No fdt: U-Boot passes its own device tree on
         # (doc/README.pxe).
         lines = ["default hetero", "label hetero", f"  kernel {kernel_name(board)}"]
-        lines += [f"  initrd {initrd_name(board)}"] if cast("Image", system.image).initrd else []
+        lines += [f"  initrd {initrd_name(board)}"] if image.initrd_for(system.root) else []
         lines += [f"  append {self.arguments(board, system)}"]
         return {path: "\n".join(lines) + "\n" for path in self.entry_paths(board)}
 

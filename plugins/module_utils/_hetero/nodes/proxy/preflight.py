@@ -26,7 +26,15 @@ from ...roots.ram import ON_CONSOLE, RAM_KEYS
 from ...site.boards_file import COLUMNS, BoardsFileError, parse
 from ...site.proxy_config import DEFAULTS, NO_DISK
 from .. import plan_check
-from . import left_out_boards, nfs_check, routers_check, settings_check, tile_monitor_check, words_check
+from . import (
+    arguments_check,
+    left_out_boards,
+    nfs_check,
+    routers_check,
+    settings_check,
+    tile_monitor_check,
+    words_check,
+)
 from .entries_check import Entry, right_types
 from .machine import port_holders
 from .roots_check import roots
@@ -180,6 +188,7 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         found.note(name, "has credentials but is no PDU of tftp_proxy_pdus", "add it there, or remove the credentials")
     words_check.credentials(plan, pdus, found)
     tile_monitor_check.missing(plan, boards, wires, found)
+    arguments_check.undelivered(plan, boards, wires, found)
     if (wires, pdus) != (plan.wiring, plan.pdus):
         return
     unwired = [board.name for board in boards if not wires.get(str(board.id), Entry()).get("pdu")]
