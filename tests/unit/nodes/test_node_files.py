@@ -234,3 +234,11 @@ def test_what_a_set_up_wrote_is_nobody_elses(tmp_path, first_set_up):
     (tmp_path / "a").write_text("theirs\n")
     assert first_set_up()["by_hand"] == [str(tmp_path / "a.by-hand-2")]
     assert (tmp_path / "a.by-hand").read_text() == "of long ago\n"
+
+
+def test_what_a_package_brought_is_nobodys(tmp_path, first_set_up, monkeypatch):
+    """Lost: a first set-up whose lines are about what somebody wrote, under those about files of packages."""
+    (tmp_path / "a").write_text("as the package has it\n")
+    (tmp_path / "b").write_text("theirs\n")
+    monkeypatch.setattr(files, "is_as_packaged", lambda path: path.endswith("/a"))
+    assert first_set_up()["by_hand"] == [str(tmp_path / "b.by-hand")]

@@ -23,6 +23,7 @@ from ..core.command import command
 from ..core.errors import BadInput, HeteroError
 from ..core.json_file import read_object
 from ..files import by_hand
+from ..files.package_files import is_as_packaged
 from ..files.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -76,11 +77,13 @@ def check_file(path: str, data: bytes, program: str, variables: Sequence[str] = 
 
 
 def keep_by_hand(path: str, data: bytes, change: Change) -> str | None:
-    """Have what lies at `path` stay under another name, before these bytes come in its place, if no role wrote it.
+    """Have what lies at `path` stay under another name, before these bytes come in its place, if somebody wrote it.
 
-    :returns: that name; None where nothing is there, or it is the same or has MARK.
+    :returns: that name; None where nothing is there, or it is the same, has MARK, or is as a package brought it.
     """
-    if not os.path.lexists(path) or _holds(path, data) or (not os.path.islink(path) and _is_marked(path)):
+    if not os.path.lexists(path) or _holds(path, data):
+        return None
+    if not os.path.islink(path) and (_is_marked(path) or is_as_packaged(path)):
         return None
     seen, name = _found(path, "file"), by_hand.kept_name(path)
     change.note(name, {}, seen)
