@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import threading
+from typing import Any
 
 #: To the line's begin, and clear to its end (ECMA-48: CR, EL).
 CLEAR = "\r\x1b[K"
@@ -22,13 +23,13 @@ class LiveLine:
     :param terminal: the terminal's file descriptor.
     """
 
-    def __init__(self, display, terminal=1):
+    def __init__(self, display: Any, terminal: int = 1) -> None:
         self._terminal = terminal
         self._lock = threading.RLock()
         self._is_there = self._is_over = False
         print_line, process = display.display, os.getpid()
 
-        def above(*args, **kwargs):
+        def above(*args: Any, **kwargs: Any) -> None:
             # a worker, which is forked while anybody may have the lock, has its lines printed by this process
             if os.getpid() != process:
                 print_line(*args, **kwargs)
@@ -41,11 +42,11 @@ class LiveLine:
         atexit.register(self.end)
 
     @staticmethod
-    def is_wanted():
+    def is_wanted() -> bool:
         """Return whether standard output is a terminal."""
         return sys.stdout.isatty()
 
-    def write(self, text):
+    def write(self, text: str) -> None:
         """Write the line anew, as much of it as the terminal is wide."""
         width = shutil.get_terminal_size().columns
         with self._lock:
@@ -53,20 +54,20 @@ class LiveLine:
                 self._put(CLEAR + text[: width - 1])
                 self._is_there = True
 
-    def clear(self):
+    def clear(self) -> None:
         """Take the line away, if it is there."""
         with self._lock:
             if self._is_there:
                 self._put(CLEAR)
                 self._is_there = False
 
-    def end(self):
+    def end(self) -> None:
         """Take the line away for good."""
         with self._lock:
             self.clear()
             self._is_over = True
 
-    def _put(self, text):
+    def _put(self, text: str) -> None:
         try:
             os.write(self._terminal, text.encode())
         except OSError:
