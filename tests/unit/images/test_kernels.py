@@ -177,6 +177,15 @@ def test_a_root_with_the_kernels_of_another_image_has_all_of_them_and_none_of_it
     assert store.damage(image.hash) is None
 
 
+def test_nor_has_it_kernels_of_boards_where_the_other_image_has_one_for_all(store, tmp_path):
+    plain = image_tar(tmp_path / "plain.tar", initrd=None, **{"image.json": '{"arch": "tilepro64"}'})
+    store.import_image(plain, "plain")
+    mine = {**about(kernels={"disk": "mine"}, initrds={"nfs": "mine"}), "mine": "MINE", "kernel.d/5": "MINE"}
+    image = store.import_image(image_tar(tmp_path / "mine.tar", **mine), "mine", machine=Machine(kernel_of="plain"))
+    assert (list(image.kernels), dict(image.initrds)) == (["default"], {})
+    assert {text(image.kernel_for(root, 5)) for root in ("nfs", "disk")} == {"KERNEL" * 1000}
+
+
 def test_people_see_which_kernels_an_image_has():
     row = dict(name="tile", arch="tilepro64", bytes=5_000_000, hash="ab", used_by=[], older={})
     many = ["disk", "nfs", "10", "2", "2.disk", "default"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import BadInput, Refused
 from ..core.plays import play
+from ..site.boot_sources import DISK
 from ..site.proxy_config import tenants_paths
 from .capacity import no_image
 from .delivery import undelivered
@@ -73,7 +74,7 @@ def check_delivery(proxy: ProxyNode, board: Board, image: Image, means: Means | 
     :param source: where its root is to lie (site/boot_sources.py).
     """
     images = {image.name: described(image)}
-    ram_image = means["ram_image"] if means else None
+    ram_image = means["ram_image"] if means and source == DISK else None
     if ram_image:
         with suppress(BadInput):  # a missing one is said where it is needed
             images.setdefault(ram_image, described(image_store(proxy).get(ram_image)))

@@ -14,8 +14,7 @@ import fcntl
 import os
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from ..core.command import command
 from ..core.deadline import Deadline
@@ -31,10 +30,11 @@ from ..site.image_names import HASH, IMPORT, NAME, checksum_of, valid_image
 from .content import about_of, check_content, damage, note_sizes
 from .forms import ANY, Machine, complete
 from .image_root import FILE, FOLDER, POINT, is_whole
-from .kernel_names import DEFAULT, chosen
+from .kernel_names import DEFAULT
 from .kernels import initrds_in, kernels_in
 from .room import Room
 from .sources import Local, Remote, image_hash, opened
+from .stored_image import Image
 
 if TYPE_CHECKING:
     from ..core.changes import Change
@@ -48,45 +48,6 @@ OWN = ("names", ".lock", "lost+found")
 MEND = f"have an operator import it again, or remove it ({play('image')} lists them)"
 #: Stands in the scratch name of an image that is being removed, where that of an import has its process id.
 OUT = 0
-
-
-@dataclass(frozen=True)
-class Image:
-    """An image in the store. `kernel`, `initrd` (None: it has none) and `root` (None: a RAM image) are paths.
-
-    :param kernels: {name: path} of all its kernels (kernels.py), `kernel` among them.
-    :param initrds: the same of its initrds.
-    :param folder: the image's folder.
-    :param root: folder of its files, which on a proxy must be mounted first (image_root.root_of).
-    :param console_key: whether this RAM image makes its ssh host key itself and prints it on its console.
-    """
-
-    hash: str
-    name: str
-    arch: str
-    cmdline: str
-    kernel: str | None
-    initrd: str | None
-    root: str | None
-    folder: str = ""
-    console_key: bool = False
-    kernels: Mapping[str, str] = field(default_factory=dict)
-    initrds: Mapping[str, str] = field(default_factory=dict)
-
-    def kernel_for(self, root: str, board: int) -> str | None:
-        """Return the path of the kernel that a board boots with its root there (site/boot_sources.py); None: it has
-        none.
-        """
-        return self.kernels.get(chosen(self.kernels, root, board) or "")
-
-    def initrd_for(self, root: str) -> str | None:
-        """Return the path of the initrd that goes with that kernel; None: it has none."""
-        return self.initrds.get(chosen(self.initrds, root) or "")
-
-    @property
-    def ram(self) -> bool:
-        """Return whether the image has only kernel and initrd, no root: a RAM system, which no instance can have."""
-        return self.root is None
 
 
 class ImageStore:
