@@ -55,7 +55,9 @@ def claims(number):
         write_boards(files["boards_file"], many(number))
         config = {"state_folder": folder, "run_folder": folder, "roots_overcommit": 10000}
         Path(files["config"]).write_text(json.dumps(config))
-        ImageStore(f"{folder}/images").import_image(image_tar(f"{folder}/image.tar"), "image")
+        # the sample's boards are Tilera's, whose kernels get no arguments
+        packed = image_tar(f"{folder}/image.tar", **{"image.json": '{"arch": "tilepro64"}'})
+        ImageStore(f"{folder}/images").import_image(packed, "image")
         for turn in range(TIMES):
             start = time.perf_counter()
             with Proxy(files) as proxy:
