@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 from typing import Any, Iterator, Mapping
 
 from ..core.errors import BadInput
@@ -77,8 +78,10 @@ def serve(path: str) -> None:
     """Let everybody read a file of an image, as in.tftpd asks."""
     if os.stat(path).st_nlink > 1:
         # Copied, because it may also be a file of the root, where its mode must stay.
-        shutil.copyfile(path, f"{path}~")
-        os.replace(f"{path}~", path)
+        file, own = tempfile.mkstemp(dir=os.path.dirname(path))
+        os.close(file)
+        shutil.copyfile(path, own)
+        os.replace(own, path)
     os.chmod(path, 0o444)
 
 

@@ -73,7 +73,7 @@ class Outlet:
             self.log(f"--- does not start: {error} ---")
             self._resets.close()
             return
-        self._resets.listen()
+        self._resets.listen(self._loop)
         os.set_blocking(self.board.stdout.fileno(), False)
         self._loop.add_reader(self.board.stdout.fileno(), self._pump)
 

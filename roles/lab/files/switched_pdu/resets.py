@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from contextlib import suppress
 
 #: The protocol says nothing of events before this.
 BEGIN = b'{"execute": "qmp_capabilities"}\n'
@@ -27,7 +28,9 @@ class Resets:
 
     def __init__(self, argv):
         self.argv, self.descriptors = list(argv), ()
+        self._loop = None
         self._ours = self._its = None
+        self._said, self._is_reset = b"", False
         if os.path.basename(argv[0]).startswith("qemu-system-"):
             self._ours, self._its = socket.socketpair()
             number = self._its.fileno()
@@ -35,28 +38,43 @@ class Resets:
             self.argv += ["-no-reboot", "-chardev", f"socket,id=resets,fd={number}"]
             self.argv += ["-mon", "chardev=resets,mode=control"]
 
-    def listen(self):
-        """Ask the machine, which has been started, to tell of its end."""
+    def listen(self, loop):
+        """Ask the machine, which has been started, to tell of its end, and read what it tells."""
+        self._loop = loop
         if self._ours:
             self._its.close()
-            self._ours.sendall(BEGIN)
+            self._ours.setblocking(False)
+            with suppress(OSError):  # it has ended already
+                self._ours.sendall(BEGIN)
+            loop.add_reader(self._ours.fileno(), self._read)
 
     def seen(self):
         """Return whether the machine, which has ended, was to reset itself."""
-        said = b""
+        self._read()
+        return self._is_reset
+
+    def close(self):
+        if self._ours:
+            if self._loop:
+                self._loop.remove_reader(self._ours.fileno())
+            self._ours.close()
+            self._its.close()
+            self._ours = None
+
+    def _read(self):
+        """Read what there is: events of days would fill the socket, so that the last one would be lost."""
         while self._ours:
             try:
                 data = self._ours.recv(65536)
+            except BlockingIOError:
+                return
             except ConnectionResetError:
                 data = b""
             if not data:
-                break
-            said += data
-        return any(_is_reset(line) for line in said.splitlines())
-
-    def close(self):
-        for end in filter(None, (self._ours, self._its)):
-            end.close()
+                self._loop.remove_reader(self._ours.fileno())
+                return
+            *lines, self._said = (self._said + data).split(b"\n")
+            self._is_reset = self._is_reset or any(map(_is_reset, lines))
 
 
 def _is_reset(line):
