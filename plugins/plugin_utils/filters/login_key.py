@@ -57,11 +57,15 @@ def login_key(asked: Any, in_a_job: bool = False, default: Any = None, sources: 
 
 
 def _beside(sources: Any) -> list[str]:
-    """Return the site's folders of keys that there are: beside each source of the inventory, else where one stands."""
-    paths = [os.path.abspath(str(source)) for source in sources if "," not in str(source)]
-    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
-    found = [os.path.join(folder, SITE_KEYS) for folder in [*folders, os.getcwd()]]
-    return [folder for folder in dict.fromkeys(found) if os.path.isdir(folder)]
+    """Return the site's folders of keys that there are: beside each source of the inventory, else where one stands.
+
+    A source that is a folder has them beside it, too: Ansible takes each file in it for an inventory.
+    """
+    folders = [os.path.dirname(os.path.abspath(str(source))) for source in sources if "," not in str(source)]
+    found = [os.path.join(folder, SITE_KEYS) for folder in folders]
+    there = [folder for folder in dict.fromkeys(found) if os.path.isdir(folder)]
+    own = os.path.join(os.getcwd(), SITE_KEYS)
+    return there or ([own] if os.path.isdir(own) else [])
 
 
 def _by_name(text: str, folders: Iterable[str], in_a_job: bool) -> tuple[str, str] | None:
@@ -84,6 +88,8 @@ def _by_name(text: str, folders: Iterable[str], in_a_job: bool) -> tuple[str, st
         return "", f"{shown} is no file with OpenSSH public keys: put the .pub file of key {text} there"
     if not paths or FIRST_WORD.fullmatch(text):
         return None
+    if in_a_job:  # it shows no names of others, and no error repeats what a form was given
+        return "", f"{SITE_KEYS} of the project has no key of that name: give one of its names, or the text of a key"
     near, names = like(text, paths), sorted(paths)
     others = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     remedy = f"write key={near}" if near else "give one of these, key_file=FILE, or the text of a key"
@@ -92,7 +98,11 @@ def _by_name(text: str, folders: Iterable[str], in_a_job: bool) -> tuple[str, st
 
 def _names(folder: str) -> list[str]:
     """Return the names of the files of keys in a folder."""
-    names = [name for name in os.listdir(folder) if name.endswith(SUFFIX) and NAME.fullmatch(name[: -len(SUFFIX)])]
+    try:
+        there = os.listdir(folder)
+    except OSError as error:
+        raise AnsibleFilterError(f"{folder} cannot be read ({error.strerror}): let who runs this read it") from error
+    names = [name for name in there if name.endswith(SUFFIX) and NAME.fullmatch(name[: -len(SUFFIX)])]
     return [name for name in names if os.path.isfile(os.path.join(folder, name))]
 
 

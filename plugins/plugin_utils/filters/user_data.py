@@ -12,7 +12,11 @@ from typing import Any
 from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.cloud_init import MOST, must_be_user_data
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.cloud_init import (
+    BEGINNINGS,
+    MOST,
+    must_be_user_data,
+)
 
 
 def user_data(file: Any, in_a_job: bool = False) -> dict[str, Any]:
@@ -26,6 +30,8 @@ def user_data(file: Any, in_a_job: bool = False) -> dict[str, Any]:
     if in_a_job:
         return dict(text="", problem="user_data is for the command line: a job reads no file that somebody names")
     name = str(file)
+    if BEGINNINGS.match(name) or "\n" in name:
+        return dict(text="", problem="user_data is the name of a file, and no text: write it to one, and name that")
     text, why = _read(os.path.expanduser(name))
     if not why:
         try:
@@ -43,6 +49,8 @@ def _read(path: str) -> tuple[str, str]:
             return "", "is no plain file: give the name of a file on the controller"
         with open(path, "rb") as opened:
             data = opened.read(MOST + 1)
+    except ValueError:
+        return "", "is no name of a file"
     except OSError as error:
         return "", f"cannot be read ({error.strerror}): give the name of a file on the controller"
     if len(data) > MOST:

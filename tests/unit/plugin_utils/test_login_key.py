@@ -110,18 +110,22 @@ def test_a_name_is_a_key_of_the_sites_folder_in_a_form_too(keys):
     """Lost: a login, to the text of a key that was copied wrong; in a form a file is still nobody's to name."""
     assert by_name(keys, "jackie") == dict(given=KEY, public=KEY, problem="", missing="")
     assert by_name(keys, "bob.smith", in_a_job=True)["given"] == f"{OTHER}\n\n{KEY}"
-    assert by_name(keys, "jackie", [str(keys.parents[1])])["given"] == KEY, "an inventory may be a folder"
+    (keys.parents[1] / "hosts").mkdir()
+    there = [str(keys.parents[1] / "hosts")]
+    assert by_name(keys, "jackie", there)["given"] == KEY, "an inventory may be a folder, of which each file counts"
     assert by_name(keys, "jackie", ["host,"])["given"] == "jackie", "no inventory file, no folder beside it"
     assert login_key(dict(key=KEY), sources=[str(keys.parents[1])])["given"] == KEY
 
 
-def test_the_folder_where_one_stands_comes_after_the_inventorys(keys, tmp_path):
+def test_the_folder_where_one_stands_counts_where_the_inventory_has_none(keys, tmp_path):
+    """Lost: the login, to whoever may write to the folder where an operator stands, for a name that the site lacks."""
     own = tmp_path / "elsewhere" / "files" / "keys"
     own.mkdir(parents=True)
     (own / "jackie.pub").write_text(f"{OTHER}\n")
     (own / "eve.pub").write_text(f"{OTHER}\n")
     assert by_name(keys, "jackie")["given"] == KEY
-    assert by_name(keys, "eve")["given"] == OTHER
+    assert "has no key eve" in by_name(keys, "eve")["problem"]
+    assert by_name(keys, "eve", ["/etc/hosts"])["given"] == OTHER
 
 
 @pytest.mark.parametrize(
@@ -136,6 +140,21 @@ def test_an_unknown_name_is_told_those_that_there_are(keys, name, remedy):
     said = by_name(keys, name)
     assert said["problem"] == f"files/keys has no key {name} (it has bob.smith, jackie): {remedy}"
     assert said["given"] == ""
+
+
+def test_a_form_learns_no_names_of_others(keys):
+    """Lost: who has access to a site; and a secret that was put into the wrong field, in the log of a job."""
+    said = by_name(keys, "hunter2", in_a_job=True)["problem"]
+    assert said == "files/keys of the project has no key of that name: give one of its names, or the text of a key"
+
+
+def test_a_folder_that_cannot_be_read_is_said(keys, monkeypatch):
+    def denied(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.listdir", denied)
+    with pytest.raises(AnsibleFilterError, match=r"files/keys cannot be read \(Permission denied\)"):
+        by_name(keys, "jackie")
 
 
 def test_a_site_with_many_keys_is_not_listed_whole(keys):

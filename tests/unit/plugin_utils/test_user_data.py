@@ -70,3 +70,14 @@ def test_what_is_wrong_is_said_without_a_word_of_the_file(folder, data, why):
     assert said["problem"].startswith(f"user_data: first.yml {why}")
     assert said["text"] == ""
     assert "secret" not in said["problem"]
+
+
+@pytest.mark.parametrize("text", ["#!/bin/sh echo secret", "#cloud-config", "first.yml\nsecret"])
+def test_text_in_place_of_a_file_is_not_repeated(folder, text):
+    """Lost: a password, in the log of whoever takes the option for the text."""
+    said = user_data(text)["problem"]
+    assert said == "user_data is the name of a file, and no text: write it to one, and name that"
+
+
+def test_what_can_be_no_name_is_said(folder):
+    assert user_data("first\0.yml")["problem"].endswith("is no name of a file")
