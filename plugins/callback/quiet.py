@@ -83,8 +83,18 @@ class CallbackModule(Default):
         tell = self._show_what_lasts if self._live else self._name_what_lasts
         threading.Thread(target=tell, daemon=True).start()
 
+    def v2_playbook_on_vars_prompt(self, *args, **kwargs):
+        self._ask()  # before each play's start
+        super().v2_playbook_on_vars_prompt(*args, **kwargs)
+
+    def _ask(self):
+        """Make room for what a person is asked."""
+        self._lasting = None
+        if self._live:
+            self._live.hold()
+
     def v2_playbook_on_play_start(self, play):
-        self._lasting = None  # what is asked before a play's first task is no task
+        self._lasting = None
         if self._is_verbose():
             super().v2_playbook_on_play_start(play)
 
@@ -93,8 +103,12 @@ class CallbackModule(Default):
             super().v2_playbook_on_task_start(task, is_conditional)
             return
         action = str(task.action)
-        asks = action in ASKS
-        self._lasting = None if asks else (task.get_name().strip(), time.monotonic(), action.startswith(OWN))
+        if action in ASKS:
+            self._ask()
+            return
+        if self._live:
+            self._live.go_on()
+        self._lasting = (task.get_name().strip(), time.monotonic(), action.startswith(OWN))
 
     def v2_playbook_on_handler_task_start(self, task):
         self.v2_playbook_on_task_start(task, False)

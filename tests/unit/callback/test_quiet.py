@@ -137,6 +137,14 @@ SLOW = """\
       changed_when: false
     - name: What a play says
       hetero.compute.show: {lines: ["jackie is running"]}
+
+- hosts: localhost
+  gather_facts: false
+  vars_prompt:
+    - {name: sure, prompt: Shall I wipe board3, private: false}
+  tasks:
+    - name: What was answered
+      hetero.compute.show: {lines: ["answer {{ sure }}"]}
 """
 
 
@@ -154,22 +162,41 @@ def on_terminal(folder, *words):
     )
     argv = [str(BIN / "ansible-playbook"), "slow.yml", *words]
     with pexpect.spawn(argv[0], argv[1:], cwd=str(folder), env=env, timeout=100, dimensions=(24, 40)) as child:
+        child.expect("wipe board3")
+        said = child.before.decode() + child.after.decode()
+        with pytest.raises(pexpect.TIMEOUT):
+            child.expect("\x1b", timeout=2)  # nothing is written over the question
+        child.sendline("yes")
         child.expect(pexpect.EOF)
-        said = child.before.decode()
+        said += child.before.decode()
     return child.exitstatus, said
 
 
 def shown(written):
     """The lines that stay on the terminal, by what was written to it."""
-    return [line.split("\r\x1b[K")[-1] for line in written.replace("\r\n", "\n").rstrip("\n").split("\n")]
+    lines, kept = [""], None
+    for part in re.findall(r"\x1b7|\x1b8|\x1b\[1A|\x1b\[K|\r|\n|[^\x1b\r\n]+", written):
+        if part == "\x1b7":
+            kept = len(lines)
+        elif part == "\x1b8":
+            lines += [""] * (kept - len(lines))
+        elif part == "\x1b[1A":
+            lines.pop()
+        elif part == "\x1b[K":
+            lines[-1] = ""
+        elif part == "\n":
+            lines.append("")
+        elif part != "\r":
+            lines[-1] += part
+    return [line for line in lines if line]
 
 
-def test_a_terminal_shows_what_lasts_and_keeps_what_is_said(tmp_path):
-    """Lost: whether anything goes on; or the lines of a play, under one that is written over them."""
+def test_a_terminal_shows_what_lasts_and_keeps_what_is_said_and_asked(tmp_path):
+    """Lost: whether anything goes on; or the lines of a play, under one that is written over them; or a question."""
     rc, written = on_terminal(tmp_path)
     assert rc == 0
-    assert "\r\x1b[KWait for the disk: 2 s" in written
-    assert shown(written) == ["jackie is running"]
+    assert "Wait for the disk: 2 s" in written
+    assert shown(written) == ["jackie is running", "Shall I wipe board3: yes", "answer yes"]
 
 
 def test_a_terminal_shows_with_v_what_ansible_says(tmp_path):

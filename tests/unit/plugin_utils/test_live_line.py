@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.plugin_utils import live_line
-from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import CLEAR, LiveLine
+from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import BACK, KEEP, UP, LiveLine
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def terminal(monkeypatch):
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     monkeypatch.setattr(live_line.atexit, "register", lambda function: None)
-    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(LiveLine, "_width", lambda self: 20)
     display = SimpleNamespace(display=lambda text, color=None: os.write(writer, f"{text}\n".encode()))
 
     def read():
@@ -38,7 +38,7 @@ def test_each_other_line_is_printed_in_its_place(terminal):
     terminal.live.write("boot: 3 s")
     terminal.live.write("boot: 4 s")
     terminal.display.display("jackie runs", color="green")
-    assert terminal.read() == f"{CLEAR}boot: 3 s{CLEAR}boot: 4 s{CLEAR}jackie runs\n"
+    assert terminal.read() == f"boot: 3 s\n{KEEP}{UP}boot: 4 s{BACK}{UP}jackie runs\n"
     terminal.display.display("so does bob")
     assert terminal.read() == "so does bob\n", "there is nothing to take away"
 
@@ -46,14 +46,30 @@ def test_each_other_line_is_printed_in_its_place(terminal):
 def test_it_is_never_wider_than_the_terminal(terminal):
     """Lost: the screen, line by line, for what is wrapped cannot be taken away."""
     terminal.live.write("x" * 50)
-    assert terminal.read() == CLEAR + "x" * 19
+    assert terminal.read() == "x" * 19 + "\n"
 
 
 def test_it_is_gone_for_good_at_the_end(terminal):
     terminal.live.write("boot: 3 s")
     terminal.live.end()
     terminal.live.write("boot: 4 s")
-    assert terminal.read() == f"{CLEAR}boot: 3 s{CLEAR}"
+    assert terminal.read() == f"boot: 3 s\n{UP}"
+
+
+def test_a_question_is_left_alone(terminal):
+    """Lost: the question, and with it the play, which waits for an answer to it."""
+    terminal.live.write("boot: 3 s")
+    terminal.live.hold()
+    terminal.live.write("boot: 4 s")
+    assert terminal.read() == f"boot: 3 s\n{UP}"
+    terminal.live.go_on()
+    terminal.live.write("boot: 5 s")
+    assert terminal.read() == "boot: 5 s\n"
+
+
+def test_a_name_that_cannot_be_written_ends_nothing(terminal):
+    terminal.live.write("wipe \udcff")
+    assert terminal.read() == "wipe ?\n"
 
 
 def test_a_worker_that_was_forked_while_it_is_written_does_not_wait_for_it(terminal):
