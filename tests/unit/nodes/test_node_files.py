@@ -17,6 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import files
 from ansible_collections.hetero.compute.plugins.modules import node_files
+from ansible_collections.hetero.compute.tests.in_time import in_time
 
 
 @pytest.fixture
@@ -219,6 +220,17 @@ def test_what_was_there_before_the_first_set_up_stays_under_another_name(tmp_pat
     assert os.readlink(tmp_path / "b.by-hand") == "/etc/passwd"
     assert (tmp_path / "a").read_text() == "no name in it\n"
     assert (first_set_up()["by_hand"], first_set_up()["changed"]) == ([], False)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe"])
+def test_what_is_no_plain_file_stays_too_and_nobody_waits_for_it(tmp_path, first_set_up, kind):
+    """Lost: the set-up of a node, to a pipe in the place of one of its files."""
+    os.mkfifo(tmp_path / ("a" if kind == "pipe" else "pipe"))
+    if kind != "pipe":
+        (tmp_path / "a").symlink_to("pipe")
+    with in_time():
+        assert first_set_up()["by_hand"] == [str(tmp_path / "a.by-hand")]
+    assert (tmp_path / "a").read_text() == "no name in it\n"
 
 
 def test_what_a_set_up_wrote_is_nobody_elses(tmp_path, first_set_up):

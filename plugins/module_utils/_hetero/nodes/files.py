@@ -24,6 +24,7 @@ from ..core.errors import BadInput, HeteroError
 from ..core.json_file import read_object
 from ..files import by_hand
 from ..files.package_files import is_as_packaged
+from ..files.plain_file import read_plain
 from ..files.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def keep_by_hand(path: str, data: bytes, change: Change) -> str | None:
     """
     if not os.path.lexists(path) or _holds(path, data):
         return None
-    if not os.path.islink(path) and (_is_marked(path) or is_as_packaged(path)):
+    old = read_plain(path)
+    if old is not None and (MARK in old or is_as_packaged(path)):
         return None
     seen, name = _found(path, "file"), by_hand.kept_name(path)
     change.note(name, {}, seen)
@@ -215,17 +217,11 @@ def _shown(data: bytes) -> dict[str, Any]:
 
 
 def _holds(path: str, data: bytes) -> bool:
-    """Return whether a file has these bytes."""
+    """Return whether a plain file has these bytes."""
     try:
-        with open(path, "rb") as file:
-            return file.read() == data
+        return read_plain(path) == data
     except OSError:
         return False
-
-
-def _is_marked(path: str) -> bool:
-    with open(path, "rb") as file:
-        return MARK in file.read()
 
 
 def _own(path: str, mode: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import naming
 from ..files import by_hand
+from ..files.plain_file import read_plain
 from ..tftp.board_folder import write_entry
 
 if TYPE_CHECKING:
@@ -39,8 +40,5 @@ def write_console_log(proxy: ProxyNode, board: Board, text: str) -> None:
 
 def is_own_log(path: str) -> bool:
     """Return whether write_console_log wrote this file. OpenStack's blueprint has scripts write one of its name."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return not os.path.islink(path) and file.read(len(LOG_MARK)) == LOG_MARK
-    except (FileNotFoundError, IsADirectoryError):
-        return False
+    with naming(path):
+        return read_plain(path, len(LOG_MARK)) == LOG_MARK.encode()

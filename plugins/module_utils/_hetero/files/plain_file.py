@@ -1,0 +1,28 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plain file holds, at a path where anybody's pipe, device or link may lie: no reader waits for one of these."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+
+def read_plain(path: str, limit: int = -1) -> bytes | None:
+    """Return the first `limit` bytes of a plain file, by default all; None where there is none, or a link.
+
+    :raises OSError: it cannot be read.
+    """
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return None
+        # Another may have put something else in its place since.
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+            return None
+        raise
+    with open(opened, "rb") as file:
+        return file.read(limit) if stat.S_ISREG(os.fstat(opened).st_mode) else None
