@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tarfile
 
 import pytest
 import yaml
@@ -19,7 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_store
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import cloud_init, disk_root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import cloud_init
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import remove
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
 
@@ -148,16 +147,3 @@ def test_a_link_of_the_image_leads_nowhere_else(site, tmp_path):
     with pytest.raises(Exception, match=r"seed|No such file"):
         cloud_init.put_seed(str(root), DATA, "jackie")
     assert list(out.iterdir()) == []
-
-
-def test_a_root_for_a_disk_has_it_too(site, proxy, tmp_path):
-    claim = site.claim(proxy)
-    image = image_store(proxy).get("debian")
-    for user_data, wanted in ((None, False), (DATA, True)):
-        own, _key = disk_root._own_archive(image, claim, [], user_data)
-        (tmp_path / "own.tar").write_bytes(own)
-        with tarfile.open(tmp_path / "own.tar") as tar:
-            name = cloud_init.USER_DATA.lstrip("/")
-            assert (name in tar.getnames()) is wanted
-            if wanted:
-                assert (tar.extractfile(name).read().decode(), tar.getmember(name).mode) == (DATA, 0o600)

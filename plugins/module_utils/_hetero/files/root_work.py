@@ -87,3 +87,9 @@ def make_folder(path: str, mode: int, exact: bool = False) -> None:
             return
     os.chown(path, 0, 0)
     os.chmod(path, mode)
+
+
+def above(path: str) -> list[str]:
+    """Return the folders above a file, from the top on, without the root itself."""
+    parts = path.split("/")[1:-1]
+    return ["/" + "/".join(parts[: number + 1]) for number in range(len(parts))]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..core.deadline import Deadline
 from ..core.errors import BadInput
-from ..files.root_work import inside, make_folder, read_file, write_file
+from ..files.root_work import above, inside, make_folder, read_file, write_file
 from ..images.image_root import root_of
 from .machine_identity import FILES_TIME
 
@@ -31,7 +31,6 @@ BEGINNINGS = re.compile(r"#cloud-config\b|#!|(?i:content-type:|mime-version:)")
 #: Where NoCloud looks for a seed (cloud-init, DataSourceNoCloud.py).
 SEED = "/var/lib/cloud/seed/nocloud"
 USER_DATA, META_DATA = f"{SEED}/user-data", f"{SEED}/meta-data"
-FOLDERS = ("/var", "/var/lib", "/var/lib/cloud", "/var/lib/cloud/seed", SEED)
 SETTINGS = "/etc/cloud/cloud.cfg.d/99-hetero.cfg"
 #: Host key, host name and network are the node's; and no data source is looked for in a network.
 KEPT = """\
@@ -86,7 +85,7 @@ def put_seed(path: str, text: str, hostname: str) -> None:
     wanted = files(text, hostname)
 
     def write() -> None:
-        for folder in (*FOLDERS, *_above(SETTINGS)):
+        for folder in (*above(USER_DATA), *above(SETTINGS)):
             make_folder(folder, 0o700 if folder == SEED else 0o755, exact=folder == SEED)
         for name, (content, mode) in wanted.items():
             write_file(name, content, mode)
@@ -97,9 +96,3 @@ def put_seed(path: str, text: str, hostname: str) -> None:
 def has_seed(path: str, text: str) -> bool:
     """Return whether the seed in a root is this one."""
     return bool(inside(path, lambda: read_file(USER_DATA) == text, Deadline(FILES_TIME)))
-
-
-def _above(path: str) -> list[str]:
-    """Return the folders above a file, from the top on."""
-    parts = path.split("/")[1:-1]
-    return ["/" + "/".join(parts[: number + 1]) for number in range(len(parts))]

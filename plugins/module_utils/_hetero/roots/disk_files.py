@@ -72,7 +72,9 @@ class DiskFiles:
             with open(self.own, "rb") as file:
                 own = file.read()
             with tarfile.open(fileobj=io.BytesIO(own)) as tar:
-                public = tar.extractfile(f"{HOST_KEY}.pub".lstrip("/"))
+                # Its folder may be another one, to which a link of the image leads.
+                named = [name for name in tar.getnames() if name.endswith(f"/{os.path.basename(HOST_KEY)}.pub")]
+                public = tar.extractfile(named[0]) if named else None
                 host_key = " ".join(public.read().decode().split()[:2]) if public else ""
         except (OSError, ValueError, KeyError, tarfile.TarError):
             return None

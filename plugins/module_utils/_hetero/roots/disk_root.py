@@ -15,20 +15,21 @@ import os
 import tarfile
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Iterable, cast
 
 from ..core.command import command
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused, naming
 from ..core.plays import play
-from ..files.root_work import inside, read_file
+from ..files.root_work import above, inside, read_file
 from ..images.choice import check_arch, check_image
 from ..images.image_root import root_of
 from ..images.root_archive import archive_of, stored_archive
 from ..site.boot_sources import DISK
 from . import cloud_init
 from .disk_files import Made
-from .machine_identity import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, parse_key
+from .machine_identity import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, odd_place, parse_key
 from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
 from .provision import NEW_ROOT, PHASE, Place, prepare_files
 from .ram import ram_image
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from .proxy_node import Report, RootClaim, RootsNode
 
 ARCHIVES = "archives"
+#: Folders that are for root alone, also where an image has them with another mode.
+CLOSED = ("/root/.ssh", cloud_init.SEED)
 
 
 def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is made of
@@ -151,25 +154,52 @@ def _own_archive(image: Image, claim: RootClaim, reboot: list[str], user_data: s
         command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", claim.instance, "-f", path], folder)
         with open(path, encoding="ascii") as file, open(f"{path}.pub", encoding="ascii") as public_file:
             private, public = file.read(), public_file.read()
+    files = {
+        AUTHORIZED: ("".join(f"{line}\n" for line in [*others, *missing]), 0o600),
+        HOSTNAME: (f"{claim.instance}\n", 0o644),
+        MACHINE_ID: ("", 0o444),
+        HOST_KEY: (private, 0o600),
+        f"{HOST_KEY}.pub": (public, 0o644),
+        **(cloud_init.files(user_data, claim.instance) if user_data else {}),
+    }
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        _add(tar, "/root/.ssh", 0o700)
-        _add(tar, AUTHORIZED, 0o600, "".join(f"{line}\n" for line in [*others, *missing]))
-        _add(tar, HOSTNAME, 0o644, f"{claim.instance}\n")
-        _add(tar, MACHINE_ID, 0o444, "")
-        _add(tar, HOST_KEY, 0o600, private)
-        _add(tar, f"{HOST_KEY}.pub", 0o644, public)
-        if user_data:
-            _add(tar, cloud_init.SEED, 0o700)
-            for path, (text, mode) in cloud_init.files(user_data, claim.instance).items():
-                _add(tar, path, mode, text)
+        folders, places = _where(image, files)
+        for name, mode in folders:
+            _add(tar, name, mode)
+        for name, (text, mode) in files.items():
+            _add(tar, places[name], mode, text)
     return target.getvalue(), " ".join(public.split()[:2])
 
 
+def _where(image: Image, files: Iterable[str]) -> tuple[list[tuple[str, int]], dict[str, str]]:
+    """Return ([(folder, mode)] that own.tar must have above files, {file: its path with no link of the image above it}).
+
+    The folders are those that the image lacks, and the closed ones; any other keeps its owner and mode.
+
+    :raises HeteroError: the image has something else where a folder or a file is to be.
+    """
+    root, above_them = root_of(image), list(dict.fromkeys(folder for path in files for folder in above(path)))
+    odd = odd_place(root, above_them, files)
+    if odd:
+        what = f"has {odd[0]}, which is {odd[1]}, where each instance has what is its own"
+        raise HeteroError(what, f"image {image.name}", f"import it without {odd[0]}")
+
+    def look() -> tuple[list[tuple[str, int]], dict[str, str]]:
+        folders = {os.path.realpath(name): 0o700 if name in (*CLOSED, "/root") else 0o755 for name in above_them}
+        closed = [os.path.realpath(name) for name in CLOSED]
+        lacking = [(name, mode) for name, mode in folders.items() if name in closed or not os.path.isdir(name)]
+        return lacking, {path: f"{os.path.realpath(os.path.dirname(path))}/{os.path.basename(path)}" for path in files}
+
+    return cast("tuple[list[tuple[str, int]], dict[str, str]]", inside(root, look, Deadline(FILES_TIME)))
+
+
 def own_names(path: str) -> list[str]:
-    """Return the names in an own.tar, as `find .` prints them."""
+    """Return the names in an own.tar and of the folders above them, as `find .` prints what is unpacked of it."""
     with tarfile.open(path) as tar:
-        return [f"./{name}" for name in tar.getnames()]
+        names = tar.getnames()
+    found = {str(one) for name in names for one in (name, *PurePosixPath(name).parents)} - {"."}
+    return sorted(f"./{name}" for name in found)
 
 
 def _add(tar: tarfile.TarFile, path: str, mode: int, text: str | None = None) -> None:
