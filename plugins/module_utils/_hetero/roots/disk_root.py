@@ -173,7 +173,7 @@ def _own_archive(image: Image, claim: RootClaim, reboot: list[str], user_data: s
 
 
 def _where(image: Image, files: Iterable[str]) -> tuple[list[tuple[str, int]], dict[str, str]]:
-    """Return ([(folder, mode)] that own.tar must have above files, {file: its path with no link of the image above it}).
+    """Return ([(folder, mode)] that own.tar must have above files, {file: its path with no link in it}).
 
     The folders are those that the image lacks, and the closed ones; any other keeps its owner and mode.
 
