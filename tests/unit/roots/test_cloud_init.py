@@ -8,6 +8,7 @@ before, or a secret in them would lie where others read it.
 from __future__ import annotations
 
 import os
+import pathlib
 import stat
 
 import pytest
@@ -16,8 +17,10 @@ import yaml
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import cloud_init
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import remove
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar
@@ -61,6 +64,40 @@ def test_an_image_without_cloud_init_is_named(site, proxy):
     source = image_tar(site.folder / "cloud.tar", **{"root/usr/bin/cloud-init": "#!/bin/sh\n"})
     store.import_image(source, "cloud")
     cloud_init.must_have_cloud_init(store.get("cloud"))
+
+
+def test_to_look_for_it_mounts_nothing_that_stays(site, proxy):
+    """Lost: check mode, which would leave a mount on the node."""
+    store = image_store(proxy)
+    store.import_image(image_tar(site.folder / "cloud.tar", **{"root/usr/bin/cloud-init": "#!/bin/sh\n"}), "cloud")
+    image = store.get("cloud")
+    assert mounts_below(str(site.folder)) == {}
+    cloud_init.must_have_cloud_init(image)
+    with pytest.raises(BadInput, match="has no cloud-init"):
+        cloud_init.must_have_cloud_init(store.get("debian"))
+    assert mounts_below(str(site.folder)) == {}
+    root_of(image)
+    there = mounts_below(str(site.folder))
+    assert list(there) == [image.root]
+    cloud_init.must_have_cloud_init(image)
+    assert mounts_below(str(site.folder)) == there
+
+
+def test_the_folder_of_an_older_image_is_looked_at_as_it_is(site, proxy):
+    """Lost: check mode, which would pack an image; and the word on one that has lost its files."""
+    store = image_store(proxy)
+    store.import_image(image_tar(site.folder / "cloud.tar", **{"root/usr/bin/cloud-init": "#!/bin/sh\n"}), "cloud")
+    image = store.get("cloud")
+    folder = pathlib.Path(image.folder)
+    (folder / "root.ext4").unlink()
+    with pytest.raises(HeteroError, match="image cloud: has lost its files: import it again"):
+        cloud_init.must_have_cloud_init(image)
+    (folder / "root" / "usr" / "bin").mkdir(parents=True)
+    with pytest.raises(BadInput, match="has no cloud-init"):
+        cloud_init.must_have_cloud_init(image)
+    (folder / "root" / "usr" / "bin" / "cloud-init").write_text("#!/bin/sh\n")
+    cloud_init.must_have_cloud_init(image)
+    assert not (folder / "root.ext4").exists()
 
 
 @pytest.fixture

@@ -13,12 +13,16 @@ import fcntl
 import os
 import stat
 import struct
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Callable, cast
 
+from ..core.child import in_child
 from ..core.errors import HeteroError
 from ..files.file_system import SUPERBLOCK, mount_file, pack
+from ..files.mounts import own_mounts
+from ..files.root_work import inside
 
 if TYPE_CHECKING:
+    from ..core.deadline import Deadline
     from .proxy_node import StoredImage
 
 #: Names in the image's folder: the file system, its mount point, and the folder of older releases.
@@ -47,6 +51,29 @@ def root_of(image: StoredImage) -> str:
     finally:
         os.close(folder)
     return point
+
+
+def look_into(image: StoredImage, work: Callable[[], Any], deadline: Deadline) -> Any:
+    """Return `work()`, which only reads, done inside an image's files as root_work.inside does. No mount is left of it.
+
+    :raises HeteroError: as `inside`, or the image has lost its files.
+    """
+    point = os.path.join(image.folder, POINT)
+    if image.root != point or os.path.ismount(point):
+        return inside(cast(str, image.root), work, deadline)
+    file, folder = os.path.join(image.folder, FILE), os.path.join(image.folder, FOLDER)
+    if not is_whole(file):
+        if not os.path.isdir(folder):
+            raise HeteroError("has lost its files", f"image {image.name}", "import it again")
+        return inside(folder, work, deadline)
+
+    def mounted() -> Any:
+        # Over the image's folder, which is there in any case; the mount is this process's alone, and ends with it.
+        own_mounts()
+        mount_file(file, image.folder, read_only=True)
+        return inside(image.folder, work, deadline)
+
+    return in_child(mounted, deadline, f"image {image.name}", "run this again")
 
 
 def is_whole(path: str) -> bool:

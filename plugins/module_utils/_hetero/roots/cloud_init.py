@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ..core.deadline import Deadline
 from ..core.errors import BadInput
 from ..files.root_work import above, inside, make_folder, read_file, write_file
-from ..images.image_root import root_of
+from ..images.image_root import look_into
 from .machine_identity import FILES_TIME
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def must_have_cloud_init(image: StoredImage) -> None:
     def look() -> bool:
         return any(os.path.lexists(name) for name in PROGRAMS)
 
-    if not inside(root_of(image), look, Deadline(FILES_TIME)):
+    if not look_into(image, look, Deadline(FILES_TIME)):
         remedy = "leave user_data out, or ask for an image with package cloud-init"
         raise BadInput("has no cloud-init, which user_data is for", f"image {image.name}", remedy)
 
