@@ -239,7 +239,7 @@ def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> li
             before["folder"] = place.files.folder
         if change.note(f"{board.name} files", before, {}) and not change.check:
             place.files.remove()
-        if change.note(place.console_log, {"present": is_own_log(place.console_log)}, {"present": False}):
+        if change.note(place.console_log, {"present": is_own_log(proxy, board)}, {"present": False}):
             if not change.check:
                 remove_entry(place.console_log)
         before = {"present": os.path.lexists(place.restore_file)}
@@ -264,7 +264,7 @@ def leftovers(proxy: RootsNode, board: Board) -> list[str]:
     found += [f"file {place.files.path(name)}" for name in place.files.names()]
     found += [f"folder {place.files.folder}"] if place.files.exists() else []
     found += [f"file {place.restore_file}"] if os.path.lexists(place.restore_file) else []
-    return found + ([f"file {place.console_log}"] if is_own_log(place.console_log) else [])
+    return found + ([f"file {place.console_log}"] if is_own_log(proxy, board) else [])
 
 
 def lead_to_by_hand(proxy: RootsNode, board: Board, check: bool = False) -> tuple[list[str], list[str]]:

@@ -80,6 +80,9 @@ class Records(Protocol):
     def had_power(self, claim: Any) -> bool:
         """Return whether a board ever had power for a claim."""
 
+    def last_said(self, board: int, text: str) -> float | None:
+        """Return the unix time of the newest event of a board with this text, or None."""
+
     def put(self, instance: str, **fields: Any) -> None:
         """Change fields of a claim."""
 

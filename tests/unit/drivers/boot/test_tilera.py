@@ -177,7 +177,8 @@ def test_the_sequences_are_the_originals_in_their_order(site, tile, answers):
         ("console", f"what its kernel said is in {log}"),
     ]
     assert log.read_text().split("\n", 1)[1] == "Linux version 2.6.38-tile\n"
-    assert is_own_log(str(log))
+    with site.proxy() as proxy:
+        assert is_own_log(proxy, proxy.board(0))
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert answers == [LO]
 

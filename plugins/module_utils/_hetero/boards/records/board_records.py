@@ -131,6 +131,13 @@ class Recorded(ClaimsStore[Claim]):
         )
         return Event(**dict(rows[0])) if rows else None
 
+    def last_said(self, board: int, text: str) -> float | None:
+        """Return the unix time of the newest event of a board with this text, or None."""
+        rows = self._db.rows(
+            "SELECT time FROM events WHERE board = ? AND text = ? ORDER BY id DESC LIMIT 1", (board, text)
+        )
+        return rows[0]["time"] if rows else None
+
     def has_ended(self, claim: Claim) -> bool:
         """Return whether the events tell of the end of a claim."""
         where = "board = ? AND instance = ? AND phase = ? AND time >= ?"

@@ -10,24 +10,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ...roots.console_log import LogsNode
+
 if TYPE_CHECKING:
     from ...site.boards_file import Board
-    from ...site.proxy_config import ProxyConfig, Wire
+    from ...site.proxy_config import Wire
 
 
-class BootNode(Protocol):
+class BootNode(LogsNode, Protocol):
     """What is used of a proxy node for its boards' boots."""
-
-    @property
-    def config(self) -> ProxyConfig:
-        """The contents of proxy.json with defaults."""
 
     @property
     def server(self) -> str:
         """The address of this node that boards ask."""
-
-    def folder(self, *parts: str) -> str:
-        """Return a path below the state folder."""
 
     def board(self, board_id: int) -> Board:
         """Return the board of that id."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ContextManager, List, Tuple
 
 from ...core.errors import BadInput, HeteroError, StepFailed, TimedOut
 from ...core.this_node import THIS_NODE
-from ...roots.console_log import console_log, write_console_log
+from ...roots.console_log import LOG_WRITTEN, console_log, write_console_log
 from . import ssh, ssh_reboot
 from .driver import INITRD, KERNEL, NFS_ROOT, RAM_ROOT, BootDriver
 from .pxe import Pxe, initrd_name, kernel_name
@@ -201,7 +201,7 @@ class Tilera(Pxe):
             *self._closing(board),
             ("network", f"{INTERFACE} is {address}, {board.mac}", network),
             ("sshd", "sshd started", runs(["/usr/sbin/sshd"])),
-            ("console", f"what its kernel said is in {log}", passed_on("dmesg")),
+            ("console", LOG_WRITTEN.format(log=log), passed_on("dmesg")),
         ]
 
     def _closing(self, board: Board) -> list[Step]:
