@@ -53,7 +53,7 @@ def test_what_is_in_the_file_gets_into_the_root_and_nowhere_else(plays):
         assert "hunter2" not in output
     rc, output = played.play("provision_instance", user_data="first.yml", **dict(asked, image="debian"))
     assert (rc, "has no cloud-init, which user_data is for" in " ".join(output.split())) == (2, True), output
-    assert "claimed" not in output
+    assert "claimed for" not in output
     rc, output = played.play("provision_instance", "-vvv", user_data="first.yml", **asked)
     assert rc == 0, output
     assert "user_data is there for cloud-init" in output
