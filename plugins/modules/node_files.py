@@ -22,7 +22,9 @@ attributes:
     support: full
   diff_mode:
     support: full
-    details: Files are shown line by line; a file with O(files[].secret) never.
+    details: >-
+      Files are shown line by line; a file with O(files[].secret) never, and of what somebody else wrote only how long
+      it is.
   idempotent:
     support: full
 options:
@@ -74,8 +76,9 @@ options:
         default: []
   first:
     description:
-      - The one of the files that tells whether they were ever written. Where it is missing, what lies at the paths of
-        others without this collection's name in it was put there by hand. It stays beside them, as C(PATH.by-hand).
+      - The one of the files that tells whether they were ever written, and is written last. Where it is missing, what
+        lies at the paths of others without this collection's name in it was put there by hand. It stays beside them,
+        as C(PATH.by-hand).
     type: path
   units:
     description: >-
@@ -208,7 +211,10 @@ def write(params, wanted, change, kept):
 
     :param kept: gets the names under which files stay that were put there by hand.
     """
-    done, by_hand = False, params.get("first") and not os.path.lexists(params["first"])
+    done, first = False, params.get("first")
+    by_hand = first and not os.path.lexists(first)
+    # The one that tells of the others is written when they are, so that what is cut off before is still a first set-up.
+    wanted = sorted(wanted, key=lambda one: one[0]["path"] == first)
     try:
         with change.step("folders"):
             for path, mode in params["folders"].items():
@@ -220,8 +226,10 @@ def write(params, wanted, change, kept):
                     if data is None and file["keys"] is not None:
                         no_file(file["path"], change)
                     elif data is not None:
-                        kept += [keep_by_hand(file["path"], data, change)] if by_hand else []
-                        keep_file(file["path"], data, file["mode"], change, secret=file["secret"] is not None)
+                        name = keep_by_hand(file["path"], data, change) if by_hand else None
+                        kept += [name] if name else []
+                        secret = file["secret"] is not None
+                        keep_file(file["path"], data, file["mode"], change, secret, theirs=name is not None)
                 done = change.changed
     except HeteroError as error:
         return dict(failed(error, params), changed=done)
@@ -242,7 +250,7 @@ def work(params, check):
     paths = [entry["after_header"] for entry in change.diff]
     with change.step("units"):
         todo = units_to_do(params["units"], params["units_off"], paths)
-    return dict(change.result, paths=paths, by_hand=[name for name in kept if name], todo=todo)
+    return dict(change.result, paths=paths, by_hand=kept, todo=todo)
 
 
 def main():

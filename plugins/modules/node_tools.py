@@ -26,6 +26,7 @@ attributes:
     support: full
   diff_mode:
     support: full
+    details: Of what somebody else wrote is shown only how long it is.
   idempotent:
     support: full
 options:
@@ -111,7 +112,7 @@ def work(params, check):
             for path, name in params["commands"].items():
                 text = script(name, COMMANDS[name], copy).encode()
                 kept += [keep_by_hand(path, text, change)]
-                keep_file(path, text, "0755", change)
+                keep_file(path, text, "0755", change, theirs=kept[-1] is not None)
             remove_others(params["folder"], copy, change)
     by_hand = [name for name in kept if name]
     return dict(change.result, paths=[entry["after_header"] for entry in change.diff], by_hand=by_hand)

@@ -254,3 +254,52 @@ def test_what_a_package_brought_is_nobodys(tmp_path, first_set_up, monkeypatch):
     (tmp_path / "b").write_text("theirs\n")
     monkeypatch.setattr(files, "is_as_packaged", lambda path: path.endswith("/a"))
     assert first_set_up()["by_hand"] == [str(tmp_path / "b.by-hand")]
+
+
+@pytest.mark.parametrize("left", range(6))
+def test_a_first_set_up_that_was_cut_off_loses_nothing_when_it_is_run_again(tmp_path, monkeypatch, left):
+    """Lost: a site's own files, to the second run of a set-up that an ssh that broke, or an error, had ended."""
+    theirs = {name: f"{name} of theirs\n" for name in ("a", "b")}
+    for name, text in theirs.items():
+        (tmp_path / name).write_text(text)
+    wanted = [dict(one(tmp_path / name, None), content="no name in it\n") for name in ("first", "a", "b")]
+    given = dict(folders={}, files=wanted, units={}, units_off=[], first=str(tmp_path / "first"))
+    steps = []
+
+    def cut_off(step):
+        def run(path, *args, **more):
+            steps.append(path)
+            if len(steps) > left:
+                raise KeyboardInterrupt
+            return step(path, *args, **more)
+
+        return run
+
+    with monkeypatch.context() as patched:
+        for name in ("keep_by_hand", "keep_file"):
+            patched.setattr(node_files, name, cut_off(getattr(node_files, name)))
+        with pytest.raises(KeyboardInterrupt):
+            node_files.work(given, False)
+    node_files.work(given, False)
+    assert {name: (tmp_path / f"{name}.by-hand").read_text() for name in theirs} == theirs
+    assert sorted(os.listdir(tmp_path)) == ["a", "a.by-hand", "b", "b.by-hand", "first"]
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_what_somebody_wrote_is_in_no_diff(tmp_path, first_set_up, check):
+    """Lost: the PDU's password in a site's own script, to who reads a log of the set-up."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("set password hunter2\n")
+    done = first_set_up(check)
+    assert "hunter2" not in json.dumps(done)
+    shown = {entry["after_header"]: entry for entry in done["diff"]}[str(tmp_path / "a")]
+    assert shown["before"]["content"] == "not ours, 21 bytes"
+    assert shown["after"]["lines"] == ["no name in it", ""]
+
+
+def test_what_lies_in_the_place_of_a_file_that_a_later_release_brings_is_in_no_diff(path):
+    """Lost: the same, where the set-up is not the first one."""
+    keep(path, b"set password hunter2\n")
+    assert "hunter2" not in json.dumps(keep(path, b"# Written by hetero.compute\n").diff)
+    lines = keep(path, b"# Written by hetero.compute\nnew\n").diff[0]["before"]["lines"]
+    assert lines == ["# Written by hetero.compute", ""], "of ours, what changes is shown"

@@ -170,6 +170,18 @@ def test_two_set_ups_at_once_leave_one_copy(tmp_path, codes):
         assert there(tmp_path / "lib" / name) in many
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_a_script_in_the_place_of_a_command_stays_and_is_in_no_diff(tmp_path, check):
+    """Lost: a site's own pdu_mgr; or its PDU's password, to who reads a log of the set-up."""
+    theirs = tmp_path / "pdu_mgr"
+    theirs.write_text("#!/usr/bin/expect\nset password hunter2\n")
+    asked = dict(folder=str(tmp_path / "lib"), commands={str(theirs): "pdu_mgr"}, archive=archive(tmp_path, ONE))
+    done = node_tools.work(asked, check)
+    assert done["by_hand"] == [f"{theirs}.by-hand"]
+    assert "hunter2" not in json.dumps(done)
+    assert "hunter2" in (theirs if check else tmp_path / "pdu_mgr.by-hand").read_text()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run as root")
 def test_a_full_disk_is_told_and_not_filled_more(tmp_path):
     """Lost: the node's disk, by what each set-up leaves that finds it full; or the word that it is full."""

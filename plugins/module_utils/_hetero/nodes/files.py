@@ -92,10 +92,12 @@ def keep_by_hand(path: str, data: bytes, change: Change) -> str | None:
     return name if change.check else by_hand.keep(path)
 
 
-def keep_file(path: str, data: bytes, mode: str, change: Change, secret: bool = False) -> bool:
+def keep_file(path: str, data: bytes, mode: str, change: Change, secret: bool = False, theirs: bool = False) -> bool:
     """Have a regular file with these bytes.
 
     :param secret: the record shows that it changes, never what it holds.
+    :param theirs: the record shows of what is there now only how long it is: somebody else wrote it, and it may hold a
+        password. So it is with what has no MARK where these bytes have it.
     :returns: whether it was, or in check mode would be, written.
     """
     before = _found(path, "file")
@@ -104,7 +106,12 @@ def keep_file(path: str, data: bytes, mode: str, change: Change, secret: bool = 
     if before.get("kind") == "file":
         with open(path, "rb") as file:
             old = file.read()
-        before.update(dict(content="secret" if old == data else "another secret") if secret else _shown(old))
+        if secret:
+            before.update(content="secret" if old == data else "another secret")
+        elif theirs or (MARK in data and MARK not in old):
+            before.update(content=f"not ours, {len(old)} bytes")
+        else:
+            before.update(_shown(old))
     if not change.note(path, before, after):
         return False
     if not change.check:
