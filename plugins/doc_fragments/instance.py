@@ -24,6 +24,7 @@ options:
         gets them as a seed of NoCloud when it is made, for root alone to read. They are in no record and no message.
       - An image without cloud-init is refused, before anything is claimed. A root that is there is left as it is, which
         a line says; with O(state=rebuilt) and O(fresh) it is made anew, and without O(user_data) it then has none.
+      - A board that had no power yet gets those of the last request with a O(flavor), or none where that gives none.
     type: str
   count:
     description: How many. With more than one the instances are C(NAME-1) to C(NAME-N).

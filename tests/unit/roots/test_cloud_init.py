@@ -155,12 +155,70 @@ def test_a_root_that_nothing_ran_from_gets_what_is_missing(site, ask):
     assert in_root(site, cloud_init.USER_DATA).read_text() == OTHER
 
 
+def test_a_request_without_data_has_none_of_an_earlier_one(site, ask):
+    """Lost: a first boot that does what another try asked for, with its secrets."""
+    ask()
+    assert ask(None) == (False, []), "a start gives none, and takes none"
+    assert in_root(site, cloud_init.USER_DATA).read_text() == DATA
+    assert ask("", check=True) == (True, ["user_data of an earlier request would be taken out of its root"])
+    assert in_root(site, cloud_init.USER_DATA).read_text() == DATA
+    assert ask("") == (True, ["user_data of an earlier request was taken out of its root"])
+    for name in (cloud_init.USER_DATA, cloud_init.META_DATA, cloud_init.SETTINGS):
+        assert not in_root(site, name).exists()
+    assert ask("") == (False, []), "none is there"
+    assert ask()[0]
+    assert in_root(site, cloud_init.USER_DATA).read_text() == DATA
+
+
+def test_it_has_those_of_its_image_again(site, ask, proxy, tmp_path):
+    """Lost: what an image brings for each first boot."""
+    settings, _mode = cloud_init.files(OTHER, "image")[cloud_init.SETTINGS]
+    brought = {cloud_init.SETTINGS: settings, cloud_init.USER_DATA: OTHER}
+    source = image_tar(tmp_path / "brought.tar", **{f"root{name}": text for name, text in brought.items()})
+    image_store(proxy).import_image(source, "brought")
+    proxy.store.put("jackie", image="brought")
+    ask(None)
+    assert ask("") == (False, []), "they are the image's"
+    assert ask()[0]
+    assert in_root(site, cloud_init.USER_DATA).read_text() == DATA
+    assert ask("")[0]
+    assert not in_root(site, cloud_init.META_DATA).exists()
+    for name, text in brought.items():
+        assert in_root(site, name).read_text() == text
+        assert stat.S_IMODE(os.stat(in_root(site, name)).st_mode) == 0o644, "as its image has it"
+    assert ask("") == (False, [])
+
+
+def test_data_that_somebody_put_there_by_hand_stay(site, ask):
+    """Lost: what an administrator gave a root before its first boot."""
+    ask(None)
+    seed = in_root(site, cloud_init.USER_DATA)
+    seed.parent.mkdir(parents=True)
+    seed.write_text(OTHER)
+    assert ask("") == (False, [])
+    assert seed.read_text() == OTHER
+
+
+@pytest.mark.parametrize("event", [("switch", "pdu-a outlet 1 is to be switched on"), None], ids=["was on", "is on"])
+def test_what_a_system_may_have_seen_stays(site, ask, proxy, event):
+    """Lost: the word that data of an earlier request are there, which may have been done."""
+    ask()
+    if event:
+        proxy.store.event(0, *event, instance="jackie")
+    else:
+        proxy.store.power_seen(0, "on")
+    assert ask("") == (False, [cloud_init.LEFT])
+    assert in_root(site, cloud_init.USER_DATA).read_text() == DATA
+    assert ask(OTHER) == (False, [cloud_init.SEEDED])
+
+
 def test_a_root_that_ran_is_left_as_it_is(site, ask, proxy):
     """Lost: what a tenant has made of it; and the word on how another one gets there."""
     ask()
     proxy.store.event(0, "state", "booting → running", instance="jackie")
     assert ask() == (False, [])
     assert ask(OTHER) == (False, [cloud_init.SEEDED])
+    assert ask("") == (False, []), "who asks again for what runs gives no data"
     assert in_root(site, cloud_init.USER_DATA).read_text() == DATA
 
 

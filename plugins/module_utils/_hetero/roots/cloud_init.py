@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import uuid
 from typing import TYPE_CHECKING
 
 from ..core.deadline import Deadline
 from ..core.errors import BadInput
-from ..files.root_work import above, inside, make_folder, read_file, write_file
+from ..files.root_work import above, inside, make_folder, read_file, remove_file, write_file
 from ..images.image_root import look_into
 from .machine_identity import FILES_TIME
 
@@ -32,11 +33,13 @@ BEGINNINGS = re.compile(r"#cloud-config\b|#!|(?i:content-type:|mime-version:)")
 SEED = "/var/lib/cloud/seed/nocloud"
 USER_DATA, META_DATA = f"{SEED}/user-data", f"{SEED}/meta-data"
 SETTINGS = "/etc/cloud/cloud.cfg.d/99-hetero.cfg"
-#: Host key, host name and network are the node's; and no data source is looked for in a network.
-KEPT = """\
-# Written by hetero.compute, because its instance was given user_data. Host key, name and network are not cloud-init's.
+#: How the settings begin, and all of them. Host key, host name and network are the node's; and no data source is looked
+#: for in a network.
+OURS = "# Written by hetero.compute, because its instance was given user_data."
+KEPT = f"""\
+{OURS} Host key, name and network are not cloud-init's.
 datasource_list: [NoCloud, None]
-network: {config: disabled}
+network: {{config: disabled}}
 ssh_deletekeys: false
 ssh_genkeytypes: []
 disable_root: false
@@ -46,6 +49,8 @@ PROGRAMS = ("/usr/bin/cloud-init", "/bin/cloud-init", "/usr/local/bin/cloud-init
 THING = "user_data"
 #: What is said of user_data that came too late.
 SEEDED = "user_data is not given to a root that is there: rebuild_instance with it makes a new one"
+#: What is said of those of a request before, where this one has none.
+LEFT = "user_data of an earlier request stay in its root, which had power: rebuild_instance -e fresh=true ends them"
 
 
 def must_be_user_data(text: str) -> None:
@@ -96,3 +101,33 @@ def put_seed(path: str, text: str, hostname: str) -> None:
 def has_seed(path: str, text: str) -> bool:
     """Return whether the seed in a root is this one."""
     return bool(inside(path, lambda: read_file(USER_DATA) == text, Deadline(FILES_TIME)))
+
+
+def is_left(path: str, image: StoredImage) -> bool:
+    """Return whether a root has data that a request gave it: they were written here, and are not its image's."""
+    there = inside(path, _seed, Deadline(FILES_TIME))
+    settings = there[SETTINGS]
+    if settings is None or not settings[0].startswith(OURS):
+        return False
+    return bool(there != look_into(image, _seed, Deadline(FILES_TIME)))
+
+
+def take_out(path: str, image: StoredImage) -> None:
+    """Have in a root what its image has in place of what a request gave it."""
+    images = look_into(image, _seed, Deadline(FILES_TIME))
+
+    def write() -> None:
+        for name in (USER_DATA, META_DATA, SETTINGS):  # the settings last, by which the rest is known
+            if images[name]:
+                write_file(name, *images[name])
+            else:
+                remove_file(name)
+
+    inside(path, write, Deadline(FILES_TIME))
+
+
+def _seed() -> dict[str, tuple[str, int] | None]:
+    """Return {path: (text, mode), or None} of the seed, from a process whose root directory is the root."""
+    texts = {name: read_file(name) for name in (SETTINGS, META_DATA, USER_DATA)}
+    modes = {name: stat.S_IMODE(os.stat(name).st_mode) for name, text in texts.items() if text is not None}
+    return {name: None if text is None else (text, modes[name]) for name, text in texts.items()}

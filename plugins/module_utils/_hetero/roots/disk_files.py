@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
+from .cloud_init import USER_DATA
 from .machine_identity import HOST_KEY
 
 if TYPE_CHECKING:
     from .proxy_node import RootClaim
+
+#: How a name in own.tar ends; the folders above may be others, to which links of the image lead.
+USER_DATA_IN = f"/{os.path.basename(USER_DATA)}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,16 @@ class DiskFiles:
             return None
         digest = hashlib.sha256(own).hexdigest()
         return Made(token, claim.image_hash, digest, host_key, unpacked=claim.created)
+
+    def user_data(self) -> str | None:
+        """Return the data for cloud-init in own.tar, empty where it has none; None where own.tar cannot be read."""
+        try:
+            with tarfile.open(self.own) as tar:
+                named = [name for name in tar.getnames() if name.endswith(USER_DATA_IN)]
+                file = tar.extractfile(named[0]) if named else None
+                return file.read().decode("utf-8", "surrogateescape") if file else ""
+        except (OSError, tarfile.TarError):
+            return None
 
     def create(self, own: bytes, made: Made) -> None:
         """Make the folder anew from the bytes of own.tar; write made.json last."""

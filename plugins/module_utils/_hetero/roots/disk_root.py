@@ -34,6 +34,7 @@ from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
 from .provision import NEW_ROOT, PHASE, Place, prepare_files
 from .ram import ram_image
 from .reboot_key import reboot_line, wanted
+from .seeds import may_have_booted, put_there, taken_out
 
 if TYPE_CHECKING:
     from ..core.changes import Change
@@ -58,7 +59,8 @@ def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is m
 ) -> dict[str, Any]:
     """Make ready what the board's root on its disk is made from; return the same result as provision.prepare.
 
-    :param user_data: what cloud-init gets if the root is made now.
+    :param user_data: what cloud-init gets in a root from which no system ran yet; one that never had power is made anew
+        where it has others. Empty: nothing; None: nothing is given, and what is there stays.
     :raises BadInput: the board has no disk, or no RAM image; this is checked before anything is made.
     """
     start = time.monotonic()
@@ -76,17 +78,19 @@ def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is m
             restored.append("archive")
             if not change.check:
                 archive = archive_of(proxy.folder(ARCHIVES), image, deadline)
+    before_it = place.disk.user_data()
+    others = before_it is not None and user_data not in (None, before_it)
     with change.step("own"), naming(place.disk.folder):
-        made = _own(proxy, place, claim, image, change, restored, user_data)
+        made = _own(proxy, place, claim, image, change, restored, user_data, others)
     with change.step("files"):
         prepare_files(place, image, DISK, change, restored)
     if archive and restored and not change.check:
         size = f"{archive.size / 1e6:.0f} MB, sha256 {archive.sha256[:12]}"
         done = f"root archive ready, {size}" if "root" in restored else f"{', '.join(restored)} restored"
         report(PHASE, done, time.monotonic() - start)
-    if user_data:
-        there = "would be" if change.check else "is"
-        report(PHASE, f"user_data {there} there for cloud-init" if "root" in restored else cloud_init.SEEDED, None)
+    said = _said_of(proxy, claim, user_data, before_it, "root" in restored, change)
+    if said:
+        report(PHASE, said, None)
     host_key = made.host_key if made else None
     return dict(
         root=None,
@@ -101,7 +105,26 @@ def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is m
     )
 
 
-def _own(
+def _said_of(
+    proxy: RootsNode, claim: RootClaim, user_data: str | None, before: str | None, fresh: bool, change: Change
+) -> str | None:
+    """Return what is to be said of data for cloud-init; None for nothing.
+
+    :param before: those that were in own.tar, as DiskFiles.user_data has them.
+    :param fresh: whether own.tar was made just now, or in check mode would be.
+    """
+    if fresh and user_data:
+        return put_there(change)
+    if user_data in (None, before):
+        return None
+    if user_data:
+        return cloud_init.SEEDED
+    if not before or proxy.store.has_run(claim):
+        return None
+    return taken_out(change) if fresh else cloud_init.LEFT
+
+
+def _own(  # noqa: PLR0913 - the node, the board, what its root is made of, and what was found
     proxy: RootsNode,
     place: Place,
     claim: RootClaim,
@@ -109,14 +132,19 @@ def _own(
     change: Change,
     restored: list[str],
     user_data: str | None,
+    others: bool,
 ) -> Made | None:
-    """Make own.tar anew where it is another instance's or another image's; return its Made, None in check mode."""
+    """Make own.tar anew where it is another instance's or another image's; return its Made, None in check mode.
+
+    :param others: whether it has other user_data than are asked for; no matter once a system may have seen them.
+    """
     disk, token = place.disk, token_of(claim)
     made = disk.made()
     # A claim without an image hash has no root yet: a root that is there is from before the claim's rebuild.
     # own.tar is no longer needed once its files were seen on the disk.
     whole = made is not None and (made.unpacked is not None or os.path.exists(disk.own))
     fresh = made is None or not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
+    fresh = fresh or (others and not may_have_booted(proxy, claim))
     refuse_anothers(proxy, place.board, claim)
     if fresh and is_made(proxy, claim) and proxy.store.has_run(claim):
         what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"

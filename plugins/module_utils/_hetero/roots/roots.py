@@ -289,6 +289,14 @@ class Root:
         """Return whether the user's data for cloud-init in the root are these."""
         return cloud_init.has_seed(self.path, text)
 
+    def has_left_seed(self, image: Image) -> bool:
+        """Return whether the root has data for cloud-init that a request gave it (cloud_init.is_left)."""
+        return cloud_init.is_left(self.path, image)
+
+    def take_seed_out(self, image: Image) -> None:
+        """Have in the root what its image has in place of data for cloud-init that a request gave it."""
+        cloud_init.take_out(self.path, image)
+
     def put_host_key(self, comment: str) -> None:
         """Put a fresh host key into the root."""
         machine_identity.put_host_key(self.path, comment, self.folder)

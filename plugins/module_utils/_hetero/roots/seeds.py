@@ -8,28 +8,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.errors import HeteroError
-from .cloud_init import SEEDED
+from .cloud_init import LEFT, SEEDED
 from .provision import PHASE, Place
 
 if TYPE_CHECKING:
     from ..core.changes import Change
+    from ..images.store import Image
     from ..site.boards_file import Board
     from .proxy_node import Report, RootClaim, RootsNode
 
 
-def prepare_seed(
-    proxy: RootsNode, board: Board, claim: RootClaim, user_data: str, change: Change, report: Report, fresh: bool
+def prepare_seed(  # noqa: PLR0913 - the node, the board, what its root is made of, and how
+    proxy: RootsNode,
+    board: Board,
+    claim: RootClaim,
+    image: Image,
+    user_data: str,
+    change: Change,
+    report: Report,
+    fresh: bool,
 ) -> bool:
-    """Have a user's data for cloud-init in a root that no system has run from yet; leave any other root as it is.
+    """Have the data for cloud-init that a request gives in a root that no system has run from yet, and no others.
 
+    Any other root is left as it is.
+
+    :param user_data: empty where the request gives none: then an earlier one's are taken out.
     :param fresh: whether the root was made just now, or in check mode would be.
-    :returns: whether they were, or in check mode would be, put there.
+    :returns: whether they were, or in check mode would be, put there or taken out.
     """
     root = Place(proxy, board).root
+    if not user_data:
+        return not fresh and root.is_mounted and _take_out(proxy, board, claim, image, change, report)
     if not fresh:
         if root.is_mounted and root.has_seed(user_data):
             return False
-        if proxy.store.had_power(claim):
+        if may_have_booted(proxy, claim):
             report(PHASE, SEEDED, None)
             return False
     change.note(f"{board.name} user_data", {"present": False}, {"present": True})
@@ -37,5 +50,39 @@ def prepare_seed(
         root.put_seed(user_data, claim.instance)
         if not root.has_seed(user_data):
             raise HeteroError("user_data is not there after it was put in", root.path, "check its links")
-    report(PHASE, f"user_data {'would be' if change.check else 'is'} there for cloud-init", None)
+    report(PHASE, put_there(change), None)
     return True
+
+
+def _take_out(
+    proxy: RootsNode, board: Board, claim: RootClaim, image: Image, change: Change, report: Report
+) -> bool:
+    """Take an earlier request's data out of a root, unless a system may have seen them; return whether that was so."""
+    root = Place(proxy, board).root
+    if proxy.store.has_run(claim) or not root.has_left_seed(image):
+        return False
+    if may_have_booted(proxy, claim):
+        report(PHASE, LEFT, None)
+        return False
+    change.note(f"{board.name} user_data", {"present": True}, {"present": False})
+    if not change.check:
+        root.take_seed_out(image)
+        if root.has_left_seed(image):
+            raise HeteroError("user_data is there after it was taken out", root.path, "check its links")
+    report(PHASE, taken_out(change), None)
+    return True
+
+
+def may_have_booted(proxy: RootsNode, claim: RootClaim) -> bool:
+    """Return whether a system may have seen what is in the root of a claim: its board had power, or has it."""
+    return proxy.store.had_power(claim) or proxy.store.record(claim.board).power == "on"
+
+
+def put_there(change: Change) -> str:
+    """Return what is said of data that were put into a root."""
+    return f"user_data {'would be' if change.check else 'is'} there for cloud-init"
+
+
+def taken_out(change: Change) -> str:
+    """Return what is said of an earlier request's data."""
+    return f"user_data of an earlier request {'would be' if change.check else 'was'} taken out of its root"

@@ -74,7 +74,8 @@ class ImageRequest:
     :param boot_source: what the boards are to boot from; None for that of each board's claim.
     :param flavor: for a dry run, the flavor of boards that are not claimed yet.
     :param rebuilt: ids of boards for which a dry run of rebuilds.py came before this one.
-    :param user_data: what cloud-init gets in roots that are made now.
+    :param user_data: what cloud-init gets in roots from which no system ran yet. Empty: nothing, also not what an
+        earlier request gave; None: nothing is given, and what is there stays.
     """
 
     image: Image | None = None
@@ -155,9 +156,9 @@ def present(
             done = prepare_disk(proxy, board, fields, found, change, deadline, report, request.user_data)
         else:
             done = prepare(proxy, board, fields, found, change, report, lambda: _proves(proxy, board, change))
-            if request.user_data:
+            if request.user_data is not None:
                 fresh = "root" in done["restored"]
-                seeded = prepare_seed(proxy, board, fields, request.user_data, change, report, fresh)
+                seeded = prepare_seed(proxy, board, fields, found, request.user_data, change, report, fresh)
                 done["restored"] += ["user_data"] if seeded else []
         return dict(done, changed=bool(done["restored"]))
 

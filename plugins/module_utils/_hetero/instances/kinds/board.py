@@ -206,11 +206,16 @@ class Request:
         for name in sorted({name for name in images if name in there}):
             must_have_cloud_init(store.get(name))
 
-    def make_ready(self, ids: Sequence[int], **given: Any) -> bool:
+    def make_ready(self, ids: Sequence[int], anew: bool = False, **given: Any) -> bool:
+        """Make ready what boards boot from.
+
+        :param anew: whether this asks for the instances, with all that they are to get: a request without user_data
+            then takes out those of an earlier one. A start leaves them.
+        """
         image = self.params["image"]
         found = image_store(self.proxy).get(valid_image(image)) if image else None
         change, deadline = Change(self.check), Deadline(IMAGE_TIME)
-        key, user_data = self.params["ssh_public_key"], self.params["user_data"]
+        key, user_data = self.params["ssh_public_key"], self.params["user_data"] or ("" if anew else None)
         asked = board_images.ImageRequest(found, key, rebuilt=self.rebuilt, user_data=user_data, **given)
         words = (ids, asked, change, deadline, self.asked.tenant)
         return self.steps.took(board_images.present(self.proxy, *words), "image")
@@ -318,7 +323,7 @@ def _tried(request: Request, claims: Sequence[dict[str, Any]], last: bool) -> bo
     ids, steps = [claim["board"] for claim in claims], request.steps
     sound = [claim["board"] for claim in claims if claim["state"] != ERROR]
     source = request.params["boot_source"]
-    if not request.make_ready(sound, boot_source=source, flavor=request.params["flavor"]):
+    if not request.make_ready(sound, anew=True, boot_source=source, flavor=request.params["flavor"]):
         if not request.check and not any(claim["image_hash"] or claim["ran"] for claim in claims):
             request.take_back(ids)
         return False
