@@ -70,8 +70,18 @@ class BoardFiles:
         if self._leads_up(name):
             with naming(self.path(name)):
                 _unlink(self.path(name))
-                if not os.listdir(self.folder):
-                    os.rmdir(self.folder)
+            self.remove_empty()
+
+    def is_empty(self) -> bool:
+        """Return whether the folder is there and has nothing in it."""
+        with naming(self.folder):
+            return os.path.isdir(self.folder) and not os.path.islink(self.folder) and not os.listdir(self.folder)
+
+    def remove_empty(self) -> None:
+        """Remove the folder if it has nothing in it: who removed the last of its files was cut off."""
+        if self.is_empty():
+            with naming(self.folder):
+                os.rmdir(self.folder)
 
     def _names(self) -> list[str]:
         with naming(self.folder):

@@ -144,6 +144,37 @@ def test_a_file_that_is_taken_away_or_becomes_a_link_is_led_to_no_more(site, pro
     assert not (site.tftp / "10.0.2.4").exists()
 
 
+def test_a_turn_that_was_cut_off_keeps_no_board_from_being_free(site, proxy, put, monkeypatch):
+    """Lost: a board, until an operator reconciles it, for an empty folder."""
+    kernel, folder = put("vmlinux_3"), site.tftp / "10.0.2.4"
+    turn(proxy)
+    kernel.unlink()
+
+    def cut_off(path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rmdir", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            turn(proxy)
+    assert os.listdir(folder) == []
+    assert (turn(proxy, check=True), folder.exists()) == ([], True), "a dry run changes nothing"
+    assert (turn(proxy), folder.exists()) == ([], False)
+    assert leftovers(proxy, proxy.board(3)) == []
+
+
+def test_an_empty_folder_of_a_board_that_somebody_has_or_works_on_stays(site, proxy):
+    """Lost: a board's boot, to a turn that comes between the making of its folder and of what is in it."""
+    site.claim(proxy)
+    for address in ("10.0.2.1", "10.0.2.4"):
+        (site.tftp / address).mkdir(parents=True)
+    with lock(proxy.config.run_folder, "board3", "provision", "another", Deadline(0)):
+        turn(proxy)
+        assert sorted(os.listdir(site.tftp)) == ["10.0.2.1", "10.0.2.4"]
+    turn(proxy)
+    assert os.listdir(site.tftp) == ["10.0.2.1"]
+
+
 def test_an_address_that_is_no_boards_any_more_is_led_to_nothing(site, proxy, put):
     put("vmlinux_3")
     turn(proxy)

@@ -39,6 +39,8 @@ NOW, NO_MORE = " from now on", "{name}: is no more what {address} gets: {why}"
 def kernels(proxy: Proxy, say: Callable[[str], object], check: bool = False) -> bool:
     """Lead each board of the boards file to what was put there for it, and others to nothing.
 
+    What a turn that was cut off left of the folder of a board that nobody has goes, too.
+
     :param say: called with a line for each file that was put there by hand, and for each that a board gets no more.
     :param check: change nothing, and say what would be.
     :returns: whether that was possible for all boards. One that another verb works on is left to the next turn.
@@ -80,11 +82,14 @@ def _board(proxy: Proxy, board: Board, claim: Claim | None, say: Callable[[str],
     root = proxy.config.tftp_root
     there, files = put_there(root, board.id), BoardFiles(root, board.ip)
     new, old = _lead(proxy, board, claim, True)
-    if (new or old) and not check:
+    empty = not claim and files.is_empty()
+    if (new or old or empty) and not check:
         with lock(proxy.config.run_folder, board.name, VERB, proxy.actor, Deadline(0)):
             # Anew, for another may have claimed it meanwhile.
             claim = proxy.store.record(board.id).claim
             new, old = _lead(proxy, board, claim, False)
+            if not claim:
+                files.remove_empty()
     led = {*files.by_hand(), *new} - set(old)
     for name, why in there.items():
         path = os.path.join(root, name)
