@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a set-up does with what `hetero kernels` says. If these fail, a proxy node whose database is lost cannot be set up
-again, and its boards get neither TFTP nor NFS; or a set-up is a success whose command is no more there.
+"""What a set-up does with what `hetero kernels` says. If these fail, a proxy node whose database is lost cannot be set
+up again, and its boards get neither TFTP nor NFS; or a set-up is a success whose command is no more there.
 """
 
 from __future__ import annotations
@@ -25,20 +25,26 @@ APART = 'mount -t tmpfs tmpfs /usr/local/sbin && cp hetero /usr/local/sbin/ && e
 
 @pytest.fixture
 def set_up(tmp_path):
-    """Run the role's task that calls `hetero kernels`, which is played; (exit code, output, what the role shows)."""
+    """Run the role's tasks that call `hetero kernels`, which is played; (exit code, output, what the role shows)."""
 
-    def run(rc, out="", err=""):
-        program = tmp_path / "hetero"
-        program.write_text(f"#!/bin/sh\n[ \"$*\" = kernels ] || exit 9\nprintf '{out}'\nprintf '{err}' >&2\nexit {rc}\n")
+    def run(rc, out="", err="", check=False, tools_changed=True):
+        program, words = tmp_path / "hetero", "kernels --check" if check else "kernels"
+        program.write_text(
+            f"#!/bin/sh\n[ \"$*\" = '{words}' ] || exit 9\nprintf '{out}'\nprintf '{err}' >&2\nexit {rc}\n"
+        )
         program.chmod(0o755)
-        task = yaml.safe_load((ROLE / "tasks" / "tools.yml").read_text())[-1]
-        shown = yaml.safe_load((ROLE / "vars" / "main.yml").read_text())["_tftp_proxy_by_hand"]
-        given = dict(_tftp_proxy_tools=dict(changed=True, by_hand=[]), _tftp_proxy_written=dict(by_hand=[]))
+        tasks = yaml.safe_load((ROLE / "tasks" / "tools.yml").read_text())[1:]
+        (tmp_path / "kernels_dry_run.yml").write_text((ROLE / "tasks" / "kernels_dry_run.yml").read_text())
+        of_role = yaml.safe_load((ROLE / "vars" / "main.yml").read_text())
+        shown = of_role["_tftp_proxy_by_hand"]
+        given = dict(_tftp_proxy_tools=dict(changed=tools_changed, by_hand=[]), _tftp_proxy_written=dict(by_hand=[]))
+        given.update(_tftp_proxy_led=of_role["_tftp_proxy_led"])
         given.update(ansible_python_interpreter=sys.executable, shown=shown)
-        show = {"ansible.builtin.copy": dict(content="{{ shown | to_json }}", dest=str(tmp_path / "shown"))}
-        play = dict(hosts="localhost", connection="local", gather_facts=False, vars=given, tasks=[task, show])
+        copy = dict(content="{{ shown | to_json }}", dest=str(tmp_path / "shown"))
+        show = {"ansible.builtin.copy": copy, "check_mode": False}
+        play = dict(hosts="localhost", connection="local", gather_facts=False, vars=given, tasks=[*tasks, show])
         (tmp_path / "play.json").write_text(json.dumps([play]))
-        words = [sys.executable, "-m", "ansible.cli.playbook", "-i", "localhost,", "play.json"]
+        words = [sys.executable, "-m", "ansible.cli.playbook", "-i", "localhost,", "play.json", *["--check"] * check]
         argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", APART, "sh", *words]
         environment = dict(os.environ, ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_LOCAL_TEMP=str(tmp_path))
         done = subprocess.run(
@@ -69,3 +75,11 @@ def test_a_set_up_goes_on_and_says_what_was_not_done(set_up, said, shown):
 def test_a_command_that_does_not_run_ends_the_set_up(set_up):
     rc, output, found = set_up(126)
     assert (rc, found) == (2, None), output
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run as root")
+def test_a_dry_run_leads_no_board_to_anything(set_up):
+    """Lost: what a dry run is for; it changed what boards get."""
+    assert set_up(0, f"{LED}\\n", check=True, tools_changed=False)[::2] == (0, [f"by hand {LED}"])
+    # there is no command yet, or an older one
+    assert set_up(9, check=True)[::2] == (0, [])
