@@ -48,9 +48,9 @@ preserve_hostname: true
 PROGRAMS = ("/usr/bin/cloud-init", "/bin/cloud-init", "/usr/local/bin/cloud-init")
 THING = "user_data"
 #: What is said of user_data that came too late.
-SEEDED = "user_data is not given to a root that is there: rebuild_instance with it makes a new one"
+SEEDED = "user_data is not given to a root that is there: a rebuild with it makes a new one"
 #: What is said of those of a request before, where this one has none.
-LEFT = "user_data of an earlier request stay in its root, which had power: rebuild_instance -e fresh=true ends them"
+LEFT = "user_data of an earlier request stay in its root, which had power: a rebuild (fresh=true) ends them"
 
 
 def must_be_user_data(text: str) -> None:

@@ -37,9 +37,9 @@ class EmulatedPdu:
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         with selectors.DefaultSelector() as ready:
             ready.register(self.process.stdout, selectors.EVENT_READ)
-            if not ready.select(10):
+            if not ready.select(60):
                 self.stop()
-                raise AssertionError("the emulator did not start within 10 s")
+                raise AssertionError("the emulator did not start within 60 s")
         line = self.process.stdout.readline()
         assert "listens on" in line, line + self.process.stdout.read()
         self.port = int(line.split()[-1])
