@@ -261,15 +261,16 @@ def test_a_held_device_stays_usable_after_it_is_forbidden(v2, inside):
 
 def test_a_replace_under_load_never_denies(v2, inside):
     """A program in another container's GPU would see EPERM now and then while this one's rules change."""
-    until, failed, opened = time.monotonic() + 1.5, [], 0
+    begun, done, opened = time.monotonic(), [], 0
     node = inside.node("c", 1, 3)
 
     def change():
         number = 0
-        while time.monotonic() < until:
+        # on a busy machine as long as it takes, and no longer than a minute
+        while time.monotonic() < begun + (1.5 if number > 20 else 60):
             number += 1
             v2.forbid([GPU, parse(f"c 195:{number % 200} rw")], "ledger-7")
-        failed.append(number)
+        done.append(number)
 
     thread = threading.Thread(target=change)
     thread.start()
@@ -278,7 +279,7 @@ def test_a_replace_under_load_never_denies(v2, inside):
         opened += len(answers)
         assert all(answers), node
     thread.join()
-    assert failed[0] > 20
+    assert done[0] > 20
     assert opened > 1000
 
 

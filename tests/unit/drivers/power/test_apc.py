@@ -437,7 +437,8 @@ def test_no_number_is_typed_into_another_menu(after, confirmed):
     ways = {("main", "1"): "list", ("list", "1"): "outlet", ("list", "2"): "outlet", ("outlet", "3"): "confirm"}
     pdu = Paper(screens, {**ways, ("odd", "\x1b"): "odd"}, after)
     try:
-        session = Apc("pdu-t", pdu.settings, {"username": "apc", "password": PASSWORD}, Deadline(3))
+        limit = Deadline(3 if after == "odd" else 60)
+        session = Apc("pdu-t", pdu.settings, {"username": "apc", "password": PASSWORD}, limit)
         if after == "odd":
             with pytest.raises(HeteroError, match=r"no list of outlets: .*2- Erase all"), session:
                 session.switch(["1", "2"], "off")

@@ -235,7 +235,7 @@ def test_what_is_tried_and_what_is_taken_back(node, proxy, steps, monkeypatch, b
     two = claims(of, dict(board=1, state="error"))
     assert board_module._tried(asked, two, last) is again
     assert [name for name, _ids, _given in steps.taken] == names
-    assert steps.taken[0] == ("make_ready", [0], dict(boot_source="nfs", flavor=FLAVOR))
+    assert steps.taken[0] == ("make_ready", [0], dict(anew=True, boot_source="nfs", flavor=FLAVOR))
     for name, ids, words in steps.taken[1:]:
         if name == "boot":
             assert (ids, words) == ([0, 1], dict(boot_source="nfs", image="debian"))
@@ -375,8 +375,12 @@ def test_data_for_cloud_init_are_looked_at_before_anything_is_claimed(node, prox
 
 def test_roots_get_the_data_that_were_asked_for(node, proxy, monkeypatch):
     asked = []
-    step = lambda proxy, ids, asked_for, *more: asked.append(asked_for) or dict(boards=[])  # noqa: E731
-    monkeypatch.setattr(board_module.board_images, "present", step)
+
+    def present(proxy, ids, asked_for, *more):
+        asked.append(asked_for)
+        return dict(boards=[])
+
+    monkeypatch.setattr(board_module.board_images, "present", present)
     request(proxy, node, user_data="#!/bin/sh\n").make_ready([0])
     request(proxy, node).make_ready([0])
     assert [one.user_data for one in asked] == ["#!/bin/sh\n", None]
