@@ -49,24 +49,30 @@ PLAY = """\
 """
 
 
+def environment(**more):
+    """Nobody's settings but those of this callback."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    return dict(
+        env,
+        ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS),
+        ANSIBLE_STDOUT_CALLBACK="hetero.compute.quiet",
+        ANSIBLE_LOCALHOST_WARNING="false",
+        ANSIBLE_INVENTORY_UNPARSED_WARNING="false",
+        ANSIBLE_NOCOLOR="true",
+        **more,
+    )
+
+
 @pytest.fixture
 def play(tmp_path):
     """A function that runs PLAY; returns (exit code, standard output and errors)."""
     (tmp_path / "play.yml").write_text(PLAY)
 
     def run(*words):
-        env = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-        env.update(
-            ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS),
-            ANSIBLE_STDOUT_CALLBACK="hetero.compute.quiet",
-            ANSIBLE_LOCALHOST_WARNING="false",
-            ANSIBLE_INVENTORY_UNPARSED_WARNING="false",
-            ANSIBLE_NOCOLOR="true",
-        )
         argv = [str(BIN / "ansible-playbook"), "play.yml", "-e", f"file={tmp_path / 'file'}", *words]
         done = subprocess.run(
-            argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-            timeout=100,
+            argv, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False, timeout=100,
         )  # fmt: skip
         # on a busy machine each task may last
         return done.returncode, re.sub(r"(?m)^.*: \d+ s so far\n", "", done.stdout)
@@ -151,15 +157,7 @@ SLOW = """\
 def on_terminal(folder, *words):
     """What a terminal of 40 columns gets of SLOW: (exit code, all that was written)."""
     (folder / "slow.yml").write_text(SLOW)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-    env.update(
-        ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS),
-        ANSIBLE_STDOUT_CALLBACK="hetero.compute.quiet",
-        ANSIBLE_LOCALHOST_WARNING="false",
-        ANSIBLE_INVENTORY_UNPARSED_WARNING="false",
-        ANSIBLE_NOCOLOR="true",
-        TERM="xterm",
-    )
+    env = environment(TERM="xterm")
     argv = [str(BIN / "ansible-playbook"), "slow.yml", *words]
     with pexpect.spawn(argv[0], argv[1:], cwd=str(folder), env=env, timeout=100, dimensions=(24, 40)) as child:
         child.expect("wipe board3")

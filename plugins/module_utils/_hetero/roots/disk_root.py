@@ -144,7 +144,8 @@ def _own(  # noqa: PLR0913 - the node, the board, what its root is made of, and 
     # own.tar is no longer needed once its files were seen on the disk.
     whole = made is not None and (made.unpacked is not None or os.path.exists(disk.own))
     fresh = made is None or not whole or (made.claim, made.image, claim.image_hash) != (token, image.hash, image.hash)
-    fresh = fresh or (others and not may_have_booted(proxy, claim))
+    # One that lies on the disk had power, whatever the database knows of it.
+    fresh = fresh or (others and made is not None and made.unpacked is None and not may_have_booted(proxy, claim))
     refuse_anothers(proxy, place.board, claim)
     if fresh and is_made(proxy, claim) and proxy.store.has_run(claim):
         what = f"{claim.instance} ran from its disk, and what is here of its root is not that claim's, or not whole"

@@ -10,10 +10,11 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import board_images
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import cloud_init
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import cloud_init, disk_root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.disk_files import DiskFiles
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.conftest import IMAGE, KEY
 
 DATA = "#cloud-config\nwrite_files: [{path: /root/token, content: hunter2}]\n"
@@ -94,3 +95,17 @@ def test_an_own_archive_that_is_gone_is_taken_for_nobodys_data(disks, ask):
     (disks.folder / "state" / "disks" / "fs_0" / "own.tar").unlink()
     assert ask(user_data="") == []
     assert ask(user_data=DATA) == [cloud_init.SEEDED]
+
+
+def test_what_lies_on_the_disk_stays_whatever_the_database_knows(disks, ask, monkeypatch):
+    """Lost: a tenant's disk, laid anew, where an older copy of the database knows of no power."""
+    ask(user_data=DATA)
+    assert booted(disks) == DATA
+    monkeypatch.setattr(disk_root, "may_have_booted", lambda proxy, claim: False)
+    monkeypatch.setattr(Store, "has_run", lambda self, claim: False)
+    with disks.proxy() as proxy:
+        made = DiskFiles(proxy.folder("disks"), 0).made()
+    assert made.unpacked is not None
+    assert ask(user_data=OTHER) == [cloud_init.SEEDED]
+    with disks.proxy() as proxy:
+        assert DiskFiles(proxy.folder("disks"), 0).made() == made
