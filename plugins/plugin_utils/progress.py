@@ -44,9 +44,11 @@ LONGEST_WORK = 14 * 86400.0
 GIVEN, TIMES = ("timeout", "soft_timeout", "limit"), 10
 #: Seconds that a job may last longer than it announced before it counts as lost.
 GRACE = 30.0
-#: A look takes 1.5 s (job_watch.LOOK). A node that is silent for so many of Ansible's connection timeouts (10 s each)
-#: is asked by a new connection: ssh would wait for hours for one that lost its power or network.
+#: A node that is silent for so many of Ansible's connection timeouts (10 s each) is asked by a new connection: ssh
+#: would wait for hours for one that lost its power or network.
 SILENCE = 3
+#: Least and most seconds of a look in which nothing happens; news ends it. Each look is a command on the node.
+SHORTEST_LOOK, LONGEST_LOOK = 0.5, 5.0
 #: Most lines of one task, and most characters of them all: 10,000 boards (MOST of board_claims.py) boot with about ten
 #: lines each, of 80 characters. Ansible, its log and AWX's database keep each of them.
 MOST_LINES, MOST_CHARACTERS = 200_000, 16 * 10**6
@@ -171,7 +173,13 @@ class Follows(ShowsLines):
                 told, pause = time.monotonic(), QUIET
                 after = f", since: {' '.join(last.split())}" if last else ""
                 tell(f"{self._whose} goes on, {told - began:.0f} s so far{after}")
-            news = self._look(job)
+            rest = min(told + pause, end) - time.monotonic()
+            news = self._look(dict(job, wait=max(SHORTEST_LOOK, min(rest, LONGEST_LOOK, self._silence / 2))))
+
+    @property
+    def _silence(self) -> int:
+        """Seconds after which a node counts as silent."""
+        return SILENCE * self._play_context.timeout
 
     def _limit(self, said: Any) -> float:
         """Return the most seconds that the work may take: what its node says, within what the task gives it.
@@ -204,7 +212,7 @@ class Follows(ShowsLines):
 
         :raises AnsibleConnectionFailure: the node is silent on the new one, too. The text says how to go on.
         """
-        limit, what = SILENCE * self._play_context.timeout, "does not answer any more"
+        limit, what = self._silence, "does not answer any more"
         try:
             with contextlib.suppress(Silent), within(limit):
                 return self._low_level_execute_command(command, in_data=data)

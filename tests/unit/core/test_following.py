@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 import sqlite3
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -46,3 +52,37 @@ def test_which_host_was_chosen_is_said_of_the_request(tmp_path):
     follow = dict(instances=["lab", "lab-1"], node="gpu1", state_db=str(path), job=str(job), after=0)
     told = [event[1:5] for event in job_watch.look(follow)["events"]]
     assert told == [["", "lab", "", "of choice"], ["gpu1", "lab", "", "of image"]]
+
+
+@pytest.fixture
+def follow(tmp_path):
+    """A job that goes on, as it is followed."""
+    path, job = tmp_path / "state.db", tmp_path / "job"
+    job.touch()
+    with sqlite3.connect(path) as db:
+        db.execute(EVENTS)
+    with job.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield dict(boards=[3], state_db=str(path), job=str(job), after=0)
+
+
+def test_a_look_waits_as_long_as_it_is_told(follow):
+    """Lost: the proxy's processor, to a start of Python every second and a half of each boot that is waited for."""
+    began = time.monotonic()
+    assert not job_watch.look(dict(follow, wait=0.1))["done"]
+    assert 0.1 <= time.monotonic() - began < job_watch.LOOK
+
+
+def test_a_look_ends_with_its_reader(follow):
+    """Lost: that nobody waits any more. Work would begin of a play that was killed while its look went on."""
+    argv = [sys.executable, "-I", "-S", job_watch.__file__, json.dumps(dict(follow, wait=600))]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as look:
+        touched = os.stat(follow["job"]).st_mtime_ns
+        deadline = time.monotonic() + 60
+        while os.stat(follow["job"]).st_mtime_ns == touched and time.monotonic() < deadline:
+            time.sleep(0.01)
+        look.stdout.close()
+        try:
+            look.wait(60)
+        finally:
+            look.kill()

@@ -36,7 +36,8 @@ def following(looks, **args):
             return next(looks)
 
     one = Follows.__new__(Follows)
-    one._task, one._play_context = SimpleNamespace(delegate_to="p1", args=args), SimpleNamespace(remote_addr="p1")
+    one._task = SimpleNamespace(delegate_to="p1", args=args)
+    one._play_context = SimpleNamespace(remote_addr="p1", timeout=10)
     return one
 
 
@@ -97,6 +98,29 @@ def test_the_node_does_not_say_when_a_play_ends(monkeypatch, told, limit, given,
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     with pytest.raises(AnsibleActionFail, match=f"has not ended within {over:.0f} s"):
         following(looks(), **given)._follow(dict(JOB, limit=limit), dict(events=[], done=False))
+
+
+@pytest.mark.parametrize(
+    ("timeout", "waits"), [(10, [2.0, 5.0, 0.5, 5.0]), (1, [1.5, 1.5, 0.5, 1.5])], ids=["as usual", "hasty"]
+)
+def test_a_look_lasts_until_there_is_something_to_tell(monkeypatch, told, timeout, waits):
+    """Lost: a proxy's processor, to looks at boards that boot; or, of hasty sites, the node, called silent."""
+    clock, asked = [0.0], []
+
+    def looks():
+        for seconds in (2.0, 6.9, 7.0):
+            clock[0] = seconds
+            yield dict(events=[], done=False)
+        yield done()
+
+    one = following(looks())
+    one._play_context.timeout = timeout
+    look = one._look
+    one._look = lambda job: asked.append(job["wait"]) or look(job)
+    monkeypatch.setattr(progress, "FIRST", 2.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    one._follow(dict(JOB, node="h1", limit=100.0), dict(events=[], done=False))
+    assert [round(wait, 3) for wait in asked] == waits
 
 
 @pytest.mark.parametrize("limit", [float("nan"), "x", None, 10**400, True])

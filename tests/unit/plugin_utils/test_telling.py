@@ -73,6 +73,7 @@ def test_work_that_is_followed_and_silent_says_that_it_goes_on(monkeypatch, job,
         _look = look
 
     one = Follows.__new__(Follows)
-    one._task, one._play_context = SimpleNamespace(delegate_to=None, args={}), SimpleNamespace(remote_addr="gpu1")
+    one._task = SimpleNamespace(delegate_to=None, args={})
+    one._play_context = SimpleNamespace(remote_addr="gpu1", timeout=10)
     assert one._follow(dict(job, limit=100), dict(events=[event], done=False)) == {"lines": []}
     assert told[1:] == said

@@ -9,11 +9,11 @@ What has begun goes on, whoever is gone. A process that nobody asked (a timer, a
 from __future__ import annotations
 
 import os
-import select
 import time
 from typing import Protocol
 
 from .errors import Refused
+from .job_watch import is_read
 
 #: So long after a sign of whoever follows a job he still counts as there (seconds). A look leaves one with each tick.
 FRESH = 1.0
@@ -47,9 +47,7 @@ class Reader:
 
     @property
     def is_gone(self) -> bool:
-        poll = select.poll()  # one each time: threads ask at once, each of which takes its turn at a PDU
-        poll.register(self._output, 0)
-        return any(event & (select.POLLERR | select.POLLHUP) for _output, event in poll.poll(0))
+        return not is_read(self._output)  # threads ask at once, each of which takes its turn at a PDU
 
     @property
     def is_there(self) -> bool:

@@ -13,6 +13,7 @@ import fcntl
 import io
 import json
 import os
+import select
 import sqlite3
 import sys
 import time
@@ -50,8 +51,7 @@ OF_INSTANCES = (
     "SELECT id, CASE phase WHEN 'choice' THEN '' ELSE ? END, instance, '', text, seconds FROM events"
     " WHERE id > ? AND instance IN ({}) AND phase IN ({}) AND (phase != 'wait' OR actor LIKE ?) ORDER BY id"
 )
-#: Seconds that a look waits for news: below the 2 s within which people are to see each phase, and long enough that
-#: looks are few.
+#: Seconds that a look waits for news where it is not told how long. Each look costs a start of Python.
 LOOK = 1.5
 #: Seconds that a look goes on after it has news: the last event and the job's end come together, so that one look gets
 #: both.
@@ -64,7 +64,8 @@ def look(follow: dict) -> dict:
 
     :param follow: dict of `job` (its file), `state_db`, `after` (id of the newest event that is known), and whose
         events are wanted: `boards` (ids), or `instances` (names), with their `node` on a compute host; and `worker`,
-        the job's process id, without which events of other verbs on these boards are returned, too.
+        the job's process id, without which events of other verbs on these boards are returned, too; and `wait`, the
+        seconds to wait for news (default LOOK).
     :returns: dict of `events` (id, node, instance, phase, text, seconds), `done`, and `result` (what the job printed;
         None before its end). A job whose file is gone, as after a restart of the node, is done and printed nothing.
     """
@@ -72,13 +73,13 @@ def look(follow: dict) -> dict:
         return dict(events=[], done=True, result="")
     db = sqlite3.connect(f"file:{quote(follow['state_db'])}?mode=ro", uri=True)
     query, values = _query(follow)
-    end = time.monotonic() + LOOK
+    end = time.monotonic() + follow.get("wait", LOOK)
     with open(follow["job"], encoding="utf-8") as job:
         while True:
             os.utime(job.fileno())  # the sign that somebody still follows the job (askers.py)
             done = ended(job)
             events = db.execute(query, values).fetchall()
-            if done or time.monotonic() > end:
+            if done or time.monotonic() > end or not is_read():
                 break
             if events:
                 end = min(end, time.monotonic() + TOGETHER)
@@ -105,6 +106,15 @@ def _query(follow: dict) -> tuple[str, tuple]:
 
 def _places(values: tuple[str, ...] | list[str]) -> str:
     return ", ".join("?" for value in values)
+
+
+def is_read(output: int = 1) -> bool:
+    """Return whether somebody reads what this process prints: a look of a play that was killed ends, and so do its
+    signs that the job is followed.
+    """
+    poll = select.poll()
+    poll.register(output, 0)
+    return not any(event & (select.POLLERR | select.POLLHUP) for _output, event in poll.poll(0))
 
 
 def ended(job: io.TextIOWrapper) -> bool:
