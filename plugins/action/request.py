@@ -24,6 +24,7 @@ REQUEST = dict(
     partial=dict(type="bool", default=False),
     placement=dict(type="str", default="spread"),
     board=dict(type="str", default=""),
+    proxy=dict(type="str", default=""),
     boot_source=dict(type="str", default="nfs"),
     image=dict(type="str", default=""),
 )

@@ -79,6 +79,9 @@ options:
     type: list
     elements: dict
     default: []
+  proxy:
+    description: The one proxy node whose boards will do.
+    type: str
   tolerance:
     description: Share of a flavor's C(memory_mb) that a board may lack, for what its firmware and kernel keep.
     type: float

@@ -47,6 +47,7 @@ options:
       partial: {description: Whether fewer instances will do., type: bool, default: false}
       placement: {description: V(spread) or V(pack)., type: str, default: spread}
       board: {description: 'Id of the only board that will do, or empty.', type: str, default: ''}
+      proxy: {description: 'The only proxy node whose boards will do, or empty.', type: str, default: ''}
       boot_source: {description: V(nfs) or V(disk)., type: str, default: nfs}
       image: {description: 'The image for boards, or empty.', type: str, default: ''}
   nodes:

@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unaske
 
 #: One node's answer, with the node as `item`.
 Answer = Dict[str, Any]
-#: What is asked for: instance, owner, flavor, count, partial, placement, board, boot_source, image.
+#: What is asked for: instance, owner, flavor, count, partial, placement, board, proxy, boot_source, image.
 Request = Mapping[str, Any]
 #: Which node is asked for which instances, or has them: item, kind, numbers; claims and boards of one that has them.
 Part = Dict[str, Any]
@@ -249,6 +249,7 @@ def _schedule(request: Request, answers: Sequence[Answer], refused: Sequence[Dic
         partial=request["partial"],
         strategy=request["placement"],
         board=request["board"],
+        proxy=request["proxy"],
         boot_source=request["boot_source"],
         image=request["image"],
         owner=request["owner"],

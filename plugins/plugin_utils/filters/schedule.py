@@ -48,6 +48,7 @@ def schedule(
     image: str | None = None,
     owner: str | None = None,
     refused: Iterable[dict[str, Any]] = (),
+    proxy: str | None = None,
     tolerance: float = TOLERANCE,
 ) -> dict[str, Any]:
     if isinstance(nodes, (str, dict)):
@@ -56,14 +57,15 @@ def schedule(
         validate(flavor)
         who, nodes = name or "somebody", list(nodes)
         board = None if board in (None, "") else int(board)
-        found = verdicts(flavor, nodes, board, tolerance, boot_source == "disk", image)
+        offering = [one for one in nodes if not proxy or one.get("item") == proxy]
+        found = verdicts(flavor, offering, board, tolerance, boot_source == "disk", image)
         asked = [one for one in nodes if "claims" in one] if name else []
         missing = missing_of(holders(asked, who, count, owner)[0], who, count)
         others = taken(asked, who, count, owner) if name and owner else []
         # Made anew on another node, it would exist twice, and would be empty for its tenant.
         lost = unclaimed(asked, {who, *names_of(who, count)}) if missing else []
         against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, count, owner, missing)
-        one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused), no_board(board, nodes))
+        one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused), no_board(board, offering))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
             rejected=[_rejected(node, *one.reasons(node)) for node in one.rejected],

@@ -70,6 +70,17 @@ def test_a_name_of_another_elsewhere(proxies):
     assert claims(folders) == {"p1": [], "p2": ["lab-2"]}
 
 
+@turn(1, 2)
+def test_the_proxy_that_was_named(proxies):
+    """Lost: a choice between two proxy nodes' boards of one number: the first one's was taken, rc 0."""
+    folders, plays = proxies
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, board=0, proxy="p2")
+    assert rc == 0, output
+    assert claims(folders) == {"p1": [], "p2": ["jackie"]}
+    rc, output = plays.play("provision_instance", instance="dora", flavor=FLAVOR, proxy="p3")
+    assert (rc, "proxy: the inventory has no proxy node p3: give one of p1, p2" in output) == (2, True), output
+
+
 @pytest.mark.long
 def test_verbs_go_to_all_owners(proxies):
     folders, plays = proxies

@@ -33,8 +33,8 @@ def node(name, free=0, claims=(), **more):
 
 
 def asked(name="lab", **more):
-    fixed = dict(flavor=FLAVOR, count=1, partial=False, placement="spread", board="", boot_source="nfs", image="")
-    return dict(fixed, instance=name, owner="jo") | more
+    fixed = dict(flavor=FLAVOR, count=1, partial=False, placement="spread", boot_source="nfs", image="")
+    return dict(fixed, board="", proxy="", instance=name, owner="jo") | more
 
 
 SILENT = dict(item="p2", unreachable=True, msg="Task failed: no route")
@@ -182,6 +182,13 @@ def test_choose_asks_several_nodes_for_their_shares():
         visits=[dict(item="p1", kind="board", numbers=[1, 2]), dict(item="p2", kind="board", numbers=[3])],
         before=[], new=True, refused=[], looked=True,
     )  # fmt: skip
+
+
+def test_choose_asks_the_proxy_that_was_named():
+    """Lost: the choice of a proxy, to the board of that number on the first one."""
+    for name in ("p1", "p2"):
+        visits = request_steps.choose(asked(proxy=name), [node("p1", 2), node("p2", 1)], [], {})["visits"]
+        assert [visit["item"] for visit in visits] == [name]
 
 
 def test_choose_asks_nobody_if_there_is_too_little():

@@ -195,6 +195,17 @@ def test_one_board_and_boards_with_disks_only():
     assert "\n  board7 of p3: error" in schedule(nodes, TP64, board=7)["text"]
 
 
+def test_boards_of_one_proxy_only():
+    """Lost: which of two boards called board1 is booted, or the name's other owner on the proxy that was not meant."""
+    nodes = [proxy("p1", board(0), board(1)), proxy("p2", board(0), board(1)), host("gpu1")]
+    assert names(schedule(nodes, TP64, board=1, proxy="p2")["candidates"]) == [("p2", "board1")]
+    assert {owner for owner, _board in names(schedule(nodes, TP64, proxy="p1", count=9)["candidates"])} == {"p1"}
+    found = schedule(nodes, TP64, board=5, proxy="p2")["text"]
+    assert found.endswith("\n  there is no board 5: p2 has 0, 1")
+    nodes[0]["claims"] = [dict(instance="x", request="x", owner="bob", board=0, name="board0", created=1.0)]
+    assert "bob" in schedule(nodes, TP64, name="x", owner="jo", proxy="p2")["text"]
+
+
 def test_a_board_that_is_nowhere_is_answered_with_those_that_there_are():
     """Lost: what to type instead, to who mistyped it."""
     nodes = [proxy("p1", board(0), board(1), board(2)), proxy("p2", board(0), board(5)), host("gpu1")]
