@@ -538,6 +538,32 @@ def test_shell(site, tile, tmp_path):
             shell.run(["sleep", "30"], Deadline(0.5))
 
 
+def test_progress_of_an_upload_never_goes_back(site, tile, tmp_path):
+    """tile-monitor that has read all closes the file while the board still writes: 95 %, and then 0 % until the end."""
+    source = tmp_path / "archive"
+    source.write_bytes(bytes(1000))
+    # It goes on until enough was told of it.
+    over = tmp_path / "over"
+    tile.monitor.write_text(
+        f'#!/bin/sh\nexec < "$5"\nhead -c 1000 > /dev/null\nwhile [ ! -e {over}.read ]; do sleep 0.02; done\n'
+        f"exec < /dev/null\nwhile [ ! -e {over} ]; do sleep 0.02; done\n"
+    )
+    told = []
+
+    def progress(done, size):
+        told.append(done)
+        if any(told):
+            Path(f"{over}.read").touch()
+            if len(told) - told.index(next(filter(None, told))) > 5:
+                over.touch()
+
+    with site.proxy() as proxy:
+        shell = BootDrivers(proxy).of(proxy.board(0)).shell(proxy.board(0), System(None, RAM_ROOT))
+        shell.put(str(source), "/x", Deadline(20), progress=progress)
+    assert told == sorted(told)
+    assert told[-1] == 1000
+
+
 def test_progress_of_an_upload_is_what_was_read(site, tile, tmp_path):
     """An upload of minutes that says nothing looks like one that hangs."""
     source = tmp_path / "archive"

@@ -113,10 +113,12 @@ class TileShell(Shell):
         return self._do(runs(argv), deadline, argv[0])
 
     def put(self, source: str, target: str, deadline: Deadline, progress: Progress | None = None) -> None:
-        size = os.path.getsize(source)
+        size, most = os.path.getsize(source), 0
 
         def look(pid: int) -> None:
-            cast("Progress", progress)(read_so_far(pid, source), size)
+            nonlocal most  # one that has read all closes the file, and goes on for as long as the board writes
+            most = max(most, read_so_far(pid, source))
+            cast("Progress", progress)(most, size)
 
         self._do(upload(source, target), deadline, f"--upload {source}", look if progress else None)
         if progress:
