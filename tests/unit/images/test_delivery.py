@@ -11,11 +11,12 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.deli
     BUILD_IN,
     BUILD_IN_OWN,
     GIVE,
+    GIVE_INITRD,
     undelivered,
 )
 
-TILE = dict(driver="tilera", arguments=False, flash=False, cmdline=False, ram_image="ram")
-PXE = dict(TILE, driver="pxe", arguments=True)
+TILE = dict(driver="tilera", arguments=False, flash=False, cmdline=False, ram_image="ram", ram_keys=False)
+PXE = dict(TILE, driver="pxe", arguments=True, ram_keys=True)
 IMAGES = {
     "quiet": dict(arch="x", ram=False, arguments=True, kernels=["default"]),
     "plain": dict(arch="x", ram=False, arguments=False, kernels=["default"]),
@@ -71,3 +72,14 @@ def test_the_ram_image_counts_where_it_lays_the_root(images, said):
     assert undelivered("plain", images, 5, TILE, "disk") == said
     assert undelivered("plain", images, 5, TILE, "nfs") is None
     assert undelivered("plain", images, 5, dict(TILE, ram_image=None), "disk") is None
+
+
+def test_a_ram_image_without_an_initrd_is_for_boards_that_prove_no_key():
+    """Lost: the blueprint's vmlinux_N_1, which has all built in; or a claim whose board can never let the proxy in."""
+    without = {**IMAGES, "ram": dict(IMAGES["ram"], initrds=[])}
+    what = "RAM image ram has no initrd, by which boot driver pxe gives the proxy's keys"
+    assert undelivered("plain", without, 5, PXE, "disk") == (what, GIVE_INITRD)
+    assert undelivered("plain", without, 5, PXE, "nfs") is None
+    assert undelivered("plain", without, 5, TILE, "disk") is None
+    assert undelivered("plain", {**IMAGES, "ram": dict(IMAGES["ram"], initrds=["ram"])}, 5, PXE, "disk") is None
+    assert undelivered("plain", IMAGES, 5, PXE, "disk") is None, "an older release does not say which there are"

@@ -45,9 +45,10 @@ def images_of(proxy: ProxyNode) -> dict[str, dict[str, Any]]:
 
 def described(image: Image) -> dict[str, Any]:
     """Return what decides whether a board can boot an image: `arch`, `ram`, `arguments` (whether it has some for the
-    kernel) and `kernels` (their names, kernels.py).
+    kernel), `kernels` and `initrds` (their names, kernels.py).
     """
-    return dict(arch=image.arch, ram=image.ram, arguments=bool(image.cmdline), kernels=sorted(image.kernels))
+    names = dict(kernels=sorted(image.kernels), initrds=sorted(image.initrds))
+    return dict(arch=image.arch, ram=image.ram, arguments=bool(image.cmdline), **names)
 
 
 def image_of(proxy: ProxyNode, claim: ImageClaim) -> Image:

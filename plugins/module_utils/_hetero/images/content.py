@@ -18,10 +18,10 @@ from ..files.removal import remove_tree
 from ..files.tree import CHUNK
 from ..files.whole_file import write_whole
 from .image_root import FILE, FOLDER, is_whole
-from .kernels import check_files, check_named, initrds_in, is_file, kernels_in, own_files, serve
+from .kernels import check_files, check_named, is_file, kernels_in, own_files, serve
 
 CONTENT = "pack image.json, kernel, root/ and, if there is one, initrd at the top of the archive"
-RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and initrd, and no root/, at the top of the archive'
+RAM_CONTENT = 'pack image.json ({"ram": true}), kernel and, if there is one, initrd at the top of the archive, no root/'
 GIVE_KERNEL = "give kernel_of=NAME, the name of an image in the store whose kernel and initrd are to boot it"
 #: File in an image's folder: {file at its top: bytes} at the import. Images of older releases have none.
 SIZES = "sizes.json"
@@ -43,10 +43,10 @@ def check_content(folder: str, source: str, arch: str | None, kernels: bool) -> 
     ram = about.get("ram", False)
     content = RAM_CONTENT if ram else CONTENT
     check_files(folder, about, source)
-    no_kernel, no_initrd = not kernels_in(folder, about), not initrds_in(folder, about)
-    for name, needed in (("kernel", (kernels or ram) and no_kernel), ("initrd", ram and no_initrd)):
+    no_kernel = (kernels or ram) and not kernels_in(folder, about)
+    for name in ("kernel", "initrd"):
         path = os.path.join(folder, name)
-        if not os.path.lexists(path) and not needed:
+        if not os.path.lexists(path) and not (no_kernel and name == "kernel"):
             continue
         if not os.path.isfile(path):
             remedy = f"{content}; or {GIVE_KERNEL}" if name == "kernel" and not ram else content

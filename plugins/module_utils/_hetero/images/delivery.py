@@ -15,6 +15,8 @@ from .kernel_names import chosen, shown
 
 BUILD_IN = "build them into the kernel (kernels in image.json, or kernel.d/N) and take cmdline out of image.json"
 BUILD_IN_OWN = "build them into a kernel of its own (kernel.d/N in the image) and take cmdline out of tftp_proxy_boards"
+NO_INITRD = "has no initrd, by which boot driver {} gives the proxy's keys"
+GIVE_INITRD = "give it one: initrd in the image, with an ssh server"
 GIVE = "give it one: kernel.d/N for board N, or kernels in image.json for a boot source"
 
 
@@ -23,7 +25,7 @@ class Means(TypedDict):
 
     `driver` is its boot driver, and `arguments` whether that passes arguments to the kernel; `flash`: whether the board
     has its kernel in a memory of its own; `cmdline`: whether its wiring has arguments for it; `ram_image`: the name of
-    the RAM image for it, if there is one.
+    the RAM image for it, if there is one; `ram_keys`: whether that proves an ssh host key.
     """
 
     driver: str
@@ -31,6 +33,7 @@ class Means(TypedDict):
     flash: bool
     cmdline: bool
     ram_image: str | None
+    ram_keys: bool
 
 
 def undelivered(
@@ -39,7 +42,7 @@ def undelivered(
     """Return in words what a board would not get, and what to do; None if it gets all.
 
     :param name: of the image that is asked for.
-    :param images: {name: dict of `arguments` (whether it has some) and `kernels` (their names)} of the board's proxy.
+    :param images: {name: dict, as choice.described returns it} of the board's proxy; of an older release with less.
     :param board: the board's id.
     :param means: None where nothing is known of it.
     :param source: where its root is to lie (site/boot_sources.py).
@@ -59,6 +62,9 @@ def undelivered(
         kernels = image.get("kernels")
         if kernels is not None and not means["flash"] and chosen(kernels, root, board) is None:
             return f"{called} has no kernel for it with its root on {root} (it has: {shown(kernels)})", GIVE
+        initrds = image.get("initrds")
+        if root == RAM and initrds is not None and means.get("ram_keys") and chosen(initrds, RAM) is None:
+            return f"{called} {NO_INITRD.format(means['driver'])}", GIVE_INITRD
     if means["cmdline"] and not means["arguments"]:
         return f"its wiring has arguments for the kernel (cmdline), and {passes_none}", BUILD_IN_OWN
     return None

@@ -104,6 +104,15 @@ def serve_kernel(proxy: ProxyNode, board: Board, image: Image, name: str) -> Non
     _place(BoardFiles(proxy.config.tftp_root, board.ip), name, cast(str, image.kernel_for(RAM, board.id)))
 
 
+def serve_plain_initrd(proxy: ProxyNode, board: Board, image: Image, name: str) -> None:
+    """Put the initrd of a RAM image, if it has one, into the TFTP folder of a board that proves no key."""
+    files, initrd = BoardFiles(proxy.config.tftp_root, board.ip), image.initrd_for(RAM)
+    if initrd:
+        _place(files, name, initrd)
+    else:
+        files.drop(name)
+
+
 def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tuple[str | None, ConsoleKey | None]:
     """Put the initrd of a RAM image, with the keys of one boot, into a board's TFTP folder.
 

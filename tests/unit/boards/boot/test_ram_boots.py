@@ -89,7 +89,8 @@ def test_who_asked_for_the_key_of_an_earlier_try_is_forgotten(monkeypatch):
     monkeypatch.setattr(ram_boot, "System", lambda image, root, *keys: SimpleNamespace(image=image, console_key=None))
     ram = ram_boot.RamWork.__new__(ram_boot.RamWork)
     ram._system, ram._asked = SimpleNamespace(image=None, console_key=None), {"10.0.0.4", "10.0.0.9"}
-    ram.driver, ram.proxy, ram.board = SimpleNamespace(files=lambda board: {"initrd_0": "initrd"}), None, None
+    ram.driver = SimpleNamespace(files=lambda board: {"initrd_0": "initrd"}, ram_keys=True)
+    ram.proxy = ram.board = None
     monkeypatch.setattr(ram_boot, "INITRD", "initrd")
     ram.before_boot()
     ram.must_be_the_board()
@@ -116,9 +117,11 @@ def test_who_cannot_be_made_ready_is_told_while_others_go_on(rams, monkeypatch):
 
 def test_a_boot_into_ram_has_its_kernel_and_its_entry(monkeypatch):
     """Lost: a disk that is never wiped, for its board finds no kernel; or boots that of the tenant before."""
-    did, image = [], SimpleNamespace(name="ram")
+    did, image = [], SimpleNamespace(name="ram", initrd_for=lambda root: "/initrd")
     driver = SimpleNamespace(
-        entry=lambda board, system: {"/entry": f"boots {system}"}, files=lambda board: {"vmlinux_0": ram_boot.KERNEL}
+        entry=lambda board, system: {"/entry": f"boots {system}"},
+        files=lambda board: {"vmlinux_0": ram_boot.KERNEL},
+        ram_keys=True,
     )
     monkeypatch.setattr(ram_boot, "ram_image", lambda proxy, board: image)
     monkeypatch.setattr(ram_boot, "console_of", lambda proxy, board, image: None)

@@ -15,11 +15,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar, cast
 
 from ...core.changes import Change
-from ...core.errors import HeteroError, Lost, TimedOut
+from ...core.errors import BadInput, HeteroError, Lost, TimedOut
 from ...drivers.boot.blame import IMAGE, PROXY
 from ...drivers.boot.driver import INITRD, KERNEL, RAM_ROOT, TFTP, System
 from ...drivers.boot.phases import UNKNOWN_NAME
-from ...roots.ram import console_of, ram_image, serve_initrd, serve_kernel
+from ...images.delivery import GIVE_INITRD, NO_INITRD
+from ...roots.ram import console_of, ram_image, serve_initrd, serve_kernel, serve_plain_initrd
 from ...site import board_states
 from ...tftp import board_folder
 from ..work.board_work import BoardWork
@@ -44,9 +45,9 @@ PHASE = "ram"
 class RamWork(BoardWork):
     """A board's boot into RAM, as part of another work on the board.
 
-    Each try has its own keys. Where the proxy puts the host key into the initrd, TFTP serves it only from just before
-    power on until the board has proved the key, and those that ask for it are counted: any machine that has the board's
-    address gets it.
+    Each try has its own keys, if the board's driver knows keys. Where the proxy puts the host key into the initrd, TFTP
+    serves it only from just before power on until the board has proved the key, and those that ask for it are counted:
+    any machine that has the board's address gets it.
     """
 
     may_be_ended = False
@@ -71,6 +72,8 @@ class RamWork(BoardWork):
     @property
     def key(self) -> str:
         """Return, in words, how the proxy knows that the host key is the board's."""
+        if not self.driver.ram_keys:
+            return f"not asked for (boot driver {self.driver.name} knows none)"
         return "said on its console" if self._system.console_key else "asked for once by TFTP"
 
     @property
@@ -81,7 +84,10 @@ class RamWork(BoardWork):
         self._asked = set()
         try:
             image = cast("Image", self._system.image)
-            self._system = System(image, RAM_ROOT, *serve_initrd(self.proxy, self.board, image, self._initrd))
+            if self.driver.ram_keys:
+                self._system = System(image, RAM_ROOT, *serve_initrd(self.proxy, self.board, image, self._initrd))
+            else:
+                serve_plain_initrd(self.proxy, self.board, image, self._initrd)
             self.up = (PHASE, f"RAM system answers, its key {self.key}")
         except HeteroError as error:
             self.fail(PROXY, error, **error.facts)
@@ -95,7 +101,7 @@ class RamWork(BoardWork):
 
     def must_be_the_board(self) -> None:
         """Raise HeteroError where more than one sender asked for the host key, so that another machine may have it."""
-        if self._system.console_key or len(self._asked) < 2:
+        if self._system.console_key or not self.driver.ram_keys or len(self._asked) < 2:
             return
         who = ", ".join(sorted(self._asked)[:SHOWN]) + (", …" if len(self._asked) > SHOWN else "")
         what = f"the host key of its RAM system was asked for {len(self._asked)} times ({who}): it may not be the board"
@@ -187,7 +193,10 @@ def _ready(work: BoardWork) -> RamWork | None:
     try:
         image = ram_image(work.proxy, work.board)
         work.driver.entry(work.board, System(image, RAM_ROOT))  # raises what stands against it
-        console_of(work.proxy, work.board, image)
+        if work.driver.ram_keys:
+            if not image.initrd_for(RAM_ROOT):
+                raise BadInput(NO_INITRD.format(work.driver.name), f"RAM image {image.name}", GIVE_INITRD)
+            console_of(work.proxy, work.board, image)
         names = {role: name for name, role in work.driver.files(work.board).items()}
         serve_kernel(work.proxy, work.board, image, names[KERNEL])
         ram = RamWork(work, System(image, RAM_ROOT))

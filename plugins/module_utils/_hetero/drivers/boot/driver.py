@@ -79,6 +79,9 @@ class BootDriver(ABC):
     #: Whether words for the kernel's command line (`cmdline` of an image or of a board's wiring) reach the kernel. If
     #: they do not, an image or wiring that has some is refused before anything is claimed (images/delivery.py).
     passes_arguments = True
+    #: Whether a board of this kind proves, from RAM, an ssh host key that its initrd brought or said. If it does not,
+    #: its RAM image needs no initrd, and nothing says that a key was proven.
+    ram_keys = True
     #: Seconds after power on within which firmware makes its first request, where the board's wiring does not say it: a
     #: board's loader is there within seconds, and some count down before.
     asks_within = 60.0

@@ -77,4 +77,5 @@ class BootDrivers:
             flash=flash,
             cmdline=bool(self._proxy.wiring(board).cmdline),
             ram_image=ram_image_name(self._proxy, board),
+            ram_keys=driver.ram_keys,
         )

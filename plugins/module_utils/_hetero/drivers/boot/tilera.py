@@ -64,6 +64,7 @@ class Tilera(Pxe):
     asks_within = BootDriver.asks_within
     flash = True
     passes_arguments = False  # its firmware boots the kernel as it is, with the arguments that are built into it
+    ram_keys = False  # tile-monitor knows none
 
     def __init__(self, proxy: BootNode) -> None:
         super().__init__(proxy)
