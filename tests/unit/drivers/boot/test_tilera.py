@@ -538,6 +538,21 @@ def test_shell(site, tile, tmp_path):
             shell.run(["sleep", "30"], Deadline(0.5))
 
 
+def test_what_answers_in_a_system_in_ram_takes_whole_files(site, tile, tmp_path):
+    """There all programs are busybox's, of which some read more than they are told. Lost: a root's beginning."""
+    text = tile.agent.read_text()
+    only = "".join(f"{name}() {{ busybox {name} \"$@\"; }}\n" for name in ("cat", "dd", "head", "mkdir", "rm", "wc"))
+    tile.agent.write_text(text.replace("#!/bin/sh\n", f"#!/bin/busybox sh\n{only}", 1))
+    tile.up()
+    source, target = tmp_path / "archive", tmp_path / "on the board"
+    source.write_bytes(os.urandom(3_000_000))
+    with site.proxy() as proxy:
+        shell = BootDrivers(proxy).of(proxy.board(0)).shell(proxy.board(0), System(None, RAM_ROOT))
+        shell.put(str(source), str(target), Deadline(9))
+        assert shell.run(["printf", "%s|", "a b"], Deadline(9)) == "a b|"
+    assert target.read_bytes() == source.read_bytes()
+
+
 def test_progress_of_an_upload_never_goes_back(site, tile, tmp_path):
     """tile-monitor that has read all closes the file while the board still writes: 95 %, and then 0 % until the end."""
     source = tmp_path / "archive"
