@@ -139,19 +139,20 @@ def test_what_only_the_ram_systems_cmp_can_tell():
 
 
 @pytest.mark.parametrize(
-    ("console_key", "asked", "who"),
+    ("ram_keys", "console_key", "asked", "who"),
     [
-        (None, [], None),
-        (None, ["10.0.0.4"], None),
-        ("said", ["10.0.0.4", "10.0.0.9"], None),
-        (None, ["10.0.0.9", "10.0.0.4"], r"2 times \(10.0.0.4, 10.0.0.9\)"),
+        (True, None, [], None),
+        (True, None, ["10.0.0.4"], None),
+        (True, "said", ["10.0.0.4", "10.0.0.9"], None),
+        (True, None, ["10.0.0.9", "10.0.0.4"], r"2 times \(10.0.0.4, 10.0.0.9\)"),
+        (False, None, ["10.0.0.9", "10.0.0.4"], None),  # none was handed out
     ],
 )
-def test_a_key_that_two_have_asked_for_proves_no_board(console_key, asked, who):
+def test_a_key_that_two_have_asked_for_proves_no_board(ram_keys, console_key, asked, who):
     """Lost: the board's disks, which another machine at its address answers for."""
     ram = ram_boot.RamWork.__new__(ram_boot.RamWork)
     ram._system, ram._asked = SimpleNamespace(console_key=console_key), set(asked)
-    ram.board = SimpleNamespace(name="board0")
+    ram.board, ram.driver = SimpleNamespace(name="board0"), SimpleNamespace(ram_keys=ram_keys)
     if who is None:
         ram.must_be_the_board()
     else:
