@@ -34,7 +34,7 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.answers import (
     is_number,
     no_answer,
 )
-from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, TooLong, only_data
+from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, TooLong, only_data, work_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import FIRST, QUIET, tell
 
 #: Most seconds that work is followed, besides what the task itself gives it: the cabling check of 10,000 boards takes
@@ -44,6 +44,8 @@ LONGEST_WORK = 14 * 86400.0
 GIVEN, TIMES = ("timeout", "soft_timeout", "limit"), 10
 #: Seconds that a job may last longer than it announced before it counts as lost.
 GRACE = 30.0
+#: Seconds from one line that says nothing new to the next.
+AGAIN = 10.0
 #: A node that is silent for so many of Ansible's connection timeouts (10 s each) is asked by a new connection: ssh
 #: would wait for hours for one that lost its power or network.
 SILENCE = 3
@@ -111,6 +113,10 @@ class Checks(ShortCalls):
 class ShowsLines(Checks):
     """Prints the `lines` of the module's result, too."""
 
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        self._name = str((task_vars or {}).get("inventory_hostname"))
+        return super().run(tmp, task_vars)
+
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         result = super()._asked(tmp, task_vars)
         self._show(result)
@@ -124,8 +130,9 @@ class ShowsLines(Checks):
 
     @property
     def _whose(self) -> str:
-        """The node and its module, for people."""
-        return f"{self._task.delegate_to or self._play_context.remote_addr}: {self.module.rpartition('.')[2]}"
+        """The node, by its name in the inventory, and what it does, for people."""
+        work = work_of(self.module.rpartition(".")[2], self._task.args)
+        return f"{self._task.delegate_to or self._name}: {work}"
 
 
 class Follows(ShowsLines):
@@ -150,6 +157,7 @@ class Follows(ShowsLines):
         """Print events until the job ends; return the module's result."""
         # Of a compute host's work each step is told when it is done; a board's boot tells what is seen of it.
         told, pause, last = time.monotonic(), FIRST if "node" in job else QUIET, ""
+        since = ""  # what was told of, so that it is told once
         began, lines = told, Lines(self._whose)
         limit = self._limit(job["limit"]) + GRACE
         end = time.monotonic() + limit
@@ -158,7 +166,7 @@ class Follows(ShowsLines):
                 job["after"] = number
                 text = as_text(dict(instance=instance, node=node, phase=phase, text=text, seconds=seconds))
                 lines.tell(text)
-                told, last = time.monotonic(), text
+                told, pause, last = time.monotonic(), min(pause, QUIET), text
             if news["done"]:
                 result = outcome(news["result"])
                 for line in result.get("lines") or ():
@@ -170,9 +178,10 @@ class Follows(ShowsLines):
                     f"the work in the background has not ended within {limit:.0f} s (job file {where})"
                 )
             if time.monotonic() - told >= pause:
-                told, pause = time.monotonic(), QUIET
-                after = f", since: {' '.join(last.split())}" if last else ""
+                told, pause = time.monotonic(), AGAIN
+                after = f", since: {' '.join(last.split())}" if last != since else ""
                 tell(f"{self._whose} goes on, {told - began:.0f} s so far{after}")
+                since = last
             rest = min(told + pause, end) - time.monotonic()
             news = self._look(dict(job, wait=max(SHORTEST_LOOK, min(rest, LONGEST_LOOK, self._silence / 2))))
 

@@ -56,6 +56,16 @@ LASTING = {
     "host_reconcile": "looks at containers and guests and mends what is safe",
     "gpu_reconcile": "looks who can open which GPU and closes what nobody was given",
 }
+#: What module instance does, by its option state, in words.
+WORK = dict(
+    present="claim of",
+    running="start of",
+    stopped="stop of",
+    rebooted="reboot of",
+    rebuilt="rebuild of",
+    extended="new lease of",
+    absent="end of",
+)
 #: Words of an operator to such a module, and what it does for them.
 BY_WORD = {"adopt": "adopts {}", "forget": "ends the claims of {}", "remove": "removes what lies there of {}"}
 #: Most names in such a line.
@@ -99,6 +109,17 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
     return result
 
 
+def work_of(module: str, given: dict[str, Any]) -> str:
+    """Return what a call of a module does, for people: the module's name, or "start of jackie" of module instance.
+
+    :param given: its arguments.
+    """
+    if module != "instance":
+        return module
+    state = WORK.get(str(given.get("state", "running")), "work on")
+    return one_line(brief(f"{state} {given.get('instance')}"))
+
+
 def lasts(node: Any, module: str, given: dict[str, Any]) -> tuple[str, float]:
     """Return (what is waited for, in words; seconds until that is said) of a call of a module.
 
@@ -106,7 +127,7 @@ def lasts(node: Any, module: str, given: dict[str, Any]) -> tuple[str, float]:
     """
     does = LASTING.get(module)
     if does is None:
-        return f"{node}: {module}", QUIET
+        return f"{node}: {work_of(module, given)}", QUIET
     named = [(word, given.get(word) or []) for word in BY_WORD]
     asked = [
         BY_WORD[word].format(", ".join(map(str, names[:NAMED])) + (" and more" if names[NAMED:] else ""))

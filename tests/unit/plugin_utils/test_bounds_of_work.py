@@ -36,7 +36,7 @@ def following(looks, **args):
             return next(looks)
 
     one = Follows.__new__(Follows)
-    one._task = SimpleNamespace(delegate_to="p1", args=args)
+    one._task = SimpleNamespace(delegate_to="p1", args=dict(args, instance="jackie"))
     one._play_context = SimpleNamespace(remote_addr="p1", timeout=10)
     return one
 
@@ -57,7 +57,7 @@ def test_what_is_printed_of_one_task_has_an_end_and_its_result_counts(monkeypatc
     looks = iter([dict(events=events(first, 50, "x" * 300), done=False) for first in range(0, 500, 50)] + [done("end")])
     assert following(looks)._follow(dict(JOB), dict(events=[], done=False)) == {"lines": ["end"]}
     assert 9 <= len(told) <= 13
-    assert told[-1].startswith("p1: instance says more than is shown of one task: the rest is left out; see whether")
+    assert told[-1].startswith("p1: start of jackie says more than is shown of one task: the rest is left out; see whether")
 
 
 def test_a_result_with_lines_without_end_is_printed_to_the_same_end(monkeypatch, told):
@@ -108,7 +108,7 @@ def test_a_look_lasts_until_there_is_something_to_tell(monkeypatch, told, timeou
     clock, asked = [0.0], []
 
     def looks():
-        for seconds in (2.0, 6.9, 7.0):
+        for seconds in (2.0, 11.9, 12.0):
             clock[0] = seconds
             yield dict(events=[], done=False)
         yield done()

@@ -26,6 +26,7 @@ def test_what_lasts_is_told_early_and_then_seldom(monkeypatch):
     ("module", "given", "what", "first"),
     [
         ("board_info", {"remove": ["x"]}, "p1: board_info", telling.QUIET),
+        ("instance", {"instance": "jackie", "state": "rebuilt"}, "p1: rebuild of jackie", telling.QUIET),
         ("gpu_reconcile", {}, "p1: gpu_reconcile, which looks who can open which GPU and", telling.FIRST),
         ("board_reconcile", {"adopt": [], "remove": None}, "p1: board_reconcile, which looks at", telling.FIRST),
         (
@@ -50,9 +51,9 @@ def test_what_is_waited_for(module, given, what, first):
 @pytest.mark.parametrize(
     ("job", "said"),
     [
-        ({"node": "gpu1"}, ["gpu1: instance goes on, 3 s so far, since: jackie gpu1 root made 0.5 s"]),
+        ({"node": "gpu1"}, ["gpu1: start of jackie goes on, 3 s so far, since: jackie gpu1 root made 0.5 s"]),
         ({}, []),
-        ({"seconds": 6}, ["gpu1: instance goes on, 6 s so far, since: jackie gpu1 root made 0.5 s"]),
+        ({"seconds": 6}, ["gpu1: start of jackie goes on, 6 s so far, since: jackie gpu1 root made 0.5 s"]),
     ],
 )
 def test_work_that_is_followed_and_silent_says_that_it_goes_on(monkeypatch, job, said):
@@ -73,7 +74,42 @@ def test_work_that_is_followed_and_silent_says_that_it_goes_on(monkeypatch, job,
         _look = look
 
     one = Follows.__new__(Follows)
-    one._task = SimpleNamespace(delegate_to=None, args={})
-    one._play_context = SimpleNamespace(remote_addr="gpu1", timeout=10)
+    one._task, one._name = SimpleNamespace(delegate_to=None, args=dict(instance="jackie")), "gpu1"
+    one._play_context = SimpleNamespace(remote_addr="10.0.2.254", timeout=10)
     assert one._follow(dict(job, limit=100), dict(events=[event], done=False)) == {"lines": []}
     assert told[1:] == said
+
+
+def test_what_was_said_of_silent_work_is_not_said_again(monkeypatch):
+    """Lost: the one line of a log that says something new, among twenty that repeat the last one."""
+    clock, told = [0.0], []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "tell", told.append)
+    event = (1, "board0", "jackie", "power", "off → on", 0.5)
+
+    def looks():
+        for second in range(1, 26):
+            clock[0] = float(second)
+            yield dict(events=[], done=False)
+        yield dict(events=[(2, "board0", "jackie", "tftp", "fetched", 25.0)], done=False)
+        clock[0] = 30.0
+        yield dict(events=[], done=False)
+        yield dict(events=[], done=True, result="{}")
+
+    class Follows(progress.Follows):
+        module, _name, news = "hetero.compute.instance", "p1", looks()
+
+        def _look(self, job):
+            return next(self.news)
+
+    one = Follows.__new__(Follows)
+    one._task = SimpleNamespace(delegate_to=None, args=dict(instance="jackie", state="rebooted"))
+    one._play_context = SimpleNamespace(remote_addr="10.0.2.254", timeout=10)
+    one._follow(dict(limit=100), dict(events=[event], done=False))
+    silent = [line for line in told if "goes on" in line]
+    assert silent == [
+        "p1: reboot of jackie goes on, 5 s so far, since: jackie board0 power off → on 0.5 s",
+        "p1: reboot of jackie goes on, 15 s so far",
+        "p1: reboot of jackie goes on, 25 s so far",
+        "p1: reboot of jackie goes on, 30 s so far, since: jackie board0 tftp fetched 25.0 s",
+    ]
