@@ -141,7 +141,7 @@ def test_it_speaks_for_the_request_alone(node, tmp_path):
     ways = tmp_path / "ways"
     rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, hetero_ssh_folder=str(ways))
     assert rc == 0, output
-    assert "jackie is running on board0: ssh root@10.0.1.1" in output
+    assert re.search(r"jackie is running on board0: ssh -F \S+/jackie jackie\n", output), output
     assert os.listdir(ways) == ["jackie"]
     assert "alice is running" not in output
     assert "jackie-2 is running" not in output
@@ -167,7 +167,7 @@ def test_an_address_of_its_runs_nothing(node, tmp_path, option, ip):
     )
     assert rc != 0
     assert "what the node answers to instance cannot be (instances is" in " ".join(output.split()), output
-    assert "ssh root@" not in output
+    assert "jackie is running" not in output
     assert not ways.exists()
 
 

@@ -68,6 +68,10 @@ def test_a_configuration_that_is_named_is_taken(node):
     ("given", "words"),
     [
         (dict(kind="container", board=0), "board: is of a board, and jackie is a container: leave it out"),
+        (
+            dict(kind="container", boot_source="disk"),
+            "boot_source: is of a board, and jackie is a container: leave it out",
+        ),
         (dict(kind="board", devices=["0000:86:00.0"]), "devices: is of a guest, and jackie is a board: leave it out"),
     ],
 )

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict
 
 from ...core.errors import BadInput
 from ...core.this_node import THIS_NODE
+from ...site.boot_sources import DISK
 from ...site.kinds import BOARD, BY_HYPERVISOR, CONTAINER, GUEST, KINDS, Kind
 
 
@@ -49,10 +50,11 @@ def kind_of(params: dict[str, Any]) -> ModuleType:
     kind = KINDS[params["kind"]] if params["kind"] else _asked(params["flavor"]) or _of_the_node()
     params["kind"] = kind.name
     params["config"] = params["config"] or (HOST if kind.section else PROXY)
-    for other in KINDS.values():
-        if other is not kind and other.option and params[other.option] not in (None, []):
-            what = f"is of a {other.name}, and {params['instance']} is a {kind.name}"
-            raise BadInput(what, other.option, "leave it out")
+    given = [(other, other.option) for other in KINDS.values() if other.option and params[other.option] not in (None, [])]
+    given += [(BOARD, "boot_source")] if params["boot_source"] == DISK else []
+    for other, option in given:
+        if other is not kind:
+            raise BadInput(f"is of a {other.name}, and {params['instance']} is a {kind.name}", option, "leave it out")
     return FILES[kind.name]()
 
 
