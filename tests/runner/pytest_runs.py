@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from runner.places import BIN, BUILD, environment
+from runner.places import BIN, BUILD, ROOT, environment
 from runner.tools import StageFailed, counted, tool
 
 
@@ -21,6 +21,9 @@ def pytest(log, folders, *more, limit=3600, run=(BIN / "python", "-m"), env=None
     By default pytest shares one with all runs on the machine: each keeps the last three and takes away the others,
     but for those whose lock is there and younger than three days.
     """
+    # kept: the tests start thousands of Pythons
+    env = dict(dict(PYTHONPATH=str(BUILD)), **(env or environment()), PYTHONPYCACHEPREFIX=str(BUILD / "pycache"))
+    rewrite(log, folders, more, env, behind)
     base = tempfile.mkdtemp(prefix="hetero-tests-")
     began = log.tell()
     try:
@@ -30,8 +33,7 @@ def pytest(log, folders, *more, limit=3600, run=(BIN / "python", "-m"), env=None
             + [*more, *folders],
             limit=limit,
             behind=behind,
-            # kept: the tests start thousands of Pythons
-            env=dict(dict(PYTHONPATH=str(BUILD)), **(env or environment()), PYTHONPYCACHEPREFIX=str(BUILD / "pycache")),
+            env=env,
         )
     except StageFailed:
         remove_passed(base, Path(log.name).read_text(errors="replace")[began:])
@@ -42,6 +44,19 @@ def pytest(log, folders, *more, limit=3600, run=(BIN / "python", "-m"), env=None
     passed = counted(r"^=+ .*?([0-9]+) passed", output, "tests")
     remove(base)
     return passed
+
+
+def rewrite(log, folders, words, env, behind):
+    """The first run in a clone has pytest's own code of all tests written once, by a process before the workers.
+
+    Each of them would write all of it, beside the others: half a minute of a processor each.
+    """
+    written = [BUILD / "pycache" / ROOT.joinpath(folder).relative_to("/") for folder in folders]
+    beside = any(word.startswith("--numprocesses=") for word in words)
+    if beside and not any(next(folder.rglob("test_*-pytest-*.pyc"), None) for folder in written):
+        argv = [BIN / "python", "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-qq"]
+        ignored = [word for word in words if word.startswith("--ignore=")]
+        tool(log, [*argv, *ignored, *folders], env=env, behind=behind)
 
 
 def remove_passed(base, output):

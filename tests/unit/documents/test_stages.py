@@ -95,6 +95,27 @@ def test_what_a_test_left_mounted_is_not_emptied(stage, tmp_path):
     assert str(stage.folder()) not in Path("/proc/self/mountinfo").read_text()
 
 
+#: What a worker finds of pytest's own code of the tests when it begins to read them.
+FINDS = """
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent.relative_to("/")
+FOUND = list((Path(sys.pycache_prefix) / HERE).rglob("test_one*-pytest-*.pyc"))
+"""
+
+
+def test_workers_find_the_tests_code_written(stage, tmp_path):
+    """Lost: minutes of each first run in a clone, in which each of six workers writes the same code."""
+    (stage.below / "test_long.py").unlink()
+    (stage.below / "conftest.py").write_text(FINDS)
+    (stage.below / "test_one.py").write_text("import conftest\n\ndef test_one(): assert conftest.FOUND\n")
+    with open(tmp_path / "log", "w+") as log:
+        assert pytest_runs.pytest(log, [str(stage.below)], "--numprocesses=1", env=stage.env) == 1
+        pytest_runs.rewrite(log, [str(stage.below)], ["--numprocesses=1"], stage.env, 0)
+    assert (tmp_path / "log").read_text().count("--collect-only") == 1
+
+
 def test_the_stages_need_nothing_installed():
     """Lost: make test-gpu on a machine with a GPU and without a network, where pytest is not to be had."""
     words = [sys.executable, "-S", ROOT / "tests" / "run", "no-such-stage"]
