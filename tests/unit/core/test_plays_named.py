@@ -49,10 +49,12 @@ def is_text_for_programs(node):
 
 def nodes_of(tree):
     """All of a tree that may be text for people; what `play` is called with is checked by itself."""
-    yield tree
-    for child in ast.iter_child_nodes(tree):
-        if not is_text_for_programs(child) and not is_call(tree):
-            yield from nodes_of(child)
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        if not is_call(node):
+            left += [child for child in ast.iter_child_nodes(node) if not is_text_for_programs(child)]
 
 
 def is_call(node):
@@ -66,9 +68,10 @@ def read():
     for path in sorted((ROOT / "plugins").rglob("*.py")):
         if path.parent.name == "doc_fragments":
             continue
+        name = str(path.relative_to(ROOT))
         for node in nodes_of(ast.parse(path.read_text())):
-            name = str(path.relative_to(ROOT))
-            texts += [(name, said(node))] if said(node) else []
+            text = said(node)
+            texts += [(name, text)] if text else []
             calls += [(name, node)] if is_call(node) else []
     return texts, calls
 

@@ -4,9 +4,8 @@
 #
 # `busctl` as seen from nfs-ganesha 4.3 on Debian 12: its export manager over the JSON file $FAKE_GANESHA, with its own
 # error texts. It reads export files as strictly as ganesha does, and sees to its rules: ids and pseudo paths are unique,
-# paths exist. A verb calls it dozens of times: perl, which is on any Debian, is there in 2 ms, Python in 20.
-use strict;
-use warnings;
+# paths exist. A verb calls it dozens of times: perl, which is on any Debian, is there in 2 ms, Python in 20. To load
+# strict.pm and warnings.pm takes longer than all of this; test_played_server.py holds the text to them.
 
 my @TARGET = ("call", "org.ganesha.nfsd", "/org/ganesha/nfsd/ExportMgr", "org.ganesha.nfsd.exportmgr");
 my $EXPORT = qr/

@@ -16,5 +16,5 @@ def put_busctl(folder, exports=None):
     :param exports: the file that it takes for the server's table where $FAKE_GANESHA names none.
     """
     program = folder / "busctl"
-    program.write_text(f"#!/usr/bin/perl\n$ENV{{FAKE_GANESHA}} //= '{exports}';\n{BUSCTL.read_text()}")
+    program.write_text(f"#!/usr/bin/perl -w\n$ENV{{FAKE_GANESHA}} //= '{exports}';\n{BUSCTL.read_text()}")
     program.chmod(0o755)

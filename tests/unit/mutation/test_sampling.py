@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import ast
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,25 @@ def test_the_same_seed_gives_the_same_mutants():
     assert once != sampling.sample(SOURCES, 50, 8)
 
 
+def around(mutant, changed, source):
+    """The changed statement of the file, from the margin on: to compile the whole file for each takes seconds."""
+    (there,) = [node for node in tops(source) if first(node) <= mutant.line <= node.end_lineno]
+    lines, before = changed.split("\n"), source.split("\n")
+    end = there.end_lineno + len(lines) - len(before)
+    assert lines[: first(there) - 1] == before[: first(there) - 1], "nothing is changed above it"
+    assert lines[end:] == before[there.end_lineno :], "nor below"
+    return "\n".join(lines[first(there) - 1 : end])
+
+
+@lru_cache(maxsize=1)
+def tops(source):
+    return ast.parse(source).body
+
+
+def first(node):
+    return min([node.lineno, *(word.lineno for word in getattr(node, "decorator_list", []))])
+
+
 def test_every_mutant_is_another_program_that_can_be_read():
     """Else what cannot even be imported counts as noticed, and the figures flatter."""
     for path, source in SOURCES.items():
@@ -33,7 +54,7 @@ def test_every_mutant_is_another_program_that_can_be_read():
         assert found or len(source.splitlines()) < 20
         for mutant in found:
             changed = mutant.applied(source)
-            compile(changed, path, "exec")
+            compile(around(mutant, changed, source), path, "exec")
             assert changed != source
             # where it says that it is
             assert source.split("\n")[mutant.line - 1].encode().find(mutant.old.split("\n")[0].encode()) >= 0
