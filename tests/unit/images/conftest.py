@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.stor
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.own_mounts import have_own_mounts
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
+from ansible_collections.hetero.compute.tests.unit.images.stores import copy
 
 #: <linux/sched.h>
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
@@ -104,7 +104,8 @@ def imported(tmp_path_factory):
 @pytest.fixture
 def image(imported, tmp_path):
     """Image `debian` in a store of this test's own, tmp_path/state/images."""
-    shutil.copytree(imported / "images", tmp_path / "state" / "images")
+    (tmp_path / "state").mkdir(exist_ok=True)
+    copy(imported / "images", tmp_path / "state" / "images")
     return ImageStore(str(tmp_path / "state" / "images")).get("debian")
 
 

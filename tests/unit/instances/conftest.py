@@ -43,6 +43,7 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.answers import chec
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR, bare, four
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.images.stores import filled
 
 __all__ = ["bare", "four"]
 
@@ -154,7 +155,7 @@ class Site:
         code = "\n".join([*lines, host, starts, ""])
         Path(self.here.command).write_text(f"#!{sys.executable}\n{code}")
         os.chmod(self.here.command, 0o755)
-        self.take_in(image, IMAGE)
+        filled(f"{self.settings['state_folder']}/images", image, lambda: self.take_in(image, IMAGE))
 
     @property
     def database(self):

@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy
 from ansible_collections.hetero.compute.tests.unit.images.devices import devices_of
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY, image_tar
+from ansible_collections.hetero.compute.tests.unit.images.stores import filled
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import is_free, run, run_alone
 
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
@@ -63,10 +64,15 @@ class Site:
             config=str(folder / "proxy.json"),
             state_db=str(self.state / "state.db"),
         )
+        filled(str(self.state / "images"), "debian and a newer one", self._take_in)
         store = ImageStore(str(self.state / "images"))
-        self.image = store.import_image(image_tar(folder / "debian.tar"), "debian")
-        self.newer = store.import_image(image_tar(folder / "newer.tar", kernel="NEWER" * 1000), "debian-13")
+        self.image, self.newer = store.get("debian"), store.get("debian-13")
         self.stored = self._tree(self.state / "images")
+
+    def _take_in(self):
+        store = ImageStore(str(self.state / "images"))
+        store.import_image(image_tar(self.folder / "debian.tar"), "debian")
+        store.import_image(image_tar(self.folder / "newer.tar", kernel="NEWER" * 1000), "debian-13")
 
     # ---- plays: the modules in the order of the playbooks
 

@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CARD, NETWORK, OTHER, host, virt
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.images.stores import filled
 
 __all__ = ["host", "virt"]
 
@@ -61,8 +62,11 @@ class Site:
         self.config = self.folder / "etc/host.json"
         self.config.parent.mkdir(exist_ok=True)
         self.configure()
+        filled(str(self.folder / "var/lib/hetero/images"), image, self._take_in)
+
+    def _take_in(self):
         with self.host(create=False) as host:
-            host.images.import_image(str(image), IMAGE)
+            host.images.import_image(str(self.image), IMAGE)
 
     def configure(self, **more):
         config = dict(
