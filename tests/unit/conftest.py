@@ -12,6 +12,7 @@ import gc
 import os
 import shutil
 import subprocess
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,12 @@ OF_PLAYS = {"awx", "plays"}
 
 def subject(item):
     """The folder of a test, as these sets name it."""
-    return os.path.relpath(Path(item.fspath).parent, ROOT / "tests" / "unit")  # tests/versions has tests beside these
+    return _below_unit(item.path.parent)
+
+
+@lru_cache(maxsize=None)
+def _below_unit(folder):
+    return os.path.relpath(folder, ROOT / "tests" / "unit")  # tests/versions has tests beside these
 
 
 @pytest.fixture(autouse=True)
