@@ -16,8 +16,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import tty
+from functools import lru_cache
 from pathlib import Path
 
 ISOLATED = """\
@@ -29,13 +31,21 @@ exec /usr/sbin/sshd -D -e -f "$0/sshd_config"
 """
 
 
+@lru_cache(maxsize=None)
+def rsa_key(number):
+    """A private key and its public one, others for each number: to make them takes 0.3 s of a processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-N", "", "-f", f"{folder}/key"], check=True)
+        return Path(folder, "key").read_text(), Path(folder, "key.pub").read_text()
+
+
 class EmulatedSsh:
     """sshd on a free port of the loopback in front of an emulated PDU, for its user and password."""
 
     def __init__(self, folder, pdu, *options):
         self.folder, self._pdu = folder, pdu
         self.host_key = folder / "host_key"
-        self.process = None
+        self.process, self._had = None, 0
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         user, password = pdu.secrets["username"], pdu.secrets["password"]
@@ -56,8 +66,11 @@ class EmulatedSsh:
         self.start()
 
     def new_host_key(self):
-        self.host_key.unlink(missing_ok=True)
-        subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-N", "", "-f", self.host_key], check=True)
+        """Another key than those that it had before."""
+        self._had += 1
+        self.host_key.touch(0o600)
+        for path, text in zip((self.host_key, self.folder / "host_key.pub"), rsa_key(self._had)):
+            path.write_text(text)
 
     def start(self):
         argv = ["unshare", "--mount", "sh", "-ec", ISOLATED, str(self.folder)]
