@@ -57,7 +57,7 @@ def test_what_is_printed_of_one_task_has_an_end_and_its_result_counts(monkeypatc
     looks = iter([dict(events=events(first, 50, "x" * 300), done=False) for first in range(0, 500, 50)] + [done("end")])
     assert following(looks)._follow(dict(JOB), dict(events=[], done=False)) == {"lines": ["end"]}
     assert 9 <= len(told) <= 13
-    assert told[-1].startswith("p1: start of jackie says more than is shown of one task: the rest is left out; see whether")
+    assert told[-1].startswith("p1: start of jackie says more than is shown of one task: the rest is left out")
 
 
 def test_a_result_with_lines_without_end_is_printed_to_the_same_end(monkeypatch, told):

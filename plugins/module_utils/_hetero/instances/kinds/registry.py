@@ -50,9 +50,9 @@ def kind_of(params: dict[str, Any]) -> ModuleType:
     kind = KINDS[params["kind"]] if params["kind"] else _asked(params["flavor"]) or _of_the_node()
     params["kind"] = kind.name
     params["config"] = params["config"] or (HOST if kind.section else PROXY)
-    given = [(other, other.option) for other in KINDS.values() if other.option and params[other.option] not in (None, [])]
-    given += [(BOARD, "boot_source")] if params["boot_source"] == DISK else []
-    for other, option in given:
+    options = [(other, other.option) for other in KINDS.values() if other.option]
+    given = [(other, option) for other, option in options if params[option] not in (None, [])]
+    for other, option in given + ([(BOARD, "boot_source")] if params["boot_source"] == DISK else []):
         if other is not kind:
             raise BadInput(f"is of a {other.name}, and {params['instance']} is a {kind.name}", option, "leave it out")
     return FILES[kind.name]()
