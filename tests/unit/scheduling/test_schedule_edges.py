@@ -9,7 +9,18 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import BOARDS, IN_USE, Verdict
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import Refusal, Schedule, plan
-from ansible_collections.hetero.compute.tests.unit.scheduling.test_scheduling import TP64, board, claim, proxy, schedule
+from ansible_collections.hetero.compute.tests.unit.scheduling.test_scheduling import (
+    CG1,
+    KVM,
+    TP64,
+    board,
+    claim,
+    device,
+    gpu,
+    host,
+    proxy,
+    schedule,
+)
 
 FLAVOR = dict(name="any", memory_mb=1)
 
@@ -83,3 +94,41 @@ def test_only_several_instances_have_numbers():
     for theirs, request in ((claim("lab-1", "lab-1"), "lab-1"), (claim("lab-2", "lab"), "lab")):
         alone = dict(node, claims=[theirs])
         assert plan(one, [alone], request, 1, "jo")["visits"] == [dict(item="p1", kind="board", numbers=[])]
+
+
+@pytest.mark.parametrize(
+    ("flavor", "one", "what", "why"),
+    [
+        (
+            CG1,
+            dict(given=[gpu(0, "ml-8"), gpu(1, "ml-8"), gpu(2), gpu(3)]),
+            "containers",
+            "room for 1, 2 of 4 fermi GPUs free (0000:00:00.0, 0000:01:00.0 allocated to ml-8 since 0 s)",
+        ),
+        (CG1, dict(given=[gpu(0), gpu(1), gpu(2)]), "containers", "room for 1, 3 of 3 fermi GPUs free"),
+        (
+            dict(CG1, extra_specs={"hypervisor": "s== LXC"}),
+            dict(free=17000),
+            "containers",
+            "room for 1, 17000 of 65536 MB of memory left",
+        ),
+        (KVM, dict(hypervisors=("KVM",), devices=[device(5)]), "guests", "room for 1, 1 of 1 a1 free"),
+    ],
+)
+def test_a_host_with_room_for_a_part_says_what_it_is_short_of(flavor, one, what, why):
+    """Lost: why a host with free GPUs gives none, and who has the others: "there are no boards and no hosts"."""
+    node = host("gpu1", *one.pop("given", ()), **one)
+    head, *lines = schedule([node], flavor, name="ml-9", count=2)["text"].splitlines()
+    assert (head.rpartition(": ")[2], lines) == (f"1 of 2 {what}.", [f"  gpu1: {why}"])
+
+
+def test_a_host_with_room_for_all_is_short_of_nothing():
+    """Lost: trust in the reasons, where one is told of a host that could serve all, and was only asked too late."""
+    assert schedule([host("gpu1", *map(gpu, range(4)))], CG1, count=2)["text"].endswith("\n  there are no more nodes")
+
+
+def test_boards_that_are_all_free_and_too_few_are_not_none():
+    """Lost: that there are boards: "there are no boards and no hosts", below "2 of 3 boards"."""
+    text = Schedule(FLAVOR, [verdict("board0"), verdict("board1")], 3).text("bob", 3)
+    assert text.splitlines()[1:] == ["  there are no more nodes"]
+    assert Schedule(FLAVOR, []).text("bob", 1).splitlines()[1:] == ["  there are no boards and no hosts"]

@@ -26,6 +26,8 @@ from .extra_specs import satisfies
 BOARDS = BOARD.nodes
 #: What nodes of a kind are called in texts → the name of an instance's kind there.
 INSTANCES = {kind.nodes: kind.name for kind in KINDS.values()}
+#: What nodes of a kind are called in texts → what several instances of that kind are called.
+SEVERAL = {kind.nodes: kind.several for kind in KINDS.values()}
 #: Room of a host for instances that ask for nothing limited.
 PLENTY = 500
 IN_USE = "in use"
@@ -43,6 +45,7 @@ class Verdict:
     :param busy: why it cannot at present.
     :param brief: the same in a word or two, equal for many nodes.
     :param room: how many instances it takes now; `most`: how many it would take if nobody else had any of it.
+    :param limits: what of it has no more room than that, one or more texts; empty for what serves one instance only.
     """
 
     owner: str
@@ -53,6 +56,7 @@ class Verdict:
     brief: str = ""
     room: int = 0
     most: int = 0
+    limits: tuple[str, ...] = ()
 
 
 def board_verdict(
@@ -133,32 +137,35 @@ def host_verdict(flavor: dict[str, Any], host: dict[str, Any], owner: str) -> Ve
     """
     hypervisor, name = compute_hosts.hypervisor_for(flavor, host), host.get("name") or owner
     kind = BY_HYPERVISOR[hypervisor].nodes if hypervisor in BY_HYPERVISOR else f"{hypervisor} hosts"
-    never, busy, rooms = compute_hosts.rejections(flavor, host), [], [(PLENTY, PLENTY)]
+    never, busy, rooms = compute_hosts.rejections(flavor, host), [], [(PLENTY, PLENTY, "")]
     for key, unit in fit.AMOUNTS.items():
         want, have = flavor.get(key) or 0, host["capacity"][key]
         if want:
-            rooms.append((have["free"] // want, have["total"] // want))
+            left = f"{have['free']} of {have['total']} {unit} left"
+            rooms.append((have["free"] // want, have["total"] // want, left))
             if have["free"] < want:
                 busy.append(f"{want} {unit} wanted, {have['free']} of {have['total']} left")
     if not never:
         for found in _devices(flavor, host, hypervisor):
             never += found.never
             busy += found.busy
-            rooms.append((found.room, found.most))
+            rooms.append((found.room, found.most, found.left))
     if never:
         return Verdict(owner, kind, name, tuple(never))
-    room, most = min(now for now, _alone in rooms), min(alone for _now, alone in rooms)
-    return Verdict(owner, kind, name, (), tuple(busy), IN_USE if busy else "", 0 if busy else room, most)
+    room, most = min(now for now, _alone, _left in rooms), min(alone for _now, alone, _left in rooms)
+    limits = tuple(left for now, _alone, left in rooms if left and now == room)
+    return Verdict(owner, kind, name, (), tuple(busy), IN_USE if busy else "", 0 if busy else room, most, limits)
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a host has of one kind of devices that a flavor asks for."""
+    """What a host has of one kind of devices that a flavor asks for; `left` says how many of them are free."""
 
     never: list[str]
     busy: list[str]
     room: int
     most: int
+    left: str = ""
 
 
 def _devices(flavor: dict[str, Any], host: dict[str, Any], hypervisor: str) -> Iterator[_Found]:
@@ -171,7 +178,7 @@ def _devices(flavor: dict[str, Any], host: dict[str, Any], hypervisor: str) -> I
         if len(fitting) < count:
             yield _Found([f"has {len(fitting) or 'no'} of alias {alias}, {count} wanted"], [], 0, 0)
         else:
-            yield _counted(fitting, count, f"{count} × {alias}")
+            yield _counted(fitting, count, f"{count} × {alias}", alias)
 
 
 def aliases_of(flavor: dict[str, Any]) -> list[tuple[str, int]]:
@@ -187,18 +194,22 @@ def _gpus(flavor: dict[str, Any], gpus: list[dict[str, Any]]) -> Iterator[_Found
     if not count:
         return
     if requirement is None:
-        yield _counted(gpus, count, f"{count} GPU{'s' if count != 1 else ''}")
+        yield _counted(gpus, count, f"{count} GPU{'s' if count != 1 else ''}", "GPUs")
         return
     archs = sorted({gpu["arch"] for gpu in gpus if gpu["arch"] and satisfies(gpu["arch"], requirement)})
     found = []
     for arch in archs:
         own = [gpu for gpu in gpus if gpu["arch"] == arch]
-        found.append(_counted(own, count, f"{count} {arch} GPU{'s' if count != 1 else ''}"))
+        found.append(_counted(own, count, f"{count} {arch} GPU{'s' if count != 1 else ''}", f"{arch} GPUs"))
     yield max(found, key=lambda one: (one.room, one.most))
 
 
-def _counted(devices: list[dict[str, Any]], count: int, asked: str) -> _Found:
-    """Return what there is of devices of one kind, `count` for each instance."""
+def _counted(devices: list[dict[str, Any]], count: int, asked: str, called: str) -> _Found:
+    """Return what there is of devices of one kind, `count` for each instance.
+
+    :param asked: what an instance wants of them.
+    :param called: what they are called.
+    """
     whys = {one["address"]: _why_not(one) for one in devices}
     free = sum(why is None for why in whys.values())
     groups = {}
@@ -207,7 +218,8 @@ def _counted(devices: list[dict[str, Any]], count: int, asked: str) -> _Found:
             groups.setdefault(why, []).append(address)
     told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
     most = sum(not _unfit(one) for one in devices) // count
-    return _Found([], [f"{asked} wanted: {told}"] if free < count else [], free // count, most)
+    left = f"{free} of {len(devices)} {called} free{f' ({told})' if told else ''}"
+    return _Found([], [f"{asked} wanted: {told}"] if free < count else [], free // count, most, left)
 
 
 def _unfit(device: dict[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 from ..core.errors import BadInput
 from ..site.owners import holders, names_of, number_of
 from .fit import describe, grouped, nodes_found
-from .nodes import BOARDS, IN_USE, INSTANCES
+from .nodes import BOARDS, IN_USE, INSTANCES, SEVERAL
 
 if TYPE_CHECKING:
     from .nodes import Verdict
@@ -121,9 +121,10 @@ class Schedule:
         lost = any(not refusal.never for refusal in self.refused.values())
         free = 0 if lost else min(self.room, self.count)
         could = {one.kind for one in self.found if not self._never(one)}
-        nodes = BOARDS if could == {BOARDS} else "nodes"
+        nodes = SEVERAL.get(could.pop(), "nodes") if len(could) == 1 else "nodes"
         head = f"{self.wants(who, asked)}: {nodes_found(free, asked, asked - self.count, nodes)}."
-        lines = [*grouped(self._told(), all_as_number=True), *self.besides] or ["there are no boards and no hosts"]
+        none = "there are no more nodes" if self.found else "there are no boards and no hosts"
+        lines = [*grouped(self._told(), all_as_number=True), *self.besides] or [none]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 
     def wants(self, who: str, asked: int) -> str:
@@ -140,7 +141,7 @@ class Schedule:
         return ", ".join(told)
 
     def _told(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Return (kind, label, reasons) of each node that is not given."""
+        """Return (kind, label, reasons) of each node that is not given, or has room for a part of the request only."""
         found = []
         for kind in dict.fromkeys(one.kind for one in self.found):
             own = [one for one in self.found if one.kind == kind]
@@ -149,6 +150,8 @@ class Schedule:
                 reasons, _never = self.reasons(one)
                 if several and one.brief == IN_USE and reasons is one.busy:
                     reasons = (IN_USE,)
+                if not reasons and one.limits and self.room < self.count:
+                    reasons = (f"room for {one.room}", *one.limits)
                 found.append((kind, self._label(one), reasons))
         return found
 
