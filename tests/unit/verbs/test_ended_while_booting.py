@@ -89,6 +89,7 @@ def test_what_is_terminated_while_it_boots_is_gone_at_once(site, booting):
         start = result()
     assert (start["failed"], start["blame"]) == (True, None)
     assert "board0: jackie is being ended, so its boot is not waited for" in start["msg"]
+    assert "claimed" not in start["msg"], "who asked would look for an instance that is gone"
 
 
 def test_all_instances_of_a_request_are_gone_at_once(site, booting):

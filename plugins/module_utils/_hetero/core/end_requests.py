@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from typing import Collection, Iterator, NamedTuple
 
 FOLDER = "ends"
+#: Key in the evidence of a board that was let go of, so that nobody is told that its instance stays.
+BEING_ENDED = "being_ended"
 
 
 class EndRequest(NamedTuple):

@@ -35,8 +35,9 @@ class Work:
     def say(self, *given):
         self.did.append(given)
 
-    def fail(self, blame, error):
+    def fail(self, blame, error, **evidence):
         self.did.append((blame, str(error)))
+        self.evidence = evidence
         self.over = True
 
 
@@ -53,6 +54,7 @@ def test_who_waits_for_it_is_told_why_it_waits_no_longer(stage, created, name):
     ended_boots.EndedBoots._on_end_request(boot, EndRequest(name, created))
     why = "jackie-1 is being ended, so its boot is not waited for any longer"
     assert boot.work.did == [("wait", why), (None, f"board0: {why}: ask anew where it is still wanted")]
+    assert boot.work.evidence == dict(being_ended=True)
     assert boot.cancelled.is_set()
     assert boot.has_power.is_set(), "who listens for signs of life would hold the call"
 

@@ -339,6 +339,18 @@ def test_what_stays_claimed_is_said_to_who_asked(node, proxy):
     assert said(f"no boot: {end}", count=2) == f"no boot: {end}"
 
 
+def test_what_is_being_ended_is_not_said_to_stay(node, proxy):
+    """Lost: trust in the answer: "jackie is being ended …; jackie stays claimed"."""
+    claimed(proxy, "lab", (0, 1))
+    asked = request(proxy, node, owner="ann", count=2)
+    of_one = dict(board=0, failed=True, evidence=dict(being_ended=True))
+    boards = [of_one, dict(board=1, failed=True, evidence={})]
+    asked.steps.took(dict(boards=boards, failed=True, msg="lab-1 is being ended"), "boot")
+    asked.say_what_stays()
+    said = asked.steps.failure["msg"]
+    assert said.startswith("lab-1 is being ended; lab-2 on board1 stays claimed: ask for lab again"), said
+
+
 def test_no_end_is_named_that_would_end_what_ran(node, proxy):
     """Lost: lab-1 and its root, which ran for days, by whoever types what the refusal of lab-2 names."""
     claimed(proxy, "lab", (0, 1))

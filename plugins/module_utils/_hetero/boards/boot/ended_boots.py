@@ -59,7 +59,7 @@ class EndedBoots(PduLoop):
         boot.has_power.set()
         said = ENDED.format(name=work.instance)
         work.say("wait", said)
-        work.fail(None, Refused(said, boot.board.name, REMEDY))
+        work.fail(None, Refused(said, boot.board.name, REMEDY), **{end_requests.BEING_ENDED: True})
 
 
 def _is_meant(claim: Claim, asked: EndRequest) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping
 
+from ...core.end_requests import BEING_ENDED
+
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
 
@@ -78,6 +80,11 @@ class Steps:
         """Return {option: what the instance has} where the request is what is wrong; None where something else is."""
         found: dict[str, Any] | None = self.failure.get("failure", {}).get(AS_IT_IS)
         return found
+
+    @property
+    def being_ended(self) -> set[int]:
+        """Return the boards whose instances somebody is ending, so that the last step let go of them."""
+        return {board["board"] for board in self.boards if (board.get("evidence") or {}).get(BEING_ENDED)}
 
     @property
     def way_on(self) -> str:

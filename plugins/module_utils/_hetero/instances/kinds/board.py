@@ -279,7 +279,8 @@ class Request:
         if not self.steps.failure:
             return
         with suppress(HeteroError):  # what went wrong first is told in any case
-            held = [claim for claim in self.claims if claim.instance in self.names]
+            ended = self.steps.being_ended
+            held = [claim for claim in self.claims if claim.instance in self.names and claim.board not in ended]
             held = [claim for claim in held if claim.owner == self.params["owner"]]
             end = play("terminate_instance", instance=self.name)
             is_named = end in self.steps.failure["msg"]
