@@ -110,14 +110,15 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
 
 
 def work_of(module: str, given: dict[str, Any]) -> str:
-    """Return what a call of a module does, for people: the module's name, or "start of jackie" of module instance.
+    """Return what a call of a module does, for people: "start of jackie", "import of debian-12", or the module's name.
 
     :param given: its arguments.
     """
-    if module != "instance":
-        return module
-    state = WORK.get(str(given.get("state", "running")), "work on")
-    return one_line(brief(f"{state} {given.get('instance')}"))
+    if module == "instance":
+        return one_line(brief(f"{WORK.get(str(given.get('state', 'running')), 'work on')} {given.get('instance')}"))
+    if module == "image_store" and given.get("name"):
+        return one_line(brief(f"{'removal' if given.get('state') == 'absent' else 'import'} of {given['name']}"))
+    return module
 
 
 def lasts(node: Any, module: str, given: dict[str, Any]) -> tuple[str, float]:

@@ -27,6 +27,8 @@ def test_what_lasts_is_told_early_and_then_seldom(monkeypatch):
     [
         ("board_info", {"remove": ["x"]}, "p1: board_info", telling.QUIET),
         ("instance", {"instance": "jackie", "state": "rebuilt"}, "p1: rebuild of jackie", telling.QUIET),
+        ("image_store", {"name": "debian-12", "source": "/srv/x.tar"}, "p1: import of debian-12", telling.QUIET),
+        ("image_store", {"state": "collected"}, "p1: image_store", telling.QUIET),
         ("gpu_reconcile", {}, "p1: gpu_reconcile, which looks who can open which GPU and", telling.FIRST),
         ("board_reconcile", {"adopt": [], "remove": None}, "p1: board_reconcile, which looks at", telling.FIRST),
         (
