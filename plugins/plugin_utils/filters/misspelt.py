@@ -19,6 +19,8 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import SHORT, meant_by
 
+#: What people call an option who have not read its name.
+CALLED = {"name": "instance", "instance_type": "flavor", "lease": "hours", "ssh_key": "key", "disk": "boot_source"}
 #: Key of Ansible's parser for words that belong to no NAME=.
 LEFT_OVER = "_raw_params"
 #: Parts of names whose values are never shown, also if they are cut at a blank.
@@ -51,7 +53,7 @@ def _meant(name: str, options: Collection[str]) -> str | None:
     bare = name.lstrip("-")
     alike = bare.replace("-", "_").lower()
     known = alike in options and (len(alike) >= SHORT or bare != name)
-    return alike if known else meant_by(bare, options)
+    return alike if known else CALLED.get(alike) or meant_by(bare, options)
 
 
 def _left_over(rest: str | None) -> Iterator[str]:

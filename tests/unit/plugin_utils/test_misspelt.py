@@ -45,6 +45,14 @@ def test_what_was_given_is_looked_at(monkeypatch):
     assert code.misspelt(OPTIONS) == ""
 
 
+@pytest.mark.parametrize(("name", "option"), code.CALLED.items())
+def test_what_people_call_an_option(monkeypatch, name, option):
+    """Lost: `disk=true`, and with it the root on the board's own disk: it was booted with its root by NFS, rc 0."""
+    monkeypatch.setattr(code, "load_extra_vars", lambda loader: {name: "true"})
+    assert code.misspelt(OPTIONS).startswith(f"{name} is no option: is {option} meant?")
+    assert option in OPTIONS
+
+
 @pytest.mark.parametrize(
     ("given", "rest", "said"),
     [
