@@ -71,7 +71,7 @@ def looked_at(answer, hosts):
     # jackie is an instance of the boards, ml-7 one of the hosts
     for name, flavor in [("jackie", "tp64"), ("new", "tp64"), ("ml-7", "cg1"), ("new", "cg1"), ("new", "kg1")]:
         request = dict(instance=name, owner="alice", flavor=FLAVORS[flavor], count=1, partial=False, image="debian-12")
-        request.update(placement="spread", board="", boot_source="nfs")
+        request.update(placement="spread", board="", proxy="", boot_source="nfs")
         with contextlib.suppress(Stop):
             request_steps.find(request, [told], [])
         with contextlib.suppress(Stop):
