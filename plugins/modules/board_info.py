@@ -162,10 +162,10 @@ roots:
   sample: {promised: 536870912000, there: 1099511627776, taken: 9437184, overcommit: 1.0, root_gb: 8}
 images:
   description: Name of each image in the proxy's store, with its C(arch), whether it is a RAM image (C(ram)), whether it
-    has arguments for the kernel (C(arguments)), and the names of its C(kernels).
+    has arguments for the kernel (C(arguments)), and the names of its C(kernels) and C(initrds).
   returned: always
   type: dict
-  sample: {debian-12: {arch: tilepro64, ram: false, arguments: true, kernels: [default]}}
+  sample: {debian-12: {arch: tilepro64, ram: false, arguments: true, kernels: [default], initrds: [default]}}
 unclaimed:
   description:
     - Roots and records of claims of O(instance) that lie on the proxy node, and of which its database knows no claim.

@@ -179,7 +179,12 @@ STATE = dict(
     expires=maybe(is_number),
 )
 #: How a board gets what it boots (images/delivery.py).
-MEANS = dict(dict.fromkeys(("arguments", "flash", "cmdline"), is_truth), driver=is_text, ram_image=or_none(is_text))
+MEANS = dict(
+    dict.fromkeys(("arguments", "flash", "cmdline"), is_truth),
+    driver=is_text,
+    ram_image=or_none(is_text),
+    ram_keys=left_out(is_truth),
+)
 BOARD = dict(
     STATE,
     id=is_number,
@@ -199,7 +204,9 @@ BOARD = dict(
     boot=maybe(of(MEANS)),
 )
 #: An image of a proxy node's store.
-IMAGE = dict(arch=is_text, ram=is_truth, arguments=left_out(is_truth), kernels=left_out(are_texts))
+IMAGE = dict(
+    arch=is_text, ram=is_truth, arguments=left_out(is_truth), kernels=left_out(are_texts), initrds=left_out(are_texts)
+)
 #: An instance of a compute host, with what the table needs of it.
 HOSTED = dict(
     STATE,

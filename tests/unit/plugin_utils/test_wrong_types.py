@@ -74,8 +74,9 @@ def looked_at(answer, hosts):
         request.update(placement="spread", board="", proxy="", boot_source="nfs")
         with contextlib.suppress(Stop):
             request_steps.find(request, [told], [])
-        with contextlib.suppress(Stop):
-            request_steps.choose(request, [told], [], {})
+        for source in ("nfs", "disk"):
+            with contextlib.suppress(Stop):
+                request_steps.choose(dict(request, boot_source=source), [told], [], {})
         with contextlib.suppress(Stop):
             request_steps.settle(request, [told], dict(before=[], parts=[]), [])
     return page
@@ -85,10 +86,10 @@ def looked_at(answer, hosts):
 def answers(tmp_path):
     """{module: an answer of it, in which each list has something}"""
     proxy = json.loads(json.dumps(lab(tmp_path).result(events=1)))
-    known = dict(arch="TILEPro64", arguments=True, kernels=["default", "0.disk"])
+    known = dict(arch="TILEPro64", arguments=True, kernels=["default", "0.disk"], initrds=["ram"])
     proxy.update(images={"debian-12": dict(known, ram=False), "tools": dict(known, ram=True)})
-    means = dict(driver="pxe", arguments=True, flash=False, cmdline=True, ram_image="tools")
-    proxy["boards"] = [dict(one, boot=means) for one in proxy["boards"]]
+    means = dict(driver="pxe", arguments=True, flash=False, cmdline=True, ram_image="tools", ram_keys=True)
+    proxy["boards"] = [dict(one, boot=means, disks=["/dev/sda"]) for one in proxy["boards"]]
     host = test_gpu_hosts.answer()
     claim = dict(instance="ml-7", request="ml-7", owner="alice", name="gpu1", created=1.5, ip=None, kind="lxc")
     claim.update(console="/x/ml-7/console.log")

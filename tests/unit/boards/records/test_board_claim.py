@@ -281,7 +281,7 @@ def test_no_image_of_that_name_is_said_before_anything_is_claimed(node):
     assert result["failure"]["rejected_lines"] == ["10 boards: no image nope in its store (known: debian)"]
     assert sorted(result["failure"]["unfit"]) == sorted(TEN)
     assert node.info()["claims"] == []
-    debian = {"arch": "tilepro64", "ram": False, "arguments": False, "kernels": ["default"], "initrds": ["default"]}
+    debian = {"arch": "tilepro64", "ram": False, "arguments": False, "kernels": ["default"], "initrds": []}
     assert node.info()["images"] == {"debian": debian}
 
 
