@@ -179,6 +179,14 @@ def test_an_image_that_is_not_here_is_no_reason_to_stop(claims):
     assert claims.nothing_is_left()
 
 
+def test_no_rebuild_is_advised_to_an_image_that_is_not_here(claims):
+    """Lost: trust in the way on, which fails as typed; or the instance, where the way is to end it first."""
+    claims.claim()
+    for other in ({}, dict(flavor=dict(CG1, memory_mb=1))):
+        with pytest.raises(Refused, match=r"image: image debian-13: no such image in .*: choose another image$"):
+            claims.claim(image="debian-13", **other)
+
+
 def test_gpus_that_are_counted_by_another_sign_or_none(claims):
     """A flavor may ask for a number in each of Nova's ways, or for a container without GPUs."""
     assert claims.claim("one", flavor=flavor(gpus=">= 1", gpu_arch="<or> kepler <or> fermi"))["new"] == ["one"]

@@ -166,6 +166,7 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
         wanted=None if is_there else kind.wanted,
         lease_hours=request.lease_hours,
         request=request.request,
+        no_image=_no_image(host, request.image, instance),
     )
     claim, new = host.store.claim(asked, host.capacity, host.site.look, host.gpus)
     if not new:
@@ -175,6 +176,13 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
         raise NoneFree(why, instance, rejected={"name": why})
     kind.allocate(claim)
     return host.store.put(instance, address=_address(host, host.config.section(request.kind).addresses))
+
+
+def _no_image(host: Host, image: str, instance: str) -> str | None:
+    """Return why an instance that is there could not be made anew of another image, or None if it could."""
+    claim = host.store.claim_of(instance)
+    why = _without_image(host, image) if claim and claim.image != image else []
+    return why[0] if why else None
 
 
 def _address(host: Host, addresses: Sequence[str] | None) -> str:

@@ -119,6 +119,16 @@ def test_another_flavor_image_or_key_is_refused_and_pointed_to_a_way(store, othe
         claim(store, **other)
 
 
+def test_no_rebuild_is_advised_to_an_image_that_is_not_there(store):
+    """Lost: trust in the way on, which fails as typed; or the instance, where the way is to end it first."""
+    claim(store)
+    for other in ({}, {"flavor": {"name": "x"}}):
+        with pytest.raises(Refused, match="another .*image: no image centos in its store: choose another image$"):
+            claim(store, image="centos", no_image="no image centos in its store", **other)
+    with pytest.raises(Refused, match="another ssh key.*: rebuild it"):
+        claim(store, key=OTHER_KEY, no_image="not asked for")
+
+
 def test_a_claim_is_in_the_history_under_the_name_that_earlier_releases_gave_it(store):
     """Who has a board since when would be forgotten with an upgrade, and a board of somebody's be taken for unused."""
     claim(store)

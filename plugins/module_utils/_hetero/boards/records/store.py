@@ -173,11 +173,13 @@ class Store(KeptClaims):
         candidates: Collection[int],
         lease_hours: float | None = None,
         partial: bool = False,
+        no_image: str | None = None,
     ) -> list[Claim]:
         """Give each instance a board, the first free ones of `candidates`; only one process gets a board.
 
         :param candidates: board ids, the most wanted first.
         :param partial: claim what is free, also if that is fewer boards than instances; else all or none.
+        :param no_image: why what is claimed already could not have the wanted image, in words; None where it could.
         :returns: the claims, in the order of `instances`. An instance that has its board keeps it.
         :raises Refused: the name is another owner's, or one instance and several at once, or was claimed with another
             flavor, image or key.
@@ -189,7 +191,7 @@ class Store(KeptClaims):
             names = set(instances)
             held = {claim.instance: claim for claim in self._claims() if claim.instance in names}
             for claim in held.values():
-                _refuse_other(claim, wanted)
+                _refuse_other(claim, wanted, no_image)
             missing = [instance for instance in instances if instance not in held]
             if missing:
                 refuse_taken(map(vars, self._claims()), request, instances, wanted.owner)
@@ -320,7 +322,7 @@ class Store(KeptClaims):
         return free, rejected
 
 
-def _refuse_other(claim: Claim, wanted: ClaimTerms) -> None:
+def _refuse_other(claim: Claim, wanted: ClaimTerms, no_image: str | None) -> None:
     """Raise Refused unless a claim has the wanted fields; the error shows neither key."""
     if claim.owner != wanted.owner:
         raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
@@ -338,6 +340,8 @@ def _refuse_other(claim: Claim, wanted: ClaimTerms) -> None:
         remedy = f"rebuild it to change that ({rebuild(claim.instance, other, vars(wanted))}), or terminate it first"
         for part in ("boot source", "flavor"):
             remedy = stays(claim.instance, part) if part in other else remedy
+        if "image" in other and no_image:
+            remedy = f"{no_image}: choose another image"
         has = {"flavor": claim.flavor.get("name"), "image": claim.image, "boot source": claim.boot_source or NFS}
         as_it_is = {part.replace(" ", "_"): has[part] for part in other if part in has}
         what = f"has board{claim.board} with another {' and '.join(other)}"

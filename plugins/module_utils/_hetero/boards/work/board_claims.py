@@ -157,7 +157,7 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
         _refuse_moved(proxy, before)
         try:
             open_to_all = [board.id for board in fit if not (board.name in {**full, **fed} or others[board.id])]
-            moved = _claim_and_move(store, request, open_to_all)
+            moved = _claim_and_move(store, request, open_to_all, _no_other_image(proxy, request.image, known))
         except NoneFree as none:
             raise _no_node(request, len(before), free, rejected, unfit) from none
         # Read back, inside the transaction so that check mode sees what would be.
@@ -257,7 +257,16 @@ def _unfit(
     return found
 
 
-def _claim_and_move(store: Store, request: ClaimRequest, fit: Sequence[int]) -> dict[str, str | None]:
+def _no_other_image(proxy: Proxy, image: str, known: Iterable[Claim]) -> str | None:
+    """Return why instances that are there could not be made anew of another image, or None if they could."""
+    boards = [proxy.boards.get(claim.board) for claim in known if claim.image != image]
+    images = images_of(proxy) if boards else {}
+    return next(filter(None, (no_image(image, images, board.arch) for board in boards if board)), None)
+
+
+def _claim_and_move(
+    store: Store, request: ClaimRequest, fit: Sequence[int], no_other_image: str | None
+) -> dict[str, str | None]:
     """Claim all instances; where it is asked for, move those on a board in error. Return {moved instance: why}."""
     moved: dict[str, str | None] = {}
     claims = store.claim(
@@ -267,6 +276,7 @@ def _claim_and_move(store: Store, request: ClaimRequest, fit: Sequence[int]) -> 
         fit,
         lease_hours=request.lease_hours,
         partial=request.partial,
+        no_image=no_other_image,
     )
     for claim in claims:
         record = store.record(claim.board)

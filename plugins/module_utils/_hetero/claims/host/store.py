@@ -50,6 +50,7 @@ class Asked:
     :param wanted: its GPUs; None for none.
     :param lease_hours: hours from now until its lease ends; None or 0 for no end.
     :param request: the common name, if it is one of several instances.
+    :param no_image: why an instance that is claimed already could not have the image, in words; None where it could.
     """
 
     instance: str
@@ -61,6 +62,7 @@ class Asked:
     wanted: GpuRequest | None = None
     lease_hours: float | None = None
     request: str | None = None
+    no_image: str | None = None
 
 
 @dataclass(frozen=True)
@@ -268,5 +270,7 @@ def _refuse_other(claim: Claim, asked: Asked) -> None:
         remedy = f"rebuild it to change that ({rebuild(claim.instance, other, vars(asked))}), or terminate it first"
         if "flavor" in other or "kind" in other:
             remedy = stays(claim.instance, "flavor")
+        if "image" in other and asked.no_image:
+            remedy = f"{asked.no_image}: choose another image"
         what = f"is here since {age(time.time() - claim.created)} with another {' and '.join(other)}"
         raise Refused(what, claim.instance, remedy)
