@@ -11,6 +11,11 @@ import os
 from processes import run
 
 
+def few(kind, names):
+    """Says what was made within a line: one by its name, several by their number."""
+    return f"{kind} {names[0]}" if len(names) == 1 else f"{len(names)} {kind}s"
+
+
 class Network:
     """The namespace, its bridges with their addresses, a tap for each board, a veth pair for each node's network."""
 
@@ -30,6 +35,7 @@ class Network:
 
     def up(self):
         lab, changed = self.lab, []
+        new: dict[str, list[str]] = {"bridge": [], "tap": [], "link": []}
         if not self.exists:
             run("ip", "netns", "add", lab["namespace"])
             self.inside("ip", "link", "set", "lo", "up")
@@ -40,7 +46,7 @@ class Network:
                 lines += [f"link add {bridge['name']} type bridge stp_state 0 forward_delay 0"]
                 lines += [f"addr add {address} dev {bridge['name']}" for address in bridge["addresses"]]
                 lines += [f"link set {bridge['name']} up"]
-                changed.append(f"bridge {bridge['name']}")
+                new["bridge"].append(bridge["name"])
         for board in lab["boards"]:
             if board["tap"] not in links:
                 lines += [
@@ -49,7 +55,7 @@ class Network:
                 ]
                 if board["behind"]:
                     lines += [f"route add {board['behind']} via {board['ip']}"]
-                changed.append(f"tap {board['tap']}")
+                new["tap"].append(board["tap"])
         for name, node in lab["nodes"].items():
             for number, network in enumerate(node["networks"]):
                 outer = f"{name}-{number}"
@@ -59,7 +65,7 @@ class Network:
                         mac = f" address {network['mac']}" if "mac" in network else ""
                         made = f"link add {outer} type veth peer name {outer}i{mac}"
                     lines += [made, f"link set {outer} master {network['bridge']} up"]
-                    changed.append(f"link {outer}")
+                    new["link"].append(outer)
                     if node["behind"] and number == 0:
                         lines += [f"route add {node['behind']} via {network['address'].split('/')[0]}"]
         if lines:
@@ -67,7 +73,7 @@ class Network:
             with open(batch, "w", encoding="ascii") as file:
                 file.write("\n".join(lines) + "\n")
             self.inside("ip", "-batch", batch)
-        return changed
+        return changed + [few(kind, names) for kind, names in new.items() if names]
 
     def down(self):
         if not self.exists:

@@ -10,42 +10,29 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from jinja2 import Template
 
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 
-END = "{% endmacro %}"
 SAYS = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps([sys.argv[1:], sys.stdin.read()]))\n"
 
 
 @pytest.fixture
 def clone(tmp_path):
     """A clone whose lab runs proxy1 and jackie; its ssh says what it was called with."""
-    inventory, found = (
-        tmp_path / ".lab" / "inventory",
-        (tmp_path / "bin", tmp_path / ".venv" / "bin", tmp_path / "tools"),
-    )
-    for folder in (inventory, *found):
-        folder.mkdir(parents=True)
-    for name in ("tools/ssh", "ansible.cfg"):
-        shutil.copy(ROOT / name, tmp_path / name)
-    (tmp_path / ".venv" / "bin" / "ansible-inventory").symlink_to(Path(sys.executable).with_name("ansible-inventory"))
+    for folder in ("bin", "tools", ".lab/ssh"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(ROOT / "tools" / "ssh", tmp_path / "tools" / "ssh")
     (tmp_path / "bin" / "ssh").write_text(SAYS)
     (tmp_path / "bin" / "ssh").chmod(0o755)
-    (tmp_path / ".lab" / "ssh").mkdir()
     (tmp_path / ".lab" / "ssh" / "jackie").write_text("Host jackie\n")
     # as role lab writes it
-    macro = (ROOT / "roles" / "lab" / "templates" / "lab.yml.j2").read_text().partition(END)[0]
-    host = Template(f"{macro}{END}\nproxies:\n  hosts:\n    proxy1:\n{{{{ way_in('proxy1') }}}}").render(
-        lab_folder=f"{tmp_path}/.lab",
-        _lab_nodes={"proxy1": "10.0.2.254"},
-        _lab_connections="/c",
-        _lab_namespace="hetero-1",
+    way = Template((ROOT / "roles" / "lab" / "templates" / "way_in.j2").read_text()).render(
+        item={"key": "proxy1", "value": "10.0.2.254"}, lab_folder=f"{tmp_path}/.lab", _lab_namespace="hetero-1"
     )
-    (inventory / "lab.yml").write_text(host)
+    (tmp_path / ".lab" / "ssh" / "proxy1").write_text(f"{way}\n")
     return tmp_path
 
 
@@ -119,11 +106,22 @@ def test_a_real_ssh_that_is_refused(clone):
 def test_a_login_on_a_node_of_the_lab(clone):
     """It has a namespace of its own, whose name nobody knows by heart."""
     arguments, typed = login(clone, "proxy1", "echo", "a b")
-    assert arguments[-3:] == ["root@10.0.2.254", "echo", "a b"]
-    assert "ProxyCommand=nsenter --net=/run/netns/hetero-1 nc %h %p" in arguments
-    assert arguments[arguments.index("-i") + 1] == f"{clone}/.lab/ssh/id_ed25519"
-    assert f"UserKnownHostsFile={clone}/.lab/ssh/known_hosts" in arguments
+    assert arguments[-5:] == ["-F", ".lab/ssh/proxy1", "proxy1", "echo", "a b"]
     assert typed == "typed\n", "what is typed is the shell's"
+
+
+def test_the_way_to_a_node_is_a_file_for_ssh(clone):
+    """Who has the collection's archive alone has no `make ssh`, and types `ssh -F .lab/ssh/proxy1 proxy1`."""
+    asked = ["ssh", "-G", "-F", ".lab/ssh/proxy1", "proxy1"]
+    known = subprocess.run(asked, cwd=clone, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert {
+        "user root",
+        "hostname 10.0.2.254",
+        f"identityfile {clone}/.lab/ssh/id_ed25519",
+        f"userknownhostsfile {clone}/.lab/ssh/known_hosts",
+        "proxycommand nsenter --net=/run/netns/hetero-1 nc %h %p",
+    } <= set(known)
+    assert {"stricthostkeychecking yes", "stricthostkeychecking true"} & set(known)
 
 
 @pytest.mark.parametrize(("ends", "code"), [(0, 0), (1, 0), (130, 0), (255, 1)])
