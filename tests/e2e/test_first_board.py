@@ -41,9 +41,10 @@ SSH_CONFIG = """Host *
 OF_THE_LAB = dict(
     ansible_python_interpreter="/usr/bin/python3", tftp_proxy_exports="ganesha", tftp_proxy_roots_overcommit=1000
 )
-#: Gives the second board's image, the lab's own under another architecture; and the consoles the page's name.
+#: Gives both boards' images, the lab's own and the same under another architecture; and the consoles the page's name.
 PREPARE = """set -e
 ln -s hetero/consoles /var/log/conserver
+cp /srv/images/debian-12.tar /srv/images/tilera.tar
 mkdir /srv/x86
 tar -xf /srv/images/debian-12.tar -C /srv/x86
 sed -i 's/tilepro64/x86_64/I' /srv/x86/image.json
@@ -137,7 +138,7 @@ def test_word_by_word(site):
     (site.folder / "venv/bin/ssh").chmod(0o755)
     site.type("ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519")
     site.type(f"ssh root@10.0.2.254 {shlex.quote(PREPARE)}")
-    site.type("ssh root@10.0.2.254 'tar -C /srv/x86 -cf /srv/images/debian-12-x86.tar .; rm -r /srv/x86'")
+    site.type("ssh root@10.0.2.254 'tar -C /srv/x86 -cf /srv/images/bookworm-amd64.tar .; rm -r /srv/x86'")
     site.write("files/boards", named(PAGE, "boards"))
     site.write("inventory.yml", named(PAGE, "inventory"))
     host = dict(OF_THE_LAB)
@@ -159,8 +160,8 @@ def test_word_by_word(site):
     assert all(len(texts) == 1 for texts in found.values()), found
     assert "board0" in found["cabling"][0]
     assert "vaulted_pdu_password: !vault |" in (site.folder / "group_vars" / "proxies.yml").read_text()
-    assert "jackie is running on board0: ssh root@10.0.2.1" in "".join(said.values())
-    assert "bob is running on board1: ssh root@10.0.2.2" in "".join(said.values())
+    assert "jackie is running on board1: ssh root@10.0.2.2" in "".join(said.values())
+    assert "bob is running on board0: ssh root@10.0.2.1" in "".join(said.values())
     assert len(re.findall(r"^board[01] .* power off ", found["status"][0], re.MULTILINE)) == 2
     dry = said[next(line for line in said if line.endswith("hetero.compute.proxy --check --diff"))]
     assert len(dry.splitlines()) < 2000, "a dry run of the set-up is to be read by people"
