@@ -8,8 +8,6 @@ Other files know where the root lies and who may use it.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import re
 from typing import Any, Iterable, cast
@@ -19,6 +17,7 @@ from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError
 from ..files.removal import remove_tree
 from ..files.root_work import READ_LIMIT, inside, make_folder, read_file, remove_file, write_file
+from ..site import key_prints
 
 #: Seconds for anything done to a few files of a root.
 FILES_TIME = 30.0
@@ -47,7 +46,7 @@ def parse_key(text: str) -> list[tuple[str, str]]:
     lines = list(filter(None, map(str.strip, text.splitlines())))
     for number, line in enumerate(lines, 1):
         match = KEY.fullmatch(line)
-        if not match or _blob(match.group(2)) is None:
+        if not match or key_prints.blob(match.group(2)) is None:
             what = "is a private key" if "PRIVATE KEY" in text else "is no OpenSSH public key"
             if len(lines) > 1 and "PRIVATE KEY" not in text:
                 what = f"line {number} of it {what}; a key is one line"
@@ -66,16 +65,9 @@ def must_be_keys(text: str) -> None:
     parse_key(text)
 
 
-def _blob(text: str) -> bytes | None:
-    """Return the bytes of a key; None where the text's length is none that base64 has."""
-    text = text.rstrip("=")
-    return base64.b64decode(text + "=" * (-len(text) % 4)) if len(text) % 4 != 1 else None
-
-
 def fingerprint(key: str) -> str:
     """Return the fingerprint of a public key's line, SHA256:…, as ssh-keygen -l prints it."""
-    digest = hashlib.sha256(cast(bytes, _blob(key.split()[1]))).digest()
-    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+    return key_prints.fingerprint(cast(bytes, key_prints.blob(key.split()[1])))
 
 
 def inspect(path: str, key: str) -> dict[str, Any]:

@@ -39,6 +39,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, key_body, valid_instance
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst alice@laptop"
+#: What names KEY and shows nothing of it: the SHA-256 of its bytes, in base64.
+PRINT = "SHA256:5QNE31pafftDl9n9WbldRB9tLRGZMLfX6IPlDojeLfU alice@laptop"
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOther alice@laptop"
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "extra_specs": {"a": 1, "b": 2}}
 TEN = list(range(10))
@@ -110,7 +112,7 @@ def test_the_same_request_again_changes_nothing(store):
     [
         ({"flavor": {"name": "x"}}, "flavor", "terminate it first, a flavor stays"),
         ({"image": "centos"}, "image", "rebuild it .*playbook hetero.compute.rebuild_instance"),
-        ({"key": OTHER_KEY}, "ssh key", "rebuild it .*playbook hetero.compute.rebuild_instance"),
+        ({"key": OTHER_KEY}, rf"ssh key \(it has {PRINT}\)", "rebuild it .*playbook hetero.compute.rebuild_instance"),
     ],
 )
 def test_another_flavor_image_or_key_is_refused_and_pointed_to_a_way(store, other, word, way):

@@ -18,6 +18,7 @@ from ...core.plays import play, rebuild, stays
 from ...core.this_node import THIS_NODE
 from ...site import board_states, leases
 from ...site.instance import key_body, valid_instance
+from ...site.key_prints import keys_told
 from ...site.owners import must_be_made, refuse_mixed, refuse_taken
 from .board_records import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
 from .claim_copies import KeptClaims
@@ -345,6 +346,7 @@ def _refuse_other(claim: Claim, wanted: ClaimTerms, no_image: str | None) -> Non
         has = {"flavor": claim.flavor.get("name"), "image": claim.image, "boot source": claim.boot_source or NFS}
         as_it_is = {part.replace(" ", "_"): has[part] for part in other if part in has}
         what = f"has board{claim.board} with another {' and '.join(other)}"
+        what += f" (it has {keys_told(claim.ssh_public_key)})" if "ssh key" in other else ""
         raise Refused(what, claim.instance, remedy, as_it_is=as_it_is)
 
 

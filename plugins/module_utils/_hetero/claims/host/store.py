@@ -21,6 +21,7 @@ from ...scheduling.fit import AMOUNTS
 from ...site import leases
 from ...site.instance import age, key_body, valid_instance
 from ...site.instance_states import CLAIMED, ways_from
+from ...site.key_prints import keys_told
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
 from ..ended import RELEASE_PHASE
@@ -273,4 +274,5 @@ def _refuse_other(claim: Claim, asked: Asked) -> None:
         if "image" in other and asked.no_image:
             remedy = f"{asked.no_image}: choose another image"
         what = f"is here since {age(time.time() - claim.created)} with another {' and '.join(other)}"
+        what += f" (it has {keys_told(claim.ssh_public_key)})" if "ssh key" in other else ""
         raise Refused(what, claim.instance, remedy)
