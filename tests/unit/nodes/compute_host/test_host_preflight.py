@@ -208,7 +208,9 @@ def test_a_promise_of_more_than_there_is_is_told():
     """Lost: an operator over-commits disks and does not know."""
     found = Findings()
     preflight.disks(replace(PLAN, local_gb=10**6), found)
-    assert "1000000 GiB are promised to instances, and its file system has" in str(found.notes[0])
+    said = str(found.notes[0])
+    assert "1000000 GiB are offered to instances, and its file system has" in said
+    assert "promise" not in said, "a new host has promised nothing to anybody"
     preflight.disks(replace(PLAN, local_gb=1), found)
     assert (len(found.notes), found.defects) == (1, [])
 

@@ -176,8 +176,8 @@ def disks(plan: Plan, found: Findings) -> None:
             found.defect("containers' disks", error.what, error.remedy)
     there = file_system_gb(plan.lxcpath)
     if plan.local_gb and plan.local_gb > there:
-        what = f"{plan.local_gb} GiB are promised to instances, and its file system has {there}"
-        remedy = "where all use what they have, writes fail: set gpu_lxc_local_gb lower to promise what there is"
+        what = f"{plan.local_gb} GiB are offered to instances, and its file system has {there}"
+        remedy = "where all use what they have, writes fail: set gpu_lxc_local_gb lower to offer what there is"
         found.note(plan.lxcpath, what, remedy)
 
 
