@@ -157,7 +157,7 @@ def test_what_had_power_while_nobody_looked_may_have_run(site, way):
     if way != "killed, and asked again":
         site.module("board_reconcile", timeout=5)
         assert [event.text for event in site.events(0, "unwatched")] == [
-            "it had power and nobody looked: jackie may have run"
+            "its board had power while no play watched it, so jackie may have run"
         ]
     result = site.provision()[-1]
     assert result["blame"] == "instance", result

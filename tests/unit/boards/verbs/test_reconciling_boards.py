@@ -252,9 +252,8 @@ def test_what_is_off_is_recorded_as_off(node, proxy, state, check):
     record = proxy.store.record(0)
     assert (record.state, record.note) == ((state, "") if check else ("power off", board_states.FOUND_OFF))
     unwatched = [event.text for event in proxy.store.events() if event.phase == "unwatched"]
-    assert unwatched == (
-        ["it had power and nobody looked: jackie may have run"] if state == "booting" and not check else []
-    )
+    told = ["its board had power while no play watched it, so jackie may have run"]
+    assert unwatched == (told if state == "booting" and not check else [])
 
 
 @pytest.mark.parametrize("state", ["power off", "booting", "shutting down"])

@@ -34,7 +34,7 @@ UNWATCHED = "unwatched"
 #: Most boards that a query names one by one; for more than that all boards are read.
 FEW = 100
 #: The text of an UNWATCHED event.
-MAY_HAVE_RUN = "it had power and nobody looked: {name} may have run"
+MAY_HAVE_RUN = "its board had power while no play watched it, so {name} may have run"
 
 
 @dataclass(frozen=True)
