@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which ssh keys an instance has, in words that show no key: fingerprints as `ssh-keygen -l` prints them, and comments."""
+"""Which ssh keys an instance has, in words that show no key: fingerprints as `ssh-keygen -l` has them, and comments."""
 
 from __future__ import annotations
 

@@ -143,4 +143,5 @@ def test_a_boot_that_nobody_watched_is_written_down(fields, written):
     work = SimpleNamespace(**dict(dict(began="booting", claim="c", ran=False, change=change, instance="vm0"), **fields))
     work.say = lambda phase, text: said.append((phase, text))
     used_root.note_unwatched(work)
-    assert said == ([("unwatched", "its board had power while no play watched it, so vm0 may have run")] if written else [])
+    told = ("unwatched", "its board had power while no play watched it, so vm0 may have run")
+    assert said == ([told] if written else [])

@@ -125,9 +125,9 @@ def test_no_rebuild_is_advised_to_an_image_that_is_not_there(store):
     """Lost: trust in the way on, which fails as typed; or the instance, where the way is to end it first."""
     claim(store)
     for other in ({}, {"flavor": {"name": "x"}}):
-        with pytest.raises(Refused, match="another .*image: no image centos in its store: choose another image$"):
+        with pytest.raises(Refused, match=r"another .*image: no image centos in its store: choose another image$"):
             claim(store, image="centos", no_image="no image centos in its store", **other)
-    with pytest.raises(Refused, match="another ssh key.*: rebuild it"):
+    with pytest.raises(Refused, match=r"another ssh key.*: rebuild it"):
         claim(store, key=OTHER_KEY, no_image="not asked for")
 
 
