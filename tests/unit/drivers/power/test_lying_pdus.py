@@ -76,6 +76,17 @@ def test_a_script_that_talks_without_end(tmp_path, body):
     assert seconds < HANGS
 
 
+def test_a_script_that_says_one_long_line_and_hangs(tmp_path):
+    """Lost: the error, in the middle of megabytes of its one line. On a busy machine the one above says no more."""
+    path = tmp_path / "my_pdu"
+    path.write_text("#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' x\nexec sleep 600\n")
+    path.chmod(0o755)
+    found, _seconds = asked({"driver": "command", "script": str(path), "outlets": ["5"]}, tmp_path)
+    assert "its script did not end within 4.0 s; last heard: xxx" in str(found)
+    assert len(str(found)) < LONG
+    assert len(found.facts["said"]) < LONG
+
+
 def test_a_script_whose_words_are_an_essay(tmp_path):
     """Lost: the error, among megabytes of the program's last line."""
     path = tmp_path / "my_pdu"

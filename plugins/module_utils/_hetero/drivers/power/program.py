@@ -11,7 +11,11 @@ from typing import Callable
 from ...core.command import last_words
 from ...core.errors import HeteroError, TimedOut
 from ...core.output import TooMuch
+from ...core.printable import brief
 from .driver import PowerDriver
+
+#: Most characters that are kept of what a program said before it was killed.
+KEPT = 2000
 
 
 class ProgramDriver(PowerDriver):
@@ -47,8 +51,8 @@ class ProgramDriver(PowerDriver):
         try:
             done = run(limit)
         except (TimedOut, TooMuch) as error:
-            said = self.masked(error.facts.get("said", ""))
-            self._heard = next(filter(None, map(str.strip, said.splitlines())), self._heard)
+            said = brief(self.masked(error.facts.get("said", "")), KEPT)
+            self._heard = brief(next(filter(None, map(str.strip, said.splitlines())), self._heard))
             if isinstance(error, TooMuch):
                 raise TooMuch(error.what, error.thing, error.remedy, said=said) from error
             what = self._last_heard(f"{called} did not end within {limit:.1f} s")
