@@ -117,7 +117,7 @@ def test_verbs_find_a_container_by_its_name(both_kinds):
     assert f"{nothing}/var/lib/lxc/ml-7/console.log there is empty" in console(plays)
     log.write_text("login:")
     output = console(plays)
-    assert "ml-7 is a container on gpu1; what it said is there in /var/lib/lxc/ml-7/console.log" in output
+    assert "ml-7 is a container on gpu1; its console log is there: /var/lib/lxc/ml-7/console.log" in output
     assert "lxc-console -P /var/lib/lxc -n ml-7 -t 0" in output
     rc, output = plays.play("reconcile")
     assert rc == 0, output
