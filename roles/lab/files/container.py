@@ -73,6 +73,9 @@ class Container:
     def running(self):
         return self.network.exists and "RUNNING" in self._lxc("info", "-s", check=False).stdout
 
+    def closed(self):
+        return self.running()
+
     def start(self, folder, delta):
         self._configure(folder)
         if self.node["gpus"]:

@@ -4,7 +4,8 @@
 """The lab's parts on this machine: images, network namespace, PDU processes, nodes as LXC containers or QEMU machines.
 
 `lab.py LAB.json PART up|down`; each call makes what is missing (or removes what is there) and prints what it changed
-as JSON. `lab.py LAB.json leftovers` lists whatever of the lab still exists and ends with 1 where there is any.
+as JSON. `lab.py LAB.json closed` prints the nodes into which no more files can be mounted, as JSON.
+`lab.py LAB.json leftovers` lists whatever of the lab still exists and ends with 1 where there is any.
 What the parts are called and where they lie is in LAB.json, written by role lab.
 """
 
@@ -124,6 +125,9 @@ class Machine:
     def running(self):
         return self.process.pid is not None
 
+    def closed(self):
+        return os.path.exists(os.path.join(self.lab["folder"], "nodes", self.name, "disk"))
+
     def start(self, folder, delta):
         if not os.path.exists(os.path.join(folder, "disk")):
             machine.lay(folder, self.node, delta)
@@ -199,6 +203,10 @@ class Nodes:
                 changed.append(f"{name} removed")
         return changed
 
+    def closed(self):
+        """The nodes that take no more files of this machine: containers that run, machines that have their disk."""
+        return [name for name, node in self.nodes.items() if node.closed()]
+
     def leftovers(self):
         return [f"node {name}" for name, node in self.nodes.items() if node.running()]
 
@@ -219,6 +227,9 @@ def main(argv):
         found = [text for part in PARTS.values() for text in part(lab).leftovers()] + mounts(lab)
         print("\n".join(found))
         return 1 if found else 0
+    if argv[2] == "closed":
+        print(json.dumps(Nodes(lab).closed()))
+        return 0
     start = time.monotonic()
     changed = getattr(PARTS[argv[2]](lab), argv[3])()
     print(json.dumps({"changed": changed, "seconds": time.monotonic() - start}))

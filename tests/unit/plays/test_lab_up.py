@@ -82,6 +82,51 @@ def test_its_last_lines_are_the_next_commands(tmp_path, argv, options, says):
     assert [line[8:] for line in said.splitlines() if line.startswith("lab     ")] == says
 
 
+def machine_lab(folder, targets):
+    """The record of a lab whose proxy node is a machine, with these files on its disk."""
+    (folder / "nodes" / "proxy1").mkdir(parents=True)
+    (folder / "nodes" / "proxy1" / "disk").touch()
+    node = {"kind": "machine", "binds": [{"source": "/somewhere", "target": target} for target in targets]}
+    lab = {"folder": str(folder), "namespace": "hetero-none", "nodes": {"proxy1": node}}
+    lab["pdus"] = {"pdu-a": {}, "pdu-b": {}}
+    (folder / "lab.json").write_text(json.dumps(lab))
+    return (folder / "lab.json").read_text()
+
+
+HAS = ["/srv/images/debian-12.tar", "/var/log/hetero/consoles"]
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("asked", "lacks"),
+    [
+        ({"lab_disks": [{"board": 7}]}, "proxy1: /srv/images/ram.tar"),
+        ({"lab_kvm_hosts": [0]}, "proxy1: /srv/images/debian-12-kvm.tar"),
+    ],
+    ids=["a disk", "a KVM host"],
+)
+def test_a_node_that_is_up_is_asked_for_no_image_that_it_cannot_get(tmp_path, asked, lacks):
+    """Lost: a lab that worked, whose next set-up ends with `no such file or folder`."""
+    before = machine_lab(tmp_path, HAS)
+    given = {"lab_folder": str(tmp_path), "lab_proxy": "machine", **asked}
+    code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_up", **given)
+    words = " ".join(said.split())
+    assert code == 2, said
+    assert f"got no mount for when it started ({lacks}): end it first (make lab-down, or" in words, said
+    assert (tmp_path / "lab.json").read_text() == before
+    assert sorted(os.listdir(tmp_path)) == ["lab.json", "nodes"]
+
+
+@AS_ROOT
+def test_another_disk_where_there_is_one_is_added(tmp_path):
+    """Lost: what a lab that is up could take until now. A dry run goes as far as the lab's folders."""
+    machine_lab(tmp_path, [*HAS, "/srv/images/ram.tar"])
+    given = {"lab_folder": str(tmp_path), "lab_proxy": "machine", "lab_disks": [{"board": 7}, {"board": 8}]}
+    _code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_up", "--check", **given)
+    assert "TASK [hetero.compute.lab : Folders]" in said, said
+    assert "got no mount" not in said
+
+
 @AS_ROOT
 def test_a_lab_that_is_up_is_not_forgotten(tmp_path):
     """Lost: the memory and the ports of nodes and PDUs that run on, and that lab_down does not find any more."""
