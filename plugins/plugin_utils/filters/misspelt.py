@@ -53,7 +53,10 @@ def _meant(name: str, options: Collection[str]) -> str | None:
     bare = name.lstrip("-")
     alike = bare.replace("-", "_").lower()
     known = alike in options and (len(alike) >= SHORT or bare != name)
-    return alike if known else CALLED.get(alike) or meant_by(bare, options)
+    if known:
+        return alike
+    called = CALLED.get(alike)
+    return called if called in options else meant_by(bare, options)
 
 
 def _left_over(rest: str | None) -> Iterator[str]:

@@ -46,8 +46,8 @@ ASK = "hetero.compute.provision_instance -e instance=jackie -e flavor="
             ["-i", "localhost,"],
             {},
             [
-                "next     ansible-playbook -i .lab/inventory hetero.compute.proxy",
-                f"then     ansible-playbook -i .lab/inventory {ASK}tp64.8x8",
+                "next     ansible-playbook hetero.compute.proxy -i .lab/inventory",
+                f"then     ansible-playbook {ASK}tp64.8x8 -i .lab/inventory",
                 "to end   ansible-playbook hetero.compute.lab_down",
             ],
         ),
@@ -64,8 +64,8 @@ ASK = "hetero.compute.provision_instance -e instance=jackie -e flavor="
             ["-i", "localhost,"],
             {"lab_folder": "/srv/two labs"},
             [
-                "next     ansible-playbook -i '/srv/two labs/inventory' hetero.compute.proxy",
-                f"then     ansible-playbook -i '/srv/two labs/inventory' {ASK}tp64.8x8",
+                "next     ansible-playbook hetero.compute.proxy -i '/srv/two labs/inventory'",
+                f"then     ansible-playbook {ASK}tp64.8x8 -i '/srv/two labs/inventory'",
                 "to end   ansible-playbook hetero.compute.lab_down -e 'lab_folder=\"/srv/two labs\"'",
             ],
         ),

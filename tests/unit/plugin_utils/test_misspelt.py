@@ -51,6 +51,7 @@ def test_what_people_call_an_option(monkeypatch, name, option):
     monkeypatch.setattr(code, "load_extra_vars", lambda loader: {name: "true"})
     assert code.misspelt(OPTIONS).startswith(f"{name} is no option: is {option} meant?")
     assert option in OPTIONS
+    assert code.misspelt(["nova_compute"]) == "", "a playbook without that option leaves the variable alone"
 
 
 @pytest.mark.parametrize(
