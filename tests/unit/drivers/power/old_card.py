@@ -65,9 +65,8 @@ class OldCard:
         return {**self._pdu.settings, **ours}
 
 
-def serve(server, port, login, offers):
+def serve(server, port, login, offers, paramiko):
     """Sessions, each to its end."""
-    import paramiko
 
     class Door(paramiko.ServerInterface):
         """Who may log in, and how."""
@@ -137,6 +136,8 @@ def talk(channel, port, login):
 
 
 if __name__ == "__main__":
+    import paramiko  # before anybody is told that it listens: it takes seconds on a busy machine
+
     with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
         print("listens on", listening.getsockname()[1], flush=True)
-        serve(listening, int(sys.argv[2]), sys.argv[3:5], json.loads(sys.argv[5]))
+        serve(listening, int(sys.argv[2]), sys.argv[3:5], json.loads(sys.argv[5]), paramiko)
