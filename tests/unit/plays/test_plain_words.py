@@ -90,6 +90,18 @@ def test_a_board_is_named_by_node_and_by_board(alone):
     assert "node chooses a board here, such as -e node=board3" in text
 
 
+@pytest.mark.parametrize("playbook", ["terminate_instance", "stop_instance", "rebuild_instance"])
+def test_who_means_a_part_of_an_instance_is_not_given_all_of_it(alone, playbook):
+    """Lost: jackie-2's root, by `terminate_instance -e instance=jackie -e count=1`."""
+    _proxy, plays = alone
+    words = dict(board="1", count="1", node="board1", proxy="p1")
+    text, many = said(plays, playbook, rc=2, instance="jackie", boot_source="disk", **words)
+    for name in words:
+        assert f"{name} chooses nothing here: instance=NAME is that one" in text.replace("\\n", " ")
+    assert ("boot_source stays as it is" in text) is (playbook == "rebuild_instance")
+    assert many == 0
+
+
 def test_cabling_says_that_it_switched_outlets(alone):
     """Lost: that boards had power, to who reads changed=0; and in a dry run none has."""
     proxy, plays = alone
