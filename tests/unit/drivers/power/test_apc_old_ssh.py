@@ -45,16 +45,16 @@ CARDS = {
 
 
 #: Seconds for a card's word. It computes keys in Python, beside whatever else the machine does.
-PATIENCE = 120
+LONG = 120
 
 
 @pytest.fixture
 def old(emulated, tmp_path, monkeypatch):
     """A function that starts a PDU with such a card; returns (PDU, card)."""
     started = []
-    monkeypatch.setattr(terminal, "ANSWER", float(PATIENCE))
+    monkeypatch.setattr(terminal, "ANSWER", float(LONG))
     ssh, port = terminal.TRANSPORTS["ssh"]
-    patient = tuple(f"ConnectTimeout={PATIENCE}" if word.startswith("ConnectTimeout=") else word for word in ssh)
+    patient = tuple(f"ConnectTimeout={LONG}" if word.startswith("ConnectTimeout=") else word for word in ssh)
     monkeypatch.setitem(terminal.TRANSPORTS, "ssh", (patient, port))
 
     def start(key=RSA, dialect="cli", **offers):
@@ -71,7 +71,7 @@ def old(emulated, tmp_path, monkeypatch):
 
 def refusal(pdu, card, **settings):
     """The error of a login, which is final: it names the PDU, and asking again would not help."""
-    with pytest.raises(HeteroError) as caught, Apc("pdu-t", {**card.settings, **settings}, pdu.secrets, Deadline(PATIENCE)):
+    with pytest.raises(HeteroError) as caught, Apc("pdu-t", {**card.settings, **settings}, pdu.secrets, Deadline(LONG)):
         pytest.fail("logged in")
     assert not isinstance(caught.value, (Busy, Lost))
     assert caught.value.thing == "pdu-t"
@@ -87,7 +87,7 @@ def test_an_old_card_is_used_with_legacy_ssh_only(old, made):
     assert f"Their offer: {offers['kex'][0]}" in error.what
     assert error.remedy == "set its legacy_ssh, or update its firmware"
     assert card.passwords == 0
-    with Apc("pdu-t", {**card.settings, "legacy_ssh": True}, pdu.secrets, Deadline(PATIENCE)) as session:
+    with Apc("pdu-t", {**card.settings, "legacy_ssh": True}, pdu.secrets, Deadline(LONG)) as session:
         assert session.dialect == dialect
         assert session.switch(["2"], "on")["2"].accepted
         assert session.status() == {str(number): "on" if number == 2 else "off" for number in range(1, 9)}
@@ -117,7 +117,7 @@ def test_a_host_key_that_is_too_short(old, bits):
 def test_a_changed_host_key_gets_no_password(old, key):
     """Without it, a machine that took the card's address would be let in by showing a key of another kind."""
     pdu, card = old(RSA)
-    with Apc("pdu-t", {**card.settings, "legacy_ssh": True}, pdu.secrets, Deadline(PATIENCE)):
+    with Apc("pdu-t", {**card.settings, "legacy_ssh": True}, pdu.secrets, Deadline(LONG)):
         pass
     before = Path(card.settings["known_hosts"]).read_text()
     assert (before.count("ssh-rsa"), card.passwords) == (1, 1)
@@ -150,5 +150,5 @@ def test_a_card_of_ssh_1():
         threading.Thread(target=greet, daemon=True).start()
         settings = {"host": "127.0.0.1", "transport": "ssh", "port": server.getsockname()[1], "legacy_ssh": True}
         with pytest.raises(HeteroError, match="knows only version 1 of ssh") as caught:
-            Apc("pdu-t", settings, {"username": "apc", "password": "x"}, Deadline(PATIENCE)).__enter__()
+            Apc("pdu-t", settings, {"username": "apc", "password": "x"}, Deadline(LONG)).__enter__()
     assert not isinstance(caught.value, Busy)
