@@ -32,32 +32,16 @@ def in_turns(cases, days):
     ]
 
 
-def mark_other_days(items, days=3, least=4):
-    """Of each test that has `least` cases or more, those of today are left; the others are marked `another_day`."""
-    import pytest
+def mark_other_days(items, days, mark="another_day"):
+    """Every `days`-th of these tests is left for today, each test's cases counted one by one; the others are marked.
 
-    cases = {}
-    for item in items:
-        if not item.get_closest_marker("long"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for found in cases.values():
-        today = todays(found, days) if len(found) >= least else found
-        for item in found:
-            if item not in today:
-                item.add_marker(pytest.mark.another_day)
-
-
-def mark_all_but_todays(items, days=3):
-    """Of all these tests together, today's are left; the others are marked `long`."""
+    Parameters that take turns themselves (in_turns) need another number of days without a divisor in common, or some of
+    them never have their day.
+    """
     import pytest
 
     items = [item for item in items if not item.get_closest_marker("long")]
-    for item in set(items) - set(todays(items, days)):
-        item.add_marker(pytest.mark.long)
-
-
-def turn(number, days):
-    """Marks a test whose day is every `days`-th, and is it when `number` is what is left of the day divided by that."""
-    import pytest
-
-    return (lambda test: test) if DAY % days == number else pytest.mark.long
+    today = set(todays(items, days))
+    for item in items:
+        if item not in today:
+            item.add_marker(getattr(pytest.mark, mark))

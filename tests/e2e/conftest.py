@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import pytest
 from labs import ROOT, Lab
-from turns import DAY
+from turns import DAY, mark_other_days
 
 FOLDER = ROOT / "build" / "lab" / "e2e"
 
 
 def pytest_report_header():
     return f"HETERO_DAY={DAY} runs the tests again whose day it is"
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    mark_other_days(items, 2, "long")
 
 
 @pytest.fixture(scope="session")

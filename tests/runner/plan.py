@@ -48,13 +48,15 @@ STAGES = {
 }
 #: Stages of `make test-all` only.
 RARE = {"long", "gpu", "mutants", "versions", "sanity-everywhere", "ansible-unit", "lint-everywhere", *RARE_SCENARIOS}
-#: Stages that take turns, a group a day, each about as long as the others: a kind of board or host on a lab of its own
-#: takes minutes, and what all kinds share is tried on the labs of e2e and attack every day.
+#: Stages that take turns, a group a day: a kind of board or host on a lab of its own takes minutes, and what all kinds
+#: share is tried on the labs of e2e and attack every day.
 TURNS = [
     ["molecule-pci_passthrough"],
     ["molecule-disk"],
-    ["molecule-tilera", "molecule-tftp_proxy"],
-    ["molecule-uboot", "molecule-gpu_lxc"],
+    ["molecule-tilera"],
+    ["molecule-uboot"],
+    ["molecule-gpu_lxc"],
+    ["molecule-tftp_proxy"],
 ]
 #: Stages whose tests are all among those of another one, which is what `make test-all` runs of the two.
 CONTAINED = {"unit-code": "mutants", "sanity": "sanity-everywhere", "lint": "lint-everywhere"}

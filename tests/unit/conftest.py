@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import folders
 from ansible_collections.hetero.compute.tests.huge_pages import use_huge_pages
 from ansible_collections.hetero.compute.tests.machine import Watch
-from ansible_collections.hetero.compute.tests.turns import DAY, mark_all_but_todays, mark_other_days
+from ansible_collections.hetero.compute.tests.turns import DAY, mark_other_days
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,10 +40,33 @@ MACHINE = Watch()
 
 #: Subjects with real containers of the real LXC.
 WITH_LXC = {"gpu_races", "hypervisors/lxc", "hypervisors/lxc_gpus"}
-#: Subjects whose cases are played nodes and devices, and take half of all the unit tests' time: they take turns.
-PLAYED = {"boards/disk", "boards/image", "drivers/power", "images", "instances/guests", "nfs", "roots", "verbs"}
-#: Subjects whose tests run ansible-playbook, some seconds of a processor each: ten minutes together.
-OF_PLAYS = {"awx", "plays"}
+#: Subjects whose tests take nine tenths of the time of stage unit-code, as measured: they take turns of three days.
+IN_TURNS = {
+    "boards/boot",
+    "boards/disk",
+    "boards/image",
+    "boards/power",
+    "boards/records",
+    "boards/verbs",
+    "callback",
+    "devices/cgroup",
+    "drivers/boot",
+    "drivers/power",
+    "hypervisors/lxc_gpus",
+    "images",
+    "instances",
+    "instances/guests",
+    "inventory",
+    "mutation",
+    "nfs",
+    "nodes/proxy",
+    "plugin_utils",
+    "roots",
+    "verbs",
+}
+#: Subjects whose tests run ansible-playbook, six seconds of a processor each, or kill and race processes by seeds. They
+#: take turns of a week.
+OF_PROCESSES = {"awx", "gpu_races", "plays", "properties", "sweep"}
 
 
 def subject(item):
@@ -69,8 +92,8 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    mark_other_days([item for item in items if subject(item) in PLAYED])
-    mark_all_but_todays([item for item in items if subject(item) in OF_PLAYS])
+    mark_other_days([item for item in items if subject(item) in IN_TURNS], 3)
+    mark_other_days([item for item in items if subject(item) in OF_PROCESSES], 7, "long")
     why = None
     if os.geteuid() != 0:
         why = "containers of the system need root: run as root"

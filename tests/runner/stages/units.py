@@ -89,5 +89,5 @@ def long(log):
     # one folder at a time: files of both may have one name
     tests = pytest(log, ["tests/unit"], "-m", "long", "--numprocesses=4", limit=7200)
     for folder in ("tests/e2e", "tests/attack"):
-        tests += pytest(log, [folder], "-m", "long", limit=5400)
+        tests += pytest(log, [folder], "-m", "long", limit=7200)
     return f"{tests} tests"

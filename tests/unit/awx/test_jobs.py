@@ -16,7 +16,7 @@ import sys
 import pytest
 
 from ansible_collections.hetero.compute.tests.awx import jobs, rules
-from ansible_collections.hetero.compute.tests.turns import todays, turn
+from ansible_collections.hetero.compute.tests.turns import todays
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import Playbooks, Proxy
 
@@ -62,7 +62,6 @@ def unreachable(tmp_path, read):
     return jobs.Awx(tmp_path, read, tmp_path / "inventory.json", jobs.environment(), credentials)
 
 
-@turn(0, 2)
 def test_the_life_of_an_instance(on_folders):
     """Each verb on a board as a user fills in its form, empty answers sent and left out."""
     run = on_folders.run
@@ -97,7 +96,6 @@ def test_the_life_of_an_instance(on_folders):
     assert ended.rc == 0, ended.output
 
 
-@turn(1, 2)
 def test_what_operators_do(on_folders):
     """Each verb that is an operator's, with an instance of somebody on a board."""
     run = on_folders.run

@@ -267,14 +267,13 @@ import pytest
 def test_many(number):
     pass
 
-@pytest.mark.parametrize("number", range(3))
-def test_few(number):
+def test_one():
     pass
 """
 
 
 def test_each_case_has_its_day(stage, monkeypatch):
-    """Lost: a case of a sweep that no day's run has; or one of a few, each of which is a subject of its own."""
+    """Lost: a test, or a case of one, that no day's run has."""
     for old in ("test_long.py", "other.py"):
         (stage.below / old).unlink()
     (stage.below / "test_cases.py").write_text(CASES)
@@ -284,13 +283,13 @@ def test_each_case_has_its_day(stage, monkeypatch):
         f"sys.path.insert(0, {str(ROOT / 'tests')!r})\n"
         "from turns import mark_other_days\n"
         "@pytest.hookimpl(tryfirst=True)\n"
-        "def pytest_collection_modifyitems(items):\n    mark_other_days(items)\n"
+        "def pytest_collection_modifyitems(items):\n    mark_other_days(items, 3)\n"
     )
     tried = []
     for day in (739942, 739943, 739944):
         stage.env["HETERO_DAY"] = str(day)
         tried.append(stage())
-    assert sorted(tried) == [2 + 3, 2 + 3, 3 + 3]
+    assert sorted(tried) == [2, 3, 3]
 
 
 MOVES = """
