@@ -12,7 +12,6 @@ import signal
 
 import pytest
 from conftest import FOLDER
-from turns import turn
 
 #: Seconds from power to ssh that these tests give a boot: an undisturbed one takes a third of it.
 TIMEOUT = 25
@@ -37,7 +36,6 @@ def board(lab, number):
     return lab.module("board_info", boards=[number], power=True)["boards"][0]
 
 
-@turn(0, 2)
 def test_an_outlet_that_does_not_obey(lab, faults):
     """Lost: a user who waits for a board that will never start, and a board that is handed out again and again."""
     faults(stuck=["5"])
@@ -56,7 +54,6 @@ def test_an_outlet_that_does_not_obey(lab, faults):
     assert lab.play("repair", node="board0").changed == 0
 
 
-@turn(1, 2)
 def test_an_image_that_does_not_boot(lab):
     """Lost: ten boards out of use because of one bad image."""
     lab.on_proxy(
@@ -72,7 +69,6 @@ def test_an_image_that_does_not_boot(lab):
     assert "fs_0" not in lab.on_proxy("ls /var/lib/hetero/board-roots; find /tftpboot -name vmlinux_0")
 
 
-@turn(0, 2)
 def test_a_tftp_server_that_is_down(lab):
     """Lost: boards blamed, one after the other, for what their proxy does not serve."""
     lab.on_proxy("systemctl stop xinetd")

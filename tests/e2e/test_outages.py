@@ -20,7 +20,6 @@ import time
 import pytest
 from conftest import FOLDER
 from labs import ROOT
-from turns import turn
 
 #: Seconds from power to ssh that these tests give a boot: an undisturbed one takes a third of it.
 TIMEOUT = 25
@@ -93,7 +92,6 @@ def test_a_database_that_is_locked(lab):
     assert works(lab, "greta") == 0
 
 
-@turn(1, 2)
 def test_a_database_that_is_damaged(lab):
     """Lost: who has which board, and the file from which somebody could still have read it."""
     lab.provision("hugo")
@@ -113,7 +111,6 @@ def test_a_database_that_is_damaged(lab):
     assert (again.changed, again.board("hugo")) == (0, 0), again.output
 
 
-@turn(1, 2)
 def test_a_disk_that_is_full(lab):
     """Lost: boards out of use, one after the other, for a file that could not be written."""
     folder = "/var/lib/hetero/board-roots"

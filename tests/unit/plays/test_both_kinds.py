@@ -20,7 +20,6 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_n
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.open_rights import Live
-from ansible_collections.hetero.compute.tests.turns import turn
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, PROJECT, changed
@@ -44,7 +43,6 @@ def names(host):
         return [one.instance for one in store.claims()]
 
 
-@turn(0, 2)
 def test_one_name_one_answer_one_table(both_kinds):
     """A name is asked of proxies and hosts; who gets nothing reads a reason for each kind; all of it is one table."""
     proxy, host, plays = both_kinds
@@ -95,7 +93,6 @@ def console(plays):
     return output
 
 
-@turn(1, 2)
 def test_verbs_find_a_container_by_its_name(both_kinds):
     """What is another's is refused; what is ours is extended, shown and ended, whatever kind it is."""
     _proxy, host, plays = both_kinds

@@ -13,7 +13,6 @@ import re
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
-from ansible_collections.hetero.compute.tests.turns import turn
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
 
@@ -38,7 +37,6 @@ def take(proxy, *instances):
         )
 
 
-@turn(0, 2)
 def test_three_boards_of_two_proxies(proxies):
     """Two here and one there; again without a change; never some of five; and all of them end by their one name."""
     folders, plays = proxies
@@ -70,7 +68,6 @@ def test_a_name_of_another_elsewhere(proxies):
     assert claims(folders) == {"p1": [], "p2": ["lab-2"]}
 
 
-@turn(1, 2)
 def test_the_proxy_that_was_named(proxies):
     """Lost: a choice between two proxy nodes' boards of one number: the first one's was taken, rc 0."""
     folders, plays = proxies
@@ -111,7 +108,6 @@ def test_two_requests_for_the_same_boards(proxies):
         assert len(mine) == (3 if rc == 0 else 0), (name, held, output)
 
 
-@turn(1, 2)
 def test_waiting_for_a_free_board(proxies):
     """It says what it waits for, takes the board as soon as it is given back, and leaves nothing when that never is."""
     folders, plays = proxies
