@@ -44,6 +44,16 @@ def test_a_good_plan_has_nothing_to_say():
     assert said() == ([], [])
 
 
+def test_a_ram_key_of_a_board_that_proves_none_is_said():
+    """Lost: who reads `ram_key: console` believes that a Tilera board's RAM system is known to be its own."""
+    fed = {**GOOD.wiring["0"], "console": "/var/log/board0"}
+    for driver, many in (("tilera", 1), ("pxe", 0), (None, 1)):
+        wire = {**fed, "ram_key": "console", **({"driver": driver} if driver else {})}
+        defects, _notes = said(wiring={**GOOD.wiring, "0": wire}, boards_text=BOARDS.replace("{", '{"vendor":"tilera",'))
+        assert len(defects) == many, (driver, defects)
+        assert all("board 0: it has ram_key console, and its boot driver proves no key" in defect for defect in defects)
+
+
 def test_disks_that_nobody_named_are_said():
     """Lost: what a tenant left on a disk that nobody wipes, to the next one."""
     plan = dict(boards_text=BOARDS.replace(" 0 476 0 ", " 917 476 1 "), ram_images={"TILEPro64": "ram"})

@@ -8,7 +8,7 @@ The imports are static because Ansible ships only what it sees imported.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import BadInput
 from ...images.delivery import Means
@@ -32,6 +32,13 @@ DEFAULT = Pxe.name
 def default_driver(board: Board) -> str:
     """Return the name of the driver of a board whose wiring names none."""
     return BY_VENDOR.get(str(board.cpu_info.get("vendor")).lower(), DEFAULT)
+
+
+def proves_keys(wire: Mapping[str, Any], board: Board | None) -> bool:
+    """Return whether the driver of a board's wiring proves a RAM system's host key; of no known driver, True."""
+    name = wire.get("driver") or (default_driver(board) if board else DEFAULT)
+    driver = DRIVERS.get(name)
+    return driver is None or driver.ram_keys
 
 
 class BootDrivers:
