@@ -49,7 +49,8 @@ def test_a_ram_key_of_a_board_that_proves_none_is_said():
     fed = {**GOOD.wiring["0"], "console": "/var/log/board0"}
     for driver, many in (("tilera", 1), ("pxe", 0), (None, 1)):
         wire = {**fed, "ram_key": "console", **({"driver": driver} if driver else {})}
-        defects, _notes = said(wiring={**GOOD.wiring, "0": wire}, boards_text=BOARDS.replace("{", '{"vendor":"tilera",'))
+        of_tilera = BOARDS.replace("{", '{"vendor":"tilera",')
+        defects, _notes = said(wiring={**GOOD.wiring, "0": wire}, boards_text=of_tilera)
         assert len(defects) == many, (driver, defects)
         assert all("board 0: it has ram_key console, and its boot driver proves no key" in defect for defect in defects)
 

@@ -175,10 +175,11 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         elif ram_key == ON_CONSOLE and not wire.get("console") and "console" not in wire.wrong:
             found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
         words_check.boot_driver(thing, wire, found)
-        if ram_key in RAM_KEYS and not proves_keys(wire, next((one for one in boards if str(one.id) == board_id), None)):
+        board = next((board for board in boards if str(board.id) == board_id), None)
+        if ram_key in RAM_KEYS and not proves_keys(wire, board):
             what = f"it has ram_key {ram_key}, and its boot driver proves no key of a RAM system"
             found.defect(thing, what, "take ram_key out")
-        disks(plan, thing, wire, {str(board.id): board.arch for board in boards}.get(board_id), found)
+        disks(plan, thing, wire, board.arch if board else None, found)
     for (_pdu, outlet), fed in users.items():
         shared(outlet, fed, found)
     for name, pdu in sorted(pdus.items()):
