@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 import pytest
-from jinja2 import Template
+import yaml
+from jinja2 import Environment, Template
 
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 
@@ -101,6 +102,20 @@ def test_a_real_ssh_that_is_refused(clone):
     said = login(clone, "jackie", "true").splitlines()
     assert "Connection refused" in said[0]
     assert said[-1].startswith("jackie cannot be reached: make status shows")
+
+
+def test_a_key_of_ones_own_opens_the_labs_instances(tmp_path, monkeypatch):
+    """Lost: the way in to `-e key_file=~/.ssh/id_ed25519.pub`: where a file names one key, ssh offers no other."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_ecdsa").touch()
+    environment = Environment(trim_blocks=True, autoescape=False)  # as Ansible's templates have it
+    environment.filters["expanduser"], environment.tests["file"] = os.path.expanduser, os.path.isfile
+    text = (ROOT / "roles" / "lab" / "templates" / "lab.yml.j2").read_text()
+    options = "    hetero_ssh_options:" + text.partition("    hetero_ssh_options:")[2].partition("{% if _lab_proxies %}")[0]
+    written = yaml.safe_load(environment.from_string(options).render(lab_folder="/lab", _lab_namespace="lab"))
+    keys = [line for line in written["hetero_ssh_options"] if line.startswith("IdentityFile ")]
+    assert keys == ["IdentityFile /lab/ssh/id_ed25519", f"IdentityFile {tmp_path}/.ssh/id_ecdsa"]
 
 
 def test_a_login_on_a_node_of_the_lab(clone):
