@@ -112,7 +112,8 @@ def test_a_key_of_ones_own_opens_the_labs_instances(tmp_path, monkeypatch):
     environment = Environment(trim_blocks=True, autoescape=False)  # as Ansible's templates have it
     environment.filters["expanduser"], environment.tests["file"] = os.path.expanduser, os.path.isfile
     text = (ROOT / "roles" / "lab" / "templates" / "lab.yml.j2").read_text()
-    options = "    hetero_ssh_options:" + text.partition("    hetero_ssh_options:")[2].partition("{% if _lab_proxies %}")[0]
+    _before, key, options = text.partition("    hetero_ssh_options:")
+    options = key + options.partition("{% if _lab_proxies %}")[0]
     written = yaml.safe_load(environment.from_string(options).render(lab_folder="/lab", _lab_namespace="lab"))
     keys = [line for line in written["hetero_ssh_options"] if line.startswith("IdentityFile ")]
     assert keys == ["IdentityFile /lab/ssh/id_ed25519", f"IdentityFile {tmp_path}/.ssh/id_ecdsa"]
