@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof, presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, found, is_refused, reconcile, stop
 
 LIVES_ON = (
@@ -43,6 +44,18 @@ def boots(site):
 
 def lives(site, board):
     return json.loads((site.run_folder / "fake-boots" / f"board{board}").read_text())["on"] is not None
+
+
+def breaks_as_it_is_switched_on(site, monkeypatch, fault):
+    """The PDU does not switch, or is not understood any more, from the first word to switch on."""
+    switch = Fake.switch
+
+    def breaks(pdu, outlets, state):
+        if state == "on":
+            (site.folder / "pdu-a.json").write_text("{") if fault == "gone" else site.pdu(faults={"stuck": ["1"]})
+        return switch(pdu, outlets, state)
+
+    monkeypatch.setattr(Fake, "switch", breaks)
 
 
 @pytest.fixture
@@ -154,14 +167,7 @@ def test_who_cut_another_board_gives_its_power_back_and_does_not_cut_it_again(sw
 @pytest.mark.parametrize("fault", ["stuck", "gone"])
 def test_a_stop_that_could_not_switch_it_on_again_says_so(swapped, monkeypatch, fault):
     """Lost: the word that the outlet is off, which feeds another tenant's board; or a stop that never ends."""
-    life = power_proof.Silence.life
-
-    def breaks(silence, *given):
-        signs = life(silence, *given)
-        (swapped.folder / "pdu-a.json").write_text("{") if fault == "gone" else swapped.pdu(faults={"stuck": ["1"]})
-        return signs
-
-    monkeypatch.setattr(power_proof.Silence, "life", breaks)
+    breaks_as_it_is_switched_on(swapped, monkeypatch, fault)
     result = stop(swapped)
     assert "its outlet was not switched on again" in result["msg"]
     assert swapped.record(0).state == "error"
@@ -196,14 +202,7 @@ def test_the_outlet_is_on_again_where_nothing_can_be_written_down(swapped, monke
 @pytest.mark.parametrize("fault", ["stuck", "gone"])
 def test_who_could_not_switch_it_on_again_says_so(swapped, monkeypatch, fault):
     """Lost: the word that the outlet is off, which feeds another tenant's board."""
-    life = power_proof.Silence.life
-
-    def breaks(silence, *given):
-        signs = life(silence, *given)
-        (swapped.folder / "pdu-a.json").write_text("{") if fault == "gone" else swapped.pdu(faults={"stuck": ["1"]})
-        return signs
-
-    monkeypatch.setattr(power_proof.Silence, "life", breaks)
+    breaks_as_it_is_switched_on(swapped, monkeypatch, fault)
     result = boot(swapped, "rebooted", how="hard")
     assert "outlet 1 does not feed this board" in result["msg"]
     assert "still off" in result["msg"] if fault == "stuck" else "was not switched on again" in result["msg"]
