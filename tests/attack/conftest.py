@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pytest
 from labs import ROOT, Lab
-from turns import DAY, mark_other_days
+from turns import DAY
 
 FOLDER = ROOT / "build" / "lab" / "attack"
 GPU_HOST = "gpu1"
@@ -24,11 +24,6 @@ SMALL = {"small": {"memory_mb": 128, "vcpus": 1, "local_gb": 1}}
 
 def pytest_report_header():
     return f"HETERO_DAY={DAY} runs the cases again whose day it is"
-
-
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items):
-    mark_other_days(items, 2, "long")
 
 
 @pytest.fixture(scope="session")

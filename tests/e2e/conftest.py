@@ -21,7 +21,7 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    mark_other_days(items, 2, "long")
+    mark_other_days(items, 3, "long")  # each second day is one of this stage (runner/plan.py)
 
 
 @pytest.fixture(scope="session")

@@ -49,14 +49,14 @@ STAGES = {
 #: Stages of `make test-all` only.
 RARE = {"long", "gpu", "mutants", "versions", "sanity-everywhere", "ansible-unit", "lint-everywhere", *RARE_SCENARIOS}
 #: Stages that take turns, a group a day: a kind of board or host on a lab of its own takes minutes, and what all kinds
-#: share is tried on the labs of e2e and attack every day.
+#: share is tried on the labs of e2e and attack.
 TURNS = [
-    ["molecule-pci_passthrough"],
-    ["molecule-disk"],
-    ["molecule-tilera"],
-    ["molecule-uboot"],
-    ["molecule-gpu_lxc"],
-    ["molecule-tftp_proxy"],
+    ["attack", "molecule-pci_passthrough"],
+    ["e2e", "molecule-tilera"],
+    ["attack", "molecule-disk"],
+    ["e2e", "molecule-uboot"],
+    ["attack", "molecule-gpu_lxc"],
+    ["e2e", "molecule-tftp_proxy"],
 ]
 #: Stages whose tests are all among those of another one, which is what `make test-all` runs of the two.
 CONTAINED = {"unit-code": "mutants", "sanity": "sanity-everywhere", "lint": "lint-everywhere"}

@@ -40,7 +40,7 @@ MACHINE = Watch()
 
 #: Subjects with real containers of the real LXC.
 WITH_LXC = {"gpu_races", "hypervisors/lxc", "hypervisors/lxc_gpus"}
-#: Subjects whose tests take nine tenths of the time of stage unit-code, as measured: they take turns of three days.
+#: Subjects whose tests take nine tenths of the time of stage unit-code, as measured: they take turns of five days.
 IN_TURNS = {
     "boards/boot",
     "boards/disk",
@@ -92,7 +92,7 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    mark_other_days([item for item in items if subject(item) in IN_TURNS], 3)
+    mark_other_days([item for item in items if subject(item) in IN_TURNS], 5)
     mark_other_days([item for item in items if subject(item) in OF_PROCESSES], 7, "long")
     why = None
     if os.geteuid() != 0:
