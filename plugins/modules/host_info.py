@@ -130,7 +130,10 @@ instances:
     expires: {description: 'When the claim expires, or none.', type: float}
     host_key: {description: 'The ssh host key put into its root, once there is one.', type: str}
     image_hash: {description: 'Hash of its image, once its root is made.', type: str}
-    state: {description: 'V(claimed), V(starting), V(running), V(stopped), V(shutting down) or V(error).', type: str}
+    state:
+      description: V(claimed), V(building), V(rebuilding), V(starting), V(running), V(shutting down), V(stopped),
+        V(ending) or V(error).
+      type: str
     console: {description: Where on the host lies what its console showed., type: str}
     note: {description: What was noted with the state., type: str}
     since: {description: Since when it is in this state (seconds since 1970)., type: float}

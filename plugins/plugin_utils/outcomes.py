@@ -32,7 +32,7 @@ SHAPES: Mapping[str, Shape] = {
     "rebuilt": UP,
     "stopped": dict(state=one_of([board_states.POWER_OFF, instance_states.STOPPED])),
     "extended": dict(name=is_word, until=is_text),
-    "absent": dict(state=one_of([*OVER, instance_states.STOPPING])),
+    "absent": dict(state=one_of([*OVER, instance_states.ENDING])),
 }
 
 

@@ -21,6 +21,7 @@ LOOKS = {
     instance_states.STARTING: "booting",
     instance_states.RUNNING: "running",
     instance_states.STOPPING: "leaving",
+    instance_states.ENDING: "leaving",
     instance_states.STOPPED: "free",
 }
 #: {how a GPU is shown: the same in words}.

@@ -68,6 +68,7 @@ SOUND = [
     ("absent", dict(state="power off")),
     ("absent", dict(state="error")),
     ("absent", dict(state="shutting down")),
+    ("absent", dict(state="ending")),
     ("present", dict(state="power off")),
 ]
 

@@ -163,7 +163,7 @@ def test_an_end_that_was_cut_off_after_its_record_goes_on(claims):
     ended, (said,) = reaped(claims)
     assert (ended, said.startswith(OVER)) == (False, True)
     with claims.host() as host:
-        host.store.put("ml-7", state="shutting down")
+        host.store.put("ml-7", state="ending")
     ended, (said,) = reaped(claims)
     assert (ended, said.endswith("; ended, its devices are free")) == (True, True)
     assert claims.nothing_is_left()

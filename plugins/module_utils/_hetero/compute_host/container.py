@@ -71,9 +71,7 @@ class ContainerWork(Work):
         if self.change.check:
             self.report("image", f"root would be made from {self.claim.image}")
             return
-        self.move(
-            instance_states.REBUILDING if self.claim.state == instance_states.REBUILDING else instance_states.BUILDING
-        )
+        self.move(self.making)
         self._settle_ids()
         host_key = new_container.create(self._spec(image), self.deadline)
         unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config.lxc.pids)
@@ -87,12 +85,12 @@ class ContainerWork(Work):
 
         A claim that never had a container accepts none, except one that a killed run of this method left.
         """
-        self._refuse_what_ran(self.container.thing, self._has_run)
+        self._refuse_what_ran(self.container.thing, self.has_run)
         if self.claim.container is not None and self.container.defined and not self._is_ours():
             what = f"{self.container.config_file} is not the container that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
 
-    def _has_run(self) -> bool:
+    def has_run(self) -> bool:
         """Return whether a container is there and was ever started: LXC makes its console's log at the first start."""
         log = os.path.join(self.container.folder, "console.log")
         return self.container.defined and (self.container.running or os.path.exists(log))
@@ -168,7 +166,7 @@ class ContainerWork(Work):
         if self.change.check:
             self.report("container", "container would be started")
             return
-        if self.claim.state not in (instance_states.BUILDING, instance_states.REBUILDING):
+        if self.claim.state != instance_states.REBUILDING:  # that keeps its claim whatever happens
             self.move(instance_states.STARTING)
         self.container.start(self.deadline.left)
         self.report("container", "container started", time.monotonic() - start)

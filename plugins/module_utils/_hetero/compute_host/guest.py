@@ -107,15 +107,13 @@ class GuestWork(Work):
             self.report("image", f"disk would be made from {self.claim.image}")
             return
         self._must_boot(image)
-        self.move(
-            instance_states.REBUILDING if self.claim.state == instance_states.REBUILDING else instance_states.BUILDING
-        )
+        self.move(self.making)
         host_key = guests.create(self._spec(image), self.libvirt, self.deadline)
         self.put(container=holder_of(self.claim.instance), host_key=host_key, image_hash=image.hash)
         self.report("image", f"disk ready from {image.name}, {self.claim.address}", time.monotonic() - start)
 
     def _refuse_stranger(self) -> None:
-        self._refuse_what_ran(f"guest {self.folder}", self._has_run)
+        self._refuse_what_ran(f"guest {self.folder}", self.has_run)
         if self._stranger():
             what = f"{self.domain.thing} is not the one that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
@@ -129,7 +127,7 @@ class GuestWork(Work):
             what = "by this file of libvirt's it runs, and libvirt lists no such domain"
             raise Refused(what, file, "restart libvirt (libvirtd or virtqemud), then run this again")
 
-    def _has_run(self) -> bool:
+    def has_run(self) -> bool:
         """Return whether a guest is there and was ever started: its console's log is empty until then."""
         log = os.path.join(self.folder, "console.log")
         said = os.path.exists(log) and os.path.getsize(log) > 0
@@ -195,7 +193,7 @@ class GuestWork(Work):
         if self.change.check:
             self.report("guest", f"guest would be started{_with(rows)}")
             return
-        if self.claim.state not in (instance_states.BUILDING, instance_states.REBUILDING):
+        if self.claim.state != instance_states.REBUILDING:  # that keeps its claim whatever happens
             self.move(instance_states.STARTING)
         pinning.must_hold("kvm", self.address, self.claim.instance)
         self._bind(rows, VFIO)

@@ -17,7 +17,7 @@ from ..devices.pci import sysfs
 from ..devices.pci.allocation import fits, known_aliases, why_not
 from ..devices.pci.holders import holders as pci_holders
 from ..scheduling.fit import AMOUNTS
-from ..site.instance_states import STOPPING
+from ..site.instance_states import ENDING
 from ..site.leases import until
 from ..site.owners import alike
 from .unclaimed_instances import unclaimed
@@ -120,7 +120,7 @@ def _lease_note(host: Host, claim: Claim, now: float) -> str | None:
     doubt, other = host.store.doubt_of(claim), host.store.other_lease(claim)
     if doubt:
         there = host.store.claim_of(claim.instance)  # the record of a claim that ends goes first
-        ends = there is None or not there.is_same(claim) or there.state == STOPPING
+        ends = there is None or not there.is_same(claim) or there.state == ENDING
         return None if ends else ": ".join(doubt)
     return OTHER_LEASE.format(lease=until(other[0], now)) if other and claim.expires == other[0] else None
 

@@ -36,6 +36,7 @@ from .container import ContainerWork
 from .guest import GuestWork
 from .host_claims import REAPER, line, shown
 from .unclaimed_instances import refuse_unclaimed
+from .work import TO_BE_REMOVED
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 Result = Dict[str, Any]
 SOFT, HARD, AUTO = "soft", "hard", "auto"
 RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
+MADE_ANEW = "is made anew of {image}: what is in it goes"
 #: {what an instance runs in: the class that works on it}.
 KINDS: dict[str | None, type[Work]] = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
 #: Verbs that do not end an instance; they report where its lease is over.
@@ -142,10 +144,9 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
         if not same or options.fresh:
             before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
             change.note(old.instance, before, dict(before, **new, image_hash=hash, fresh=options.fresh))
-            work.report(work.word, f"is made anew of {new['image']}: what is in it goes")
+            work.report(work.word, MADE_ANEW.format(image=new["image"]))
             if not change.check:
-                work.put(**new)
-                work.move(instance_states.REBUILDING)
+                work.put(**new, image_hash=TO_BE_REMOVED, state=instance_states.REBUILDING, note="")
                 work.remove()
         else:  # no event, for a user may ask for this each day
             text = NOTHING_TO_REBUILD.format(name=old.instance, image=old.image, hash=hash)
@@ -165,7 +166,7 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
     late = extend_lease(host.store, REAPER, change.check) if hours else ""
 
     def one(work: Work) -> None:
-        if work.claim.state == instance_states.STOPPING and not work.is_made:
+        if work.claim.state == instance_states.ENDING and not work.is_made:
             raise Refused(ENDS, work.claim.instance, END)
         host.store.must_be_its_record(work.claim)
         now, old = time.time(), work.claim.expires
@@ -191,14 +192,14 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
             if work.claim.expires is None or work.claim.expires > options.over:
                 return
             must_know_the_lease(work)
-        if options.never_ran and (work.is_made or work.is_lost) and work.claim.state not in instance_states.NEVER_RAN:
+        if options.never_ran and not _never_ran(work) and (work.is_made or work.is_lost):
             raise Refused(RUNS_NOW, work.claim.instance, "run this again")
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
         gpus = [row.address for row in host.store.allocations(work.claim.holder)]
         what = work.whole if work.is_made else "claim"
         if not change.check:
-            work.move(instance_states.STOPPING)
+            work.move(instance_states.ENDING)
             work.remove()
             work.give_back()
             host.store.release(work.claim.instance, options.owner)
@@ -218,15 +219,30 @@ def must_know_the_lease(work: Work) -> None:
     Where its end was begun, and nothing is there any more, nothing is lost by the rest of it: the record goes first.
     """
     doubt = work.host.store.doubt_of(work.claim)
-    if doubt and (work.is_made or work.claim.state != instance_states.STOPPING):
+    if doubt and (work.is_made or work.claim.state != instance_states.ENDING):
         what, remedy = doubt
         raise Refused(what, work.claim.instance, remedy)
 
 
+def _never_ran(work: Work) -> bool:
+    """Return whether an instance never ran, so that nobody can have anything in it, by all that is known of it."""
+    kept = work.host.store.kept(work.claim.instance)  # may be newer than the database
+    if kept is not None and kept.is_same(work.claim) and kept.state not in instance_states.NEVER_RAN:
+        return False
+    return work.claim.state in instance_states.NEVER_RAN and not (work.is_made and work.has_run())
+
+
 def _up(work: Work) -> None:
-    """Bring an instance up; remove one that never ran and cannot be brought up."""
-    new, was_made = work.claim.state in instance_states.NEVER_RAN, work.is_made
+    """Bring an instance up; remove one that never ran and cannot be brought up. A rebuild that was cut off is ended."""
+    new, was_made = _never_ran(work), work.is_made
+    if not new and work.claim.state in instance_states.NEVER_RAN:
+        work.move(instance_states.STARTING)
     try:
+        if work.is_left_old:
+            work.report(work.word, MADE_ANEW.format(image=work.claim.image))
+            if work.change.check:
+                return
+            work.remove()
         work.make()
         if work.user_data:
             there = f"user_data {'would be' if work.change.check else 'is'} there for cloud-init"
@@ -244,7 +260,7 @@ def _up(work: Work) -> None:
         if not new:
             work.move(instance_states.ERROR, str(error))
             raise
-        work.move(instance_states.STOPPING)
+        work.move(instance_states.ENDING)
         work.remove()
         work.give_back()
         work.host.store.release(work.claim.instance)

@@ -48,6 +48,10 @@ ANOTHERS = (
     "has that address: see {look} on its host, and end the other machine where there is one; once its tenant agrees, "
     f"{play('rebuild_instance', instance='{name}', fresh='true')} makes it anew, with a key that is known"
 )
+LEFT_OLD = (
+    "its rebuild was cut off before anything was removed: not touched: "
+    f"{play('start_instance', instance='{name}')} ends it, and what is in it goes"
+)
 #: The remedy for an instance that runs and is silent; its tenant may have work there.
 LOOK_OR_REBOOT = (
     "its sshd ended, or its network is cut: see {look} on its host; once its tenant agrees, "
@@ -149,6 +153,9 @@ def _judge(work: Work, look: Look) -> None:
         return
     if not work.is_made:
         _note(look, f"its {work.word} is gone: {_again(work, ' anew')}")
+        return
+    if work.is_left_old:
+        _note(look, LEFT_OLD.format(name=work.claim.instance))
         return
     look["power"] = "on" if work.container.running else "off"
     if look["power"] == "on":

@@ -42,6 +42,8 @@ KEEP = (
 #: If its sign is gone (a file, or what holds it is not mounted).
 LOST = "is gone, and {name} has run: nothing is made in its place"
 LOST_WAY = "put it back (is its file system mounted?); where nobody has it any more, {anew} makes a new one"
+#: In place of the image's hash, while what is there is older than what its tenant asked for in its place.
+TO_BE_REMOVED = ""
 NO_ADDRESS = "put a newer copy of the database back"
 
 
@@ -115,6 +117,12 @@ class Work(ABC):
             raise Refused(HAS_RUN.format(thing=thing), self.claim.instance, KEEP)
 
     @property
+    def making(self) -> str:
+        """The state in which it is made: BUILDING where nobody has had it, or its end was begun, else REBUILDING."""
+        anew = self.claim.state not in (*instance_states.NEVER_RAN, instance_states.ENDING)
+        return instance_states.REBUILDING if anew else instance_states.BUILDING
+
+    @property
     def address(self) -> str:
         """Return the instance's IPv4 address; raise Refused if the database has lost it."""
         if self.claim.address is None:
@@ -134,6 +142,15 @@ class Work(ABC):
         if self.is_lost:
             anew = play("rebuild_instance", instance=self.claim.instance, fresh="true")
             raise Refused(LOST.format(name=self.claim.instance), self.sign, LOST_WAY.format(anew=anew))
+
+    @property
+    def is_left_old(self) -> bool:
+        """Return whether a rebuild was cut off before it removed what there was: the claim says what is to come."""
+        return self.claim.image_hash == TO_BE_REMOVED and self.is_made
+
+    @abstractmethod
+    def has_run(self) -> bool:
+        """Return whether a container or guest is there and was ever started."""
 
     @property
     @abstractmethod

@@ -92,6 +92,17 @@ def brief_words(text: str) -> str:
     return _LONG.sub(lambda match: brief(match[0]), text)
 
 
+def deeper(value: Any, most: int) -> bool:
+    """Return whether mappings and lists lie in each other more than `most` deep. It calls nothing again."""
+    level = [value]
+    for _depth in range(most):
+        parts = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
+        level = [part for one in parts for part in one]
+        if not level:
+            return False
+    return any(isinstance(one, (dict, list)) for one in level)
+
+
 def printable_data(value: Any) -> Any:
     """Return a module's result, or any part of one, with all texts in it printable, at any depth, keys too."""
     if isinstance(value, str):

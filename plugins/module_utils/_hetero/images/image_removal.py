@@ -43,7 +43,7 @@ def listed(store: ImageStore, claims: Iterable[ImageClaim], needed: dict[str, st
         older = {
             claim.instance: claim.image_hash
             for claim in claims
-            if name and claim.image == name and claim.image_hash not in (None, hash)
+            if name and claim.image == name and claim.image_hash and claim.image_hash != hash
         }
         found.append(dict(_row(store, name, hash, users(store, name, hash, claims, needed)), older=older))
     return found

@@ -15,7 +15,10 @@ BUILDING = "building"
 REBUILDING = "rebuilding"
 STARTING = "starting"
 RUNNING = "running"
+#: A stop or a reboot was begun. All that is claimed and made stays.
 STOPPING = "shutting down"
+#: Its end was begun: what was made for it is removed, and its claim goes last.
+ENDING = "ending"
 STOPPED = "stopped"
 #: A person has to look. The claim and its devices stay with their owner.
 ERROR = "error"
@@ -23,19 +26,21 @@ ERROR = "error"
 #: State → states that may follow. An instance may always stay in its state. One that never ran has no state ERROR: it
 #: ends where it fails. One that ran is never BUILDING again.
 TRANSITIONS = {
-    CLAIMED: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, STOPPED},
-    BUILDING: {REBUILDING, RUNNING, STOPPING, STOPPED},
-    REBUILDING: {RUNNING, STOPPING, STOPPED, ERROR},
-    STARTING: {REBUILDING, RUNNING, STOPPING, STOPPED, ERROR},
-    RUNNING: {REBUILDING, STARTING, STOPPING, STOPPED, ERROR},
-    STOPPING: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPED, ERROR},
-    STOPPED: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, ERROR},
-    ERROR: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, STOPPED},
+    CLAIMED: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ENDING},
+    BUILDING: {REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ENDING},
+    REBUILDING: {RUNNING, STOPPING, STOPPED, ENDING, ERROR},
+    STARTING: {REBUILDING, RUNNING, STOPPING, STOPPED, ENDING, ERROR},
+    RUNNING: {REBUILDING, STARTING, STOPPING, STOPPED, ENDING, ERROR},
+    STOPPING: {REBUILDING, STARTING, RUNNING, STOPPED, ENDING, ERROR},
+    STOPPED: {REBUILDING, STARTING, RUNNING, STOPPING, ENDING, ERROR},
+    ENDING: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ERROR},
+    ERROR: {REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ENDING},
 }
 
 #: States in which a missing instance is made anew: nobody has had it yet, or its tenant asked for that or for its end.
-MADE_ANEW = (CLAIMED, BUILDING, REBUILDING, STOPPING)
-#: States of an instance that never ran: a failure can cost nobody anything.
+MADE_ANEW = (CLAIMED, BUILDING, REBUILDING, ENDING)
+#: States of an instance that never ran, but for what a request that was killed as it waited for ssh has left, which ran
+#: (Work.has_run): elsewhere a failure can cost nobody anything.
 NEVER_RAN = (CLAIMED, BUILDING)
 
 

@@ -300,7 +300,7 @@ def test_a_claim_or_its_end_that_is_killed_keeps_nothing_for_ever(path, when):
         first = claim(store)
         assert store.kept("ml-8") == first
         assert store.doubt_of(first) is None
-        store.put("ml-8", state="shutting down")
+        store.put("ml-8", state="ending")
     killed(path, lambda store: store.release("ml-8"), when)
     with Store(path) as store:
         assert len(store.claims()) == (when != "committed")

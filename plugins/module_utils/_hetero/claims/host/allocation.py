@@ -180,6 +180,7 @@ def allocate(
     rejected = {gpu.address: why_not(gpu, holder, wanted, table, seen) for gpu in named or gpus}
     fit = [gpu for gpu in named or gpus if rejected[gpu.address] is None]
     rejected = {address: why for address, why in rejected.items() if why}
+    _none_taken(holder, wanted, table, rejected)
     own = {row.address for row in table if row.holder == holder and row.state != DETACHING}
     count = len(named) if named else cast("int", wanted.count)
     chosen = choose(fit, own, count)
@@ -234,6 +235,19 @@ def _none_lost(holder: str, table: Iterable[Allocation], gpus: Sequence[Gpu]) ->
         names = ", ".join(f"{row.address} ({row.uuid})" for row in lost)
         remedy = "put it back, or detach it (module hetero.compute.lxc_gpu_attach, state detached) and ask again"
         raise Refused(f"has GPU {names}, which is no more on this host", short(holder), remedy)
+
+
+def _none_taken(
+    holder: str, wanted: GpuRequest, table: Iterable[Allocation], rejected: Mapping[str, str | None]
+) -> None:
+    """Raise Refused if a GPU that the holder was given for this request is another's as well.
+
+    It gets none in its place, for it would have both.
+    """
+    had = [row for row in table if row.holder == holder and row.state != DETACHING and row.wanted == wanted]
+    taken = [f"GPU {row.address}: {rejected[row.address]}" for row in had if row.address in rejected]
+    if taken:
+        raise Refused(f"has {'; '.join(taken)}", short(holder), "end what else has it, then run this again")
 
 
 def follow_the_moved(store: Table, gpus: Sequence[AnyGpu]) -> list[tuple[Allocation, AnyGpu]]:
