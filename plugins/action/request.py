@@ -7,11 +7,11 @@ rules; this file reads the nodes' answers from Ansible's variables.
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import printable_data
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, printable_data
 from ansible_collections.hetero.compute.plugins.plugin_utils import request_steps
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import answers, done
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
@@ -41,6 +41,16 @@ SPEC = dict(
 )
 
 
+#: Most characters of an error, and most lines and characters of one, that are told of what nodes answered.
+MOST, LINES, LINE = 50_000, 1_000, 2_000
+
+
+def few(lines: Sequence[Any]) -> list[Any]:
+    """Return lines for people, with as many and as long ones as anybody reads."""
+    told = [brief(line, LINE) if isinstance(line, str) else line for line in lines[:LINES]]
+    return told + ([f"and {len(lines) - LINES} lines more"] if lines[LINES:] else [])
+
+
 class ActionModule(ActionBase):
     """Touches no host."""
 
@@ -53,8 +63,8 @@ class ActionModule(ActionBase):
         try:
             plan = decided(given, (task_vars or {})["hostvars"], self._task.check_mode)
         except request_steps.Stop as stop:
-            return dict(result, **printable_data(dict(stop.result, failed=True, msg=str(stop))))
-        show(plan.pop("lines", ()))
+            return dict(result, **printable_data(dict(stop.result, failed=True, msg=brief(str(stop), MOST))))
+        show(few(plan.pop("lines", ())))
         return dict(result, **dict(plan, changed=False))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import os
 import shlex
 import signal
 import time
@@ -159,7 +160,7 @@ class Follows(ShowsLines):
         told, pause, last = time.monotonic(), FIRST if "node" in job else QUIET, ""
         since = ""  # what was told of, so that it is told once
         began, lines = told, Lines(self._whose)
-        limit = self._limit(job["limit"]) + GRACE
+        limit, play = self._limit(job["limit"]) + GRACE, os.getppid()
         end = time.monotonic() + limit
         while True:
             for number, node, instance, phase, text, seconds in news["events"]:
@@ -182,6 +183,8 @@ class Follows(ShowsLines):
                 after = f", since: {' '.join(last.split())}" if last != since else ""
                 tell(f"{self._whose} goes on, {told - began:.0f} s so far{after}")
                 since = last
+            if os.getppid() != play:  # it was killed: who looks on says to the node that somebody waits
+                raise AnsibleActionFail("the play has ended")
             rest = min(told + pause, end) - time.monotonic()
             news = self._look(dict(job, wait=max(SHORTEST_LOOK, min(rest, LONGEST_LOOK, self._silence / 2))))
 

@@ -16,6 +16,7 @@ import time
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unasked, words_of
@@ -55,11 +56,11 @@ def find(
     """
     name, owner = request["instance"], request["owner"]
     _stop(unasked(answers, name, without))
-    _stop("\n".join(owners.unclaimed(answers)))
+    _stop("\n".join(map(one_line, owners.unclaimed(answers))))
     parts, _surplus = owners.holders(answers, name)
     others = sorted({claim["owner"] for part in parts for claim in part["claims"]} - {owner})
     if others and not force:
-        whose = ", ".join(others)
+        whose = ", ".join(one_line(brief(other)) for other in others)
         raise Stop(f"{name} belongs to {whose}, not to {owner}: ask {whose}, or add -e force=true")
     _stop("\n".join(owners.twice(answers, name, None if force else owner)))
     if parts:
@@ -90,6 +91,10 @@ def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], 
     _stop("\n".join(owners.twice(answers, name, request["owner"])))
     refused = before.get("refused", [])
     found = _schedule(request, answers, refused)
+    elsewhere = sorted({part["item"] for part in found["parts"]} - {request["proxy"]}) if request["proxy"] else []
+    if elsewhere:
+        where = f"{name} is on {', '.join(elsewhere)}, not on {request['proxy']}"
+        raise Stop(f"{where}: leave out proxy=, or terminate it first ({play('terminate_instance', instance=name)})")
     there = [claim["instance"] for part in found["parts"] for claim in part["claims"]]
     first = dict(before=there, new=not owners.holders(answers, name)[0])
     # What a node refused for lack of room may be there at the next look.

@@ -21,6 +21,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import (
     brief,
+    deeper,
     one_line,
     printable,
     printable_data,
@@ -72,6 +73,12 @@ BY_WORD = {"adopt": "adopts {}", "forget": "ends the claims of {}", "remove": "r
 NAMED = 5
 #: Most characters of an answer. 1,000 boards with the 50 newest events of each take 9.5 million.
 MOST = 64 * 10**6
+#: Most levels of mappings and lists in an answer: no module's has twenty, and Ansible fails at a few hundred.
+DEEPEST = 40
+TOO_DEEP = (
+    f"the node answers with more than {DEEPEST} levels of data, which no module does: see whether that node is sound, "
+    "and set it up again"
+)
 #: Most warnings of an answer that Ansible shows.
 WARNINGS = 20
 
@@ -87,6 +94,8 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
 
     :param own: facts in it that come from Ansible itself.
     """
+    if deeper(result, DEEPEST):
+        return dict(failed=True, changed=False, msg=TOO_DEEP)
     words = [word for word in WORDS if result.pop(word, None) not in (None, own)]
     if words:
         display.warning(f"a node says {', '.join(words)} to Ansible: not obeyed")

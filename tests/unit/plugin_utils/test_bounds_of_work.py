@@ -67,6 +67,23 @@ def test_a_result_with_lines_without_end_is_printed_to_the_same_end(monkeypatch,
     assert "says more than is shown" in told[-1]
 
 
+def test_a_look_ends_with_its_play(monkeypatch, told):
+    """Lost: a tenant's board, to a stop whose terminal was closed: a worker that outlived its play looked on,
+    and so told the node that somebody waits.
+    """
+    parents, looked = iter([100, 100, 1]), []
+
+    def looks():
+        while True:
+            looked.append(1)
+            yield dict(events=[], done=False)
+
+    monkeypatch.setattr(progress.os, "getppid", lambda: next(parents))
+    with pytest.raises(AnsibleActionFail, match="the play has ended"):
+        following(looks())._follow(dict(JOB), dict(events=[], done=False))
+    assert len(looked) == 1
+
+
 def test_what_honest_work_says_is_all_printed_and_nothing_of_it_twice(told):
     """Lost: the phases of 1,000 boards; or each of them shown twice."""
     said = [progress.as_text(dict(instance="jackie", node="board0", phase="power", text="7 x", seconds=None))]

@@ -191,6 +191,14 @@ def test_choose_asks_the_proxy_that_was_named():
         assert [visit["item"] for visit in visits] == [name]
 
 
+def test_choose_says_that_it_runs_elsewhere_than_on_the_proxy_that_was_named():
+    """Lost: which proxy it is on, to who asked for one: it was told as running, with a board of the same number."""
+    answers = [node("p1", 2), node("p2", 1, [claim("lab")])]
+    with pytest.raises(Stop, match=r"lab is on p2, not on p1: leave out proxy=, or terminate it first"):
+        request_steps.choose(asked(proxy="p1"), answers, [], {})
+    assert request_steps.choose(asked(proxy="p2"), answers, [], {})["before"] == ["lab"]
+
+
 def test_choose_asks_nobody_if_there_is_too_little():
     """Lost: boards of a request that cannot be met, which others wait for."""
     assert request_steps.choose(asked(count=3), [node("p1", 2)], [], {})["visits"] == []
