@@ -191,7 +191,8 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             ),
             "hour is no option: is hours meant? A variable of your own needs another name; "
             "boot_source is dsk: give nfs or disk; partial is perhaps: give true or false; "
-            f"placement is packed: give spread or pack; instance is Zed_1: {NAMES}; tp64 is no flavor: give one of ",
+            f"placement is packed: give spread or pack; instance is Zed_1: {NAMES}; "
+            "tp64 is no flavor: is tp64.8x8 meant? Give one of ",
         ),
         (
             "provision_instance",
