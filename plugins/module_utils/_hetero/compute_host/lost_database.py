@@ -136,9 +136,17 @@ def made_here(config: HostConfig, also: Iterable[str] = ()) -> list[tuple[str, s
     :param also: folders of containers beside the host's.
     """
     places = sorted({config.lxc.lxcpath, *also})
-    containers = [path for place in places for path in _folders(place) if identity.key_of(_Folder(path))]
+    containers = [path for place in places for path in _folders(place) if _is_made(path)]
     guests = [path for path in _folders(config.kvm.guests_folder) if is_whole(path)]
     return [("container", path) for path in containers] + [("guest", path) for path in guests]
+
+
+def _is_made(path: str) -> bool:
+    """Return whether a container that was made here is in a folder; one whose configuration is a folder is none."""
+    try:
+        return identity.key_of(_Folder(path)) is not None
+    except IsADirectoryError:
+        return False
 
 
 def _signs(config: HostConfig, lxcpath: str | None) -> list[str]:

@@ -61,7 +61,7 @@ def key_of(container: InFolder) -> str | None:
         with open(container.config_file, encoding="utf-8", errors="surrogateescape") as file:
             found = list(ID.finditer(file.read()))
         number = os.stat(container.folder).st_ino
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if not found or int(found[-1].group("folder")) != number:
         return None
