@@ -11,7 +11,11 @@ from typing import Any, Mapping, Sequence
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, printable_data
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import (
+    LONGEST,
+    brief,
+    printable_data,
+)
 from ansible_collections.hetero.compute.plugins.plugin_utils import request_steps
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import answers, done
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
@@ -42,7 +46,7 @@ SPEC = dict(
 
 
 #: Most characters of an error, and most lines and characters of one, that are told of what nodes answered.
-MOST, LINES, LINE = 50_000, 1_000, 2_000
+MOST, LINES, LINE = 50_000, 500, LONGEST
 
 
 def few(lines: Sequence[Any]) -> list[Any]:

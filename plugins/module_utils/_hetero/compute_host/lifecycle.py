@@ -226,10 +226,10 @@ def must_know_the_lease(work: Work) -> None:
 
 def _never_ran(work: Work) -> bool:
     """Return whether an instance never ran, so that nobody can have anything in it, by all that is known of it."""
-    kept = work.host.store.kept(work.claim.instance)  # may be newer than the database
-    if kept is not None and kept.is_same(work.claim) and kept.state not in instance_states.NEVER_RAN:
-        return False
-    return work.claim.state in instance_states.NEVER_RAN and not (work.is_made and work.has_run())
+    if work.kept is None:
+        return work.claim.state in instance_states.NEVER_RAN and not work.is_made
+    states = {work.claim.state, work.kept.state}
+    return states <= set(instance_states.NEVER_RAN) and not (work.is_made and work.has_run())
 
 
 def _up(work: Work) -> None:

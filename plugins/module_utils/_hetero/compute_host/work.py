@@ -145,8 +145,19 @@ class Work(ABC):
 
     @property
     def is_left_old(self) -> bool:
-        """Return whether a rebuild was cut off before it removed what there was: the claim says what is to come."""
-        return self.claim.image_hash == TO_BE_REMOVED and self.is_made
+        """Return whether a rebuild was cut off before it removed what there was: the claim says what is to come.
+
+        The record of the claim has to say so, too: of a rebuild that ended since, an older database knows nothing.
+        """
+        kept = self.kept
+        both = self.claim.image_hash == TO_BE_REMOVED and kept is not None and kept.image_hash == TO_BE_REMOVED
+        return both and self.is_made
+
+    @property
+    def kept(self) -> Claim | None:
+        """Return the record of this very claim, which may be newer than the database; None where there is none."""
+        kept = self.host.store.kept(self.claim.instance)
+        return kept if kept is not None and kept.is_same(self.claim) else None
 
     @abstractmethod
     def has_run(self) -> bool:

@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.guest import GuestWork, Running
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests
+from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.killed_at import killed_at
 
 
@@ -37,3 +42,24 @@ def test_a_stop_that_was_cut_off_is_no_end_that_was_begun(site, verb):
     with open(disk, "rb") as file:
         file.seek(3 << 20)
         assert file.read(14) == b"a week of work"
+
+
+@pytest.mark.parametrize("record", ["says so", "is newer"])
+def test_a_rebuild_that_was_cut_off_is_ended_unless_its_record_says_that_it_was(site, record):
+    """Lost: that the old key opens it no more; or the new disk, by a database of before the rebuild ended."""
+    site.provision("ml-9")
+    disk = site.folder / "guests-files/ml-9/disk.raw"
+    with open(disk, "r+b") as file:
+        file.seek(3 << 20)
+        file.write(b"a week of work")
+    killed_at(guests, "remove", lambda: site.do("rebuilt", "ml-9", ssh_public_key=OTHER_KEY))
+    if record == "is newer":
+        with site.host() as host:
+            path = Path(host.store.records.path("ml-9"))
+        written = json.loads(path.read_text())
+        assert written["image_hash"] == ""
+        path.write_text(json.dumps(dict(written, image_hash="ab" * 32)))
+    site.do("running", "ml-9")
+    with open(disk, "rb") as file:
+        file.seek(3 << 20)
+        assert (file.read(14) == b"a week of work") is (record == "is newer")
