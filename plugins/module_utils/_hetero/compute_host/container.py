@@ -50,6 +50,11 @@ class ContainerWork(Work):
         return self.container.config_file
 
     @property
+    def has_root(self) -> bool:
+        root = disks.root_of(self.container)
+        return disks.has(self.container) or (os.path.isdir(root) and bool(os.listdir(root)))
+
+    @property
     def inside(self) -> str:
         """Return the command that opens a shell in the container from its host, for people."""
         return f"lxc-attach -P {self.container.lxcpath} -n {self.container.name}"
@@ -190,9 +195,13 @@ class ContainerWork(Work):
         if result["changed"] or self.claim.state != instance_states.RUNNING:
             self.report("gpus", text + _others(result["others"]), time.monotonic() - start)
 
+    def must_be_removable(self) -> None:
+        self._refuse_stranger()
+        new_container.must_be_removable(self.container)
+
     def remove(self) -> None:
         """Remove the container with its processes, root and device nodes, so that nothing of it can open a GPU."""
-        self._refuse_stranger()
+        self.must_be_removable()
         new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)

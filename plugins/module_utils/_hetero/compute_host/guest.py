@@ -80,6 +80,10 @@ class GuestWork(Work):
         return os.path.join(self.folder, guests.DESCRIPTION)
 
     @property
+    def has_root(self) -> bool:
+        return os.path.lexists(os.path.join(self.folder, guests.DISK))
+
+    @property
     def inside(self) -> str:
         """Return the path of the guest's console log, for people."""
         return os.path.join(self.folder, guests.CONSOLE)
@@ -219,13 +223,15 @@ class GuestWork(Work):
                     if row.state != ATTACHED:
                         self.host.store.grant(replace(row, state=ATTACHED))
 
-    def remove(self) -> None:
-        """Remove guest, domain and disk."""
-        deadline = self.time_to_remove
-        self.libvirt = Libvirt(deadline, self.libvirt.uri)
+    def must_be_removable(self) -> None:
+        self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
         self._refuse_hidden()
-        guests.remove(self.claim.instance, self.folder, self.libvirt, deadline)
+
+    def remove(self) -> None:
+        """Remove guest, domain and disk."""
+        self.must_be_removable()
+        guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove)
         self.put(container=None, host_key=None, image_hash=None)
 
     def give_back(self) -> None:

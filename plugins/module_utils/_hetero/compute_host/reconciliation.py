@@ -143,13 +143,13 @@ def _lease(work: Work, look: Look) -> None:
 
 def _judge(work: Work, look: Look) -> None:
     _lease(work, look)
-    if work.claim.container is None:
-        _note(look, f"claimed, and its {work.word} not made yet: {_again(work)}")
-        return
     try:
         work.must_not_be_lost()
     except Refused as error:
         _note(look, str(error))
+        return
+    if work.claim.container is None:
+        _note(look, f"claimed, and its {work.word} not made yet: {_again(work)}")
         return
     if not work.is_made:
         _note(look, f"its {work.word} is gone: {_again(work, ' anew')}")

@@ -7,6 +7,7 @@ steps of a container, guest.py those of a KVM guest.
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Callable, Collection, Protocol, Sequence
@@ -42,6 +43,12 @@ KEEP = (
 #: If its sign is gone (a file, or what holds it is not mounted).
 LOST = "is gone, and {name} has run: nothing is made in its place"
 LOST_WAY = "put it back (is its file system mounted?); where nobody has it any more, {anew} makes a new one"
+#: If an end is asked for, and nothing is seen of what it would remove, which, mounted again, would take the address of
+#: the next instance.
+UNSEEN = "its root is not to be seen here, and {name} has run: nothing of it is removed, its address is not freed"
+UNSEEN_WAY = (
+    "mount what holds it, or put it back; where nobody has it any more, {anew} makes a new one, which can be ended"
+)
 #: In place of the image's hash, while what is there is older than what its tenant asked for in its place.
 TO_BE_REMOVED = ""
 NO_ADDRESS = "put a newer copy of the database back"
@@ -131,17 +138,32 @@ class Work(ABC):
 
     @property
     def is_lost(self) -> bool:
-        """Return whether what was made for the claim is missing or not whole, although it is not being made anew."""
-        return (
-            self.claim.container is not None and self.claim.state not in instance_states.MADE_ANEW and not self.is_made
-        )
+        """Return whether what was made for the claim is missing or not whole, although it is not being made anew.
+
+        So it is, too, where only the claim's record knows that it was made: the database may be older.
+        """
+        if self.is_made or (self.claim.container is None and os.path.lexists(self.sign)):
+            return False
+        claims = [claim for claim in (self.claim, self.kept) if claim is not None]
+        anew = all(claim.state in instance_states.MADE_ANEW for claim in claims)
+        return not anew and any(claim.container is not None for claim in claims)
 
     def must_not_be_lost(self) -> None:
         """Raise Refused if the instance is lost, for what is left of it may be all that its tenant has."""
         self._refuse_stranger()
         if self.is_lost:
-            anew = play("rebuild_instance", instance=self.claim.instance, fresh="true")
-            raise Refused(LOST.format(name=self.claim.instance), self.sign, LOST_WAY.format(anew=anew))
+            raise Refused(LOST.format(name=self.claim.instance), self.sign, LOST_WAY.format(anew=self._anew))
+
+    def must_be_seen(self) -> None:
+        """Raise Refused if the instance is lost with its root: what holds that may not be mounted."""
+        if self.is_lost and not self.has_root:
+            what, way = UNSEEN.format(name=self.claim.instance), UNSEEN_WAY.format(anew=self._anew)
+            raise Refused(what, os.path.dirname(self.sign), way)
+
+    @property
+    def _anew(self) -> str:
+        """The command line that makes the instance anew, whatever was in it."""
+        return play("rebuild_instance", instance=self.claim.instance, fresh="true")
 
     @property
     def is_left_old(self) -> bool:
@@ -175,12 +197,21 @@ class Work(ABC):
 
     @property
     @abstractmethod
+    def has_root(self) -> bool:
+        """Return whether its root, or what is left of it, is there, whether or not it is whole."""
+
+    @property
+    @abstractmethod
     def inside(self) -> str:
         """Return the command, or the file, by which people see on the host what the instance does."""
 
     @abstractmethod
     def _refuse_stranger(self) -> None:
         """Raise Refused if what is there was not made for this claim."""
+
+    @abstractmethod
+    def must_be_removable(self) -> None:
+        """Raise HeteroError where `remove` would refuse, so that a verb that is refused changes nothing."""
 
     @abstractmethod
     def make(self) -> None:

@@ -96,3 +96,25 @@ def test_a_domain_whose_name_has_a_space_is_no_other(site):
     assert not site.provision("ml-9").get("failed")
     assert not site.do("absent", "ml-9").get("failed")
     assert site.virt.domain("ml-9 copy").defined
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_the_end_of_a_guest_that_is_not_mounted_is_not_said_to_be_done(kept, empty):
+    """Lost: that a disk is there still, to who hears that guest and disk are removed, and gives its card to others."""
+    kept.do("stopped", "ml-9")
+    folder = kept.folder / "guests-files/ml-9"
+    folder.rename(kept.folder / "unmounted")
+    if empty:
+        folder.mkdir()
+    said = kept.do("absent", "ml-9")
+    assert said["failed"], said
+    assert "guests-files/ml-9: its root is not to be seen here, and ml-9 has run: nothing of it" in said["msg"]
+    assert [(one["instance"], one["state"]) for one in kept.info()["instances"]] == [("ml-9", "stopped")]
+    assert kept.table() == {CARD: "domain:ml-9"}
+    if empty:
+        folder.rmdir()
+    (kept.folder / "unmounted").rename(folder)
+    assert kept.do("running", "ml-9")["instances"][0]["state"] == "running"
+    assert is_kept(kept)
+    assert not kept.do("absent", "ml-9").get("failed")
+    assert not folder.exists()

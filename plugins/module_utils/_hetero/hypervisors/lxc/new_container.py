@@ -154,15 +154,12 @@ def put_back(spec: Spec, what: Collection[str]) -> None:
 
 def remove(container: Container, deadline: Deadline | None = None, base: str = disks.BASE) -> None:
     """End a container and remove its folder, in whatever state it is."""
+    must_be_removable(container)
     if container.defined:
         container.stop()
         container.reload()
         # First, so that the rest of a killed removal is no container that could be started.
         os.unlink(container.config_file)
-    elif monitors.owner(container.name, container.lxcpath) == 0:
-        monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
-        remedy = f"put it back, or end its monitor ({monitor}), then run this again"
-        raise Refused("is gone, and its container runs", container.config_file, remedy)
     trees.remove_left(container.name, (deadline or Deadline(CGROUPS_TIME)).within(CGROUPS_TIME))
     private_nodes.forget(container)
     disks.unmount(container, base)
@@ -172,6 +169,14 @@ def remove(container: Container, deadline: Deadline | None = None, base: str = d
     if mounted:
         raise HeteroError("is mounted in it", f"{container.thing}: {mounted[0]}", "unmount it, then run this again")
     remove_tree(container.folder, deadline)
+
+
+def must_be_removable(container: Container) -> None:
+    """Raise Refused if a container runs whose configuration is gone, without which LXC cannot end it."""
+    if not container.defined and monitors.owner(container.name, container.lxcpath) == 0:
+        monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
+        remedy = f"put it back, or end its monitor ({monitor}), then run this again"
+        raise Refused("is gone, and its container runs", container.config_file, remedy)
 
 
 def configuration(spec: Spec, root: str) -> str:
