@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator
 
 from ..core import askers
 from ..core.deadline import Deadline
-from ..core.errors import BadInput, HeteroError, Refused, TimedOut, naming
+from ..core.errors import BadInput, HeteroError, Refused, TimedOut, is_full, naming
 from ..core.locks import lock
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 Result = Dict[str, Any]
 SOFT, HARD, AUTO = "soft", "hard", "auto"
 RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
+STARTS_AGAIN = "it will start with the host again: {error}"
 MADE_ANEW = "is made anew of {image}: what is in it goes"
 #: {what an instance runs in: the class that works on it}.
 KINDS: dict[str | None, type[Work]] = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
@@ -114,7 +115,7 @@ def stopped(host: Host, request: str, options: Options, change: Change) -> Resul
         work.must_not_be_lost()
         work.autostart = False
         if work.is_made:
-            work.correct([new_container.CONFIGURATION], lambda parts: None)
+            _keep_down(work)
             if work.container.running:
                 _down(work, options)
         work.move(instance_states.STOPPED)
@@ -270,6 +271,16 @@ def _up(work: Work) -> None:
         what = f"{error.what} ({work.claim.instance} was taken back, nothing of it is left)"
         raise type(error)(what, error.thing, error.remedy, **error.facts) from error
     work.move(instance_states.RUNNING)
+
+
+def _keep_down(work: Work) -> None:
+    """Have it not start with its host. A full disk is said, and stands not in the way of its end, which needs none."""
+    try:
+        work.correct([new_container.CONFIGURATION], lambda parts: None)
+    except HeteroError as error:
+        if not is_full(error):
+            raise
+        work.report(work.word, STARTS_AGAIN.format(error=error))
 
 
 def _down(work: Work, options: Options) -> None:

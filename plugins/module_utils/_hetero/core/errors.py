@@ -54,6 +54,11 @@ def told(error: Exception, thing: str) -> str:
     return printable(f"{thing}: cannot be looked at ({type(error).__name__}: {brief(str(error))})")
 
 
+def is_full(error: HeteroError) -> bool:
+    """Return whether an error is that of a full file system, as `naming` tells it."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in FULL
+
+
 class BadInput(HeteroError):
     """The user's argument, file or archive is wrong; nothing was changed."""
 

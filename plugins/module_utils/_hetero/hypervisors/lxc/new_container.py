@@ -16,7 +16,7 @@ from typing import Any, Collection
 
 from ...core.command import command
 from ...core.deadline import Deadline
-from ...core.errors import HeteroError, Refused
+from ...core.errors import HeteroError, Refused, naming
 from ...devices.cgroup import trees
 from ...files.mounts import mounts_below
 from ...files.removal import remove_tree
@@ -146,10 +146,12 @@ def put_back(spec: Spec, what: Collection[str]) -> None:
         disks.mount(container, spec.disks)
     if CONFIGURATION in what:
         _text, ours = _written(container)
-        write_whole(container.config_file, configuration(spec, root_of(container)) + ours, 0o600)
+        with naming(container.config_file):
+            write_whole(container.config_file, configuration(spec, root_of(container)) + ours, 0o600)
         container.reload()
     if KEY in what:
-        machine_identity.put_key(root_of(container), spec.ssh_public_key, container.root_owner)
+        with naming(root_of(container)):
+            machine_identity.put_key(root_of(container), spec.ssh_public_key, container.root_owner)
 
 
 def remove(container: Container, deadline: Deadline | None = None, base: str = disks.BASE) -> None:
