@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
 from ..core.changes import Change
-from ..core.errors import Refused
+from ..core.errors import HeteroError, Refused
 from ..core.plays import play
-from ..hypervisors.lxc import disks, id_maps, identity, limits, new_container, private_nodes
+from ..hypervisors.lxc import disks, id_maps, identity, limits, new_container, own_root, private_nodes
 from ..hypervisors.lxc.liblxc import Container
 from ..hypervisors.lxc_gpus import attachment, open_rights
 from ..site import instance_states
@@ -128,6 +129,9 @@ class ContainerWork(Work):
                 new_container.put_back(self._spec(), missing)
                 if missing[0] in first:  # the other parts could not be seen before
                     self.correct(parts, say)
+        if not self.change.check:
+            with suppress(HeteroError):  # one of an earlier release; on a full disk, the next look does it
+                own_root.record(self.container, disks.file_of(self.container))
 
     @property
     def harm(self) -> str | None:
@@ -195,13 +199,13 @@ class ContainerWork(Work):
         if result["changed"] or self.claim.state != instance_states.RUNNING:
             self.report("gpus", text + _others(result["others"]), time.monotonic() - start)
 
-    def must_be_removable(self) -> None:
+    def must_be_own(self) -> None:
         self._refuse_stranger()
-        new_container.must_be_removable(self.container)
+        new_container.must_be_own(self.container)
 
     def remove(self) -> None:
         """Remove the container with its processes, root and device nodes, so that nothing of it can open a GPU."""
-        self.must_be_removable()
+        self.must_be_own()
         new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)

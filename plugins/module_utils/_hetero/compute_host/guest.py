@@ -223,14 +223,14 @@ class GuestWork(Work):
                     if row.state != ATTACHED:
                         self.host.store.grant(replace(row, state=ATTACHED))
 
-    def must_be_removable(self) -> None:
+    def must_be_own(self) -> None:
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
         self._refuse_hidden()
 
     def remove(self) -> None:
         """Remove guest, domain and disk."""
-        self.must_be_removable()
+        self.must_be_own()
         guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove)
         self.put(container=None, host_key=None, image_hash=None)
 

@@ -102,6 +102,7 @@ def rebooted(host: Host, request: str, options: Options, change: Change) -> Resu
 
     def one(work: Work) -> None:
         if work.is_made and work.container.running:
+            work.must_be_own()
             _down(work, options)
         _up(work)
 
@@ -145,7 +146,7 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
         if not same or options.fresh:
             before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
             change.note(old.instance, before, dict(before, **new, image_hash=hash, fresh=options.fresh))
-            work.must_be_removable()
+            work.must_be_own()
             work.report(work.word, MADE_ANEW.format(image=new["image"]))
             if not change.check:
                 work.put(**new, image_hash=TO_BE_REMOVED, state=instance_states.REBUILDING, note="")
@@ -196,7 +197,7 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
             must_know_the_lease(work)
         if options.never_ran and not _never_ran(work) and (work.is_made or work.is_lost):
             raise Refused(RUNS_NOW, work.claim.instance, "run this again")
-        work.must_be_removable()
+        work.must_be_own()
         work.must_be_seen()
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})

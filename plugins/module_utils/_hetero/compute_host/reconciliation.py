@@ -177,7 +177,10 @@ def _judge(work: Work, look: Look) -> None:
         way = LOOK_OR_REBOOT.format(look=work.inside, name=work.claim.instance)
         _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched: {way}")
     work.autostart = work.claim.state != instance_states.STOPPED
-    work.correct([new_container.CONFIGURATION], partial(_put_back, work, look))
+    try:
+        work.correct([new_container.CONFIGURATION], partial(_put_back, work, look))
+    except Refused as error:
+        _note(look, str(error))
     if work.harm:
         _note(look, f"{work.harm}: not touched")
 

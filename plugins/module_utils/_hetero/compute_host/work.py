@@ -210,8 +210,11 @@ class Work(ABC):
         """Raise Refused if what is there was not made for this claim."""
 
     @abstractmethod
-    def must_be_removable(self) -> None:
-        """Raise HeteroError where `remove` would refuse, so that a verb that is refused changes nothing."""
+    def must_be_own(self) -> None:
+        """Raise HeteroError where what is there is not its own, or cannot be ended; `remove` would refuse it, too.
+
+        A verb asks before its first change.
+        """
 
     @abstractmethod
     def make(self) -> None:

@@ -14,11 +14,12 @@ import os
 import shutil
 import stat
 import struct
+import uuid
 
 from ..core.child import in_child
 from ..core.command import command
 from ..core.deadline import Deadline
-from ..core.errors import HeteroError
+from ..core.errors import HeteroError, naming
 from .loop import attached
 from .mounts import mount_ext4, own_mounts
 from .removal import remove_tree
@@ -32,6 +33,8 @@ MAKE_TIME = 60.0
 CHECK_TIME = 600.0
 #: Offset of the superblock, of its field s_state, and flag EXT4_ERROR_FS of that field (fs/ext4/ext4.h).
 SUPERBLOCK, STATE, ERRORS = 1024, 0x3A, 2
+#: Its fields s_magic, with its value, and s_uuid.
+MAGIC, EXT4, UUID = 0x38, b"\x53\xef", 0x68
 #: Seconds to write an image's files (155 MB took 0.8 s).
 PACK_TIME = 1800.0
 #: For all file systems; -m 0: no blocks are reserved for root.
@@ -95,6 +98,23 @@ def has_errors(path: str) -> bool:
         remedy = "look at what lies there: it is to be the file with the file system of a board's root"
         raise HeteroError(f"cannot be read ({error.strerror})", path, remedy) from error
     return len(state) == 2 and bool(struct.unpack("<H", state)[0] & ERRORS)
+
+
+def uuid_of(path: str) -> str | None:
+    """Return the UUID of the file system in a file; None where there is no file, or none with such a file system.
+
+    :raises HeteroError: it cannot be read.
+    """
+    with naming(path):
+        try:
+            with open(path, "rb") as file:
+                file.seek(SUPERBLOCK)
+                block = file.read(SUPERBLOCK)
+        except FileNotFoundError:
+            return None
+    if block[MAGIC : MAGIC + len(EXT4)] != EXT4:
+        return None
+    return str(uuid.UUID(bytes=block[UUID : UUID + 16]))
 
 
 def pack(folder: str, path: str) -> None:

@@ -18,7 +18,7 @@ from ...files import file_system
 from ...files.file_system import make_empty, mount_file
 from ...files.loop import attached
 from ...files.mounts import unmount as unmount_point
-from . import identity, private_nodes
+from . import identity, own_root, private_nodes
 from .liblxc import Container, containers
 
 FILE = "root.ext4"
@@ -73,8 +73,9 @@ def make(container: Container, size_gb: int, base: str = BASE) -> str:
 def mount(container: Container, base: str = BASE) -> None:
     """Mount a disk for the host and make its node for LXC; a mounted one stays.
 
-    One with errors is checked before, unless its container runs.
+    One with errors is checked before, unless its container runs. Another container's is not mounted.
     """
+    own_root.must_be_own(container, file_of(container))
     root, node = root_of(container), node_of(container, base)
     with naming(node):
         if os.path.ismount(root) and has_errors(container) and not container.running:

@@ -23,7 +23,7 @@ from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
 from ...roots import cloud_init, machine_identity
 from .. import pinning
-from . import disks, id_maps, identity, limits, monitors, private_nodes
+from . import disks, id_maps, identity, limits, monitors, own_root, private_nodes
 from .disks import root_of
 from .liblxc import Container, IdMap
 
@@ -109,6 +109,7 @@ def create(spec: Spec, deadline: Deadline) -> str:
     write_whole(container.config_file, configuration(spec, root), 0o600)
     container.reload()
     identity.give_id(container, spec.command)
+    own_root.record(container, disks.file_of(container))
     return host_key
 
 
@@ -120,6 +121,7 @@ def missing(spec: Spec) -> list[str]:
     """
     container = spec.container
     _refuse_lost(container)
+    own_root.must_be_own(container, disks.file_of(container))
     if disks.has_errors(container) and not container.running:
         return [CHECKED]
     if disks.has(container) and not disks.is_mounted(container, spec.disks):
@@ -156,7 +158,7 @@ def put_back(spec: Spec, what: Collection[str]) -> None:
 
 def remove(container: Container, deadline: Deadline | None = None, base: str = disks.BASE) -> None:
     """End a container and remove its folder, in whatever state it is."""
-    must_be_removable(container)
+    must_be_own(container)
     if container.defined:
         container.stop()
         container.reload()
@@ -173,8 +175,11 @@ def remove(container: Container, deadline: Deadline | None = None, base: str = d
     remove_tree(container.folder, deadline)
 
 
-def must_be_removable(container: Container) -> None:
-    """Raise Refused if a container runs whose configuration is gone, without which LXC cannot end it."""
+def must_be_own(container: Container) -> None:
+    """Raise Refused if the root in a container's folder is another's; or if a container runs whose configuration is
+    gone, without which LXC cannot end it.
+    """
+    own_root.must_be_own(container, disks.file_of(container))
     if not container.defined and monitors.owner(container.name, container.lxcpath) == 0:
         monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
         remedy = f"put it back, or end its monitor ({monitor}), then run this again"

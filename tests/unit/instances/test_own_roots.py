@@ -1,0 +1,145 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A root that lies in another container's place, say after a backup was put back. If these fail, one tenant's key opens
+another's root, or it goes with the end of an instance that is not its own.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import make_empty
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks, own_root
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
+from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
+
+ANOTHERS = "a/root.ext4: this is the root of container b, not of a: put each back in its own place (mv"
+NOT_OWN = "root.ext4: this is not the root that was made for a (its file system is "
+
+
+@pytest.fixture
+def two(site):
+    """Containers a of jo and b of bo, which are stopped, with a file of their own each."""
+    for name, owner, key in (("a", "jo", KEY), ("b", "bo", OTHER_KEY)):
+        site.claim(name, flavor=SMALL, owner=owner, key=key)
+        site.up(name)
+        top(site, name).joinpath("own").write_text(f"{name}'s")
+        site.do(lifecycle.stopped, name)
+        disks.unmount(site.container(name), site.here.disks)
+    return site
+
+
+def top(site, name):
+    return Path(disks.root_of(site.container(name)), "root")
+
+
+def swap(site):
+    a, b = (Path(disks.file_of(site.container(name))) for name in "ab")
+    a.rename(a.with_name("x"))
+    b.rename(a)
+    a.with_name("x").rename(b)
+
+
+def own_data(site):
+    """What lies in the two files, wherever they are, and who may enter: {name: (file, keys)}."""
+    found = {}
+    for name in "ab":
+        said = []
+        for path in ("/root/own", "/root/.ssh/authorized_keys"):
+            argv = ["debugfs", "-R", f"cat {path}", disks.file_of(site.container(name))]
+            said.append(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
+        found[said[0]] = (KEY in said[1], OTHER_KEY in said[1])
+    return found
+
+
+def found_by_reconcile(site, name):
+    with site.host() as host:
+        looks = reconciliation.reconcile(host, Change(False), 5.0)["instances"]
+    return [one["found"] for look in looks if look["instance"] == name for one in look["found"]]
+
+
+def test_a_root_of_another_is_not_touched(two):
+    """Lost: bob's root: jo's key was written into it and it ran as jo's; or it went with the end of jo's container."""
+    before = own_data(two)
+    assert before == {"a's": (True, False), "b's": (False, True)}
+    swap(two)
+    with two.host() as host:
+        failed = disks.restore(host.config.lxc.lxcpath, two.here.disks)  # as at a boot of the host
+    assert sorted(failed) == ["a", "b"]
+    assert ANOTHERS in failed["a"]
+    assert any(ANOTHERS in found for found in found_by_reconcile(two, "a"))
+    verbs = [two.up, partial(two.do, lifecycle.stopped), partial(two.do, lifecycle.rebooted)]
+    verbs += [partial(two.do, lifecycle.rebuilt, fresh=True), partial(two.do, lifecycle.absent)]
+    for verb in verbs:
+        assert ANOTHERS in verb("a")["msg"], verb
+        assert not two.container("a").running
+        assert own_data(two) == before
+    assert [one["instance"] for one in two.info()["instances"]] == ["a", "b"]
+    swap(two)
+    for name in "ab":
+        assert two.up(name)["instances"][0]["state"] == "running"
+        assert top(two, name).joinpath("own").read_text() == f"{name}'s"
+
+
+def test_one_that_runs_is_not_ended_for_a_start_that_would_be_refused(two):
+    """Lost: a running instance, to a reboot after which it does not start; or its root, to the printed way."""
+    for name in "ab":
+        two.up(name)
+    swap(two)
+    for verb in (lifecycle.rebooted, lifecycle.stopped):
+        assert ANOTHERS in two.do(verb, "a")["msg"]
+        assert two.container("a").running
+    swap(two)
+    assert not two.do(lifecycle.rebooted, "a").get("failed")
+    assert top(two, "a").joinpath("own").read_text() == "a's"
+
+
+def test_one_of_an_earlier_release_is_taken_as_it_is_and_known_from_then_on(two):
+    """Lost: a container, to an upgrade; or, after it, what is in another's root."""
+    before = {}
+    for name in "ab":
+        config = Path(two.container(name).config_file)
+        before[name] = own_root.recorded(two.container(name))
+        config.write_text(re.sub(r"(?m)^# hetero\.compute: root .*\n", "", config.read_text()))
+        assert own_root.recorded(two.container(name)) is None
+    assert not two.up("a", check=True).get("failed")
+    assert own_root.recorded(two.container("a")) is None, "a look changes nothing"
+    assert two.up("a")["instances"][0]["state"] == "running"
+    found_by_reconcile(two, "b")
+    assert {name: own_root.recorded(two.container(name)) for name in "ab"} == before
+    assert two.up("a")["changed"] is False
+    two.do(lifecycle.stopped, "a")
+    disks.unmount(two.container("a"), two.here.disks)
+    swap(two)
+    assert ANOTHERS in two.up("a")["msg"]
+    swap(two)
+
+
+def test_the_printed_way_makes_a_root_its_own(two):
+    """Lost: a root that was put back on purpose, copied into a new file system."""
+    path = Path(disks.file_of(two.container("a")))
+    shutil.move(path, two.folder / "kept")
+    path.touch(0o600)
+    path.open("r+b").truncate(1 << 30)
+    make_empty(str(path))
+    for verb in (two.up, partial(two.do, lifecycle.absent)):
+        said = verb("a")["msg"]
+        assert NOT_OWN in said
+    path.unlink()
+    shutil.copy(two.folder / "kept", path)
+    subprocess.run(["tune2fs", "-U", "random", path], check=True, capture_output=True)
+    said = two.up("a")["msg"]
+    assert NOT_OWN in said
+    subprocess.run(re.search(r"tune2fs -U \S+ \S+", said)[0].split(), check=True, capture_output=True)
+    assert two.up("a")["instances"][0]["state"] == "running"
+    assert top(two, "a").joinpath("own").read_text() == "a's"
+    assert not two.do(lifecycle.absent, "a").get("failed")
