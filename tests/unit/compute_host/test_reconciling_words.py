@@ -45,5 +45,5 @@ def test_how_a_container_of_no_instance_goes_is_said(monkeypatch):
     monkeypatch.setattr(unclaimed_instances, "_told", lambda host, instance, what: f"told: {what}")
     left, *told = unclaimed_instances.of_no_instance(SimpleNamespace(config=HostConfig()))
     assert left.startswith("container left of /var/lib/lxc, of no instance: ")
-    assert "lxc-destroy -P /var/lib/lxc -n left on its host removes it" in left
+    assert "this on its host removes it: lxc-destroy -P /var/lib/lxc -n left -f" in left
     assert told == ["told: container /var/lib/lxc/kept", "told: guest /guests/vm"]

@@ -10,6 +10,7 @@ file only reads.
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 import time
 from contextlib import closing
@@ -20,6 +21,7 @@ from ..core.backups import copies, folder_of, how_to_restore
 from ..core.errors import Refused
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
+from ..hypervisors.lxc.disks import FILE as DISK
 from ..site.leases import until
 from ..site.owners import number_of
 from .lost_database import made_here
@@ -34,9 +36,13 @@ WAY = (
 )
 #: Of a container that nothing here says to be somebody's; a person who gave it GPUs by hand may know whose it is.
 OTHERS = (
-    "container {name} of {lxcpath}, of no instance: see who made it; once nobody wants it, "
-    "lxc-destroy -P {lxcpath} -n {name} on its host removes it"
+    "container {name} of {lxcpath}, of no instance: see who made it; once nobody wants it, this on its host "
+    "removes it: {remove}"
 )
+#: What removes a container: one with a disk of its own (hypervisors/lxc/disks.py), which lxc-destroy takes for a volume
+#: of LVM; and any other.
+WITH_DISK = "lxc-stop -P {lxcpath} -n {name} -k; umount {folder}/rootfs; rm -r --one-file-system {folder}"
+WITHOUT = "lxc-destroy -P {lxcpath} -n {name} -f"
 
 
 def refuse_unclaimed(host: Host, request: str) -> None:
@@ -73,11 +79,15 @@ def of_no_instance(host: Host) -> list[str]:
 
     How a container is destroyed is said only where nothing here says that it is somebody's.
     """
-    lxcpath, found = host.config.lxc.lxcpath, []
+    found = []
     for kind, path, instance in _unclaimed(host, None):
-        nobodys = kind == "container" and not (_copy_of(host, instance) or whose(host, instance))
-        told = OTHERS.format(name=instance, lxcpath=lxcpath)
-        found.append(told if nobodys else _told(host, instance, f"{kind} {path}"))
+        if kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
+            lxcpath, disk = os.path.dirname(path), os.path.exists(os.path.join(path, DISK))
+            words = dict(name=instance, lxcpath=shlex.quote(lxcpath), folder=shlex.quote(path))
+            remove = (WITH_DISK if disk else WITHOUT).format(**words)
+            found.append(OTHERS.format(name=instance, lxcpath=lxcpath, remove=remove))
+        else:
+            found.append(_told(host, instance, f"{kind} {path}"))
     return found
 
 
