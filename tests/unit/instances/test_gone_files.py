@@ -88,3 +88,15 @@ def test_what_is_given_back_as_surplus_may_have_lost_its_configuration(kept):
         assert "runs, or ran, since it was looked at: nothing of it is taken back" in said["msg"]
     assert kept.up()["instances"][0]["state"] == "running"
     assert is_kept(kept)
+
+
+def test_one_that_runs_without_the_file_of_its_disk_is_not_rebooted(kept):
+    """Lost: all that is in it: the file that somebody removed is there while it runs, and gone with its end."""
+    path = Path(disks.file_of(kept.container()))
+    path.rename(path.with_name("away"))
+    said = kept.do(lifecycle.rebooted)["msg"]
+    assert "root.ext4: is missing, and with it the container's root: put the file back" in said
+    assert kept.container().running
+    path.with_name("away").rename(path)
+    assert not kept.do(lifecycle.rebooted).get("failed")
+    assert is_kept(kept)

@@ -170,6 +170,17 @@ def test_no_third_gpu_is_given_for_one_that_another_can_open(site):
     assert site.can_open() == before
 
 
+def test_a_gpu_that_was_taken_out_is_not_called_free_again(site):
+    """Lost: an hour, to who looks for the GPU that terminate says to be free."""
+    site.claim()
+    site.up()
+    site.do(lifecycle.stopped)
+    no_gpu(site)
+    said = site.do(lifecycle.absent)
+    freed = f"; free again: {ADDRESSES[1]}; no more on this host: {ADDRESSES[0]}"
+    assert [line["text"] for line in said["lines"]] == [f"container and root removed{freed}"]
+
+
 def test_a_folder_called_config_is_no_container(site):
     """Lost: each verb of a host, to a folder that somebody made there: they ended with a traceback."""
     site.claim(flavor=SMALL)

@@ -203,12 +203,18 @@ class ContainerWork(Work):
         self._refuse_stranger()
         new_container.must_be_own(self.container)
 
+    def must_be_whole(self) -> None:
+        new_container.missing(self._spec())
+
     def remove(self) -> None:
         """Remove the container with its processes, root and device nodes, so that nothing of it can open a GPU."""
         self.must_be_own()
         new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)
+
+    def is_on_host(self, address: str) -> bool:
+        return address in {gpu.address for gpu in self.host.gpus}
 
     def give_back(self) -> None:
         """Do nothing: its GPUs are closed since its container is gone."""

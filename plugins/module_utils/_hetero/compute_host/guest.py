@@ -102,6 +102,7 @@ class GuestWork(Work):
         """Make disk, keys and domain; leave alone what is there and as the claim asks for."""
         start = time.monotonic()
         if self.is_made:
+            self.must_be_whole()
             self.correct((), self._say_put_back)
             return
         self.must_not_be_lost()
@@ -228,11 +229,17 @@ class GuestWork(Work):
         self._refuse_stranger()
         self._refuse_hidden()
 
+    def must_be_whole(self) -> None:
+        guests.must_boot(self._spec())
+
     def remove(self) -> None:
         """Remove guest, domain and disk."""
         self.must_be_own()
         guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove)
         self.put(container=None, host_key=None, image_hash=None)
+
+    def is_on_host(self, address: str) -> bool:
+        return sysfs.look(address, self.host.pci) is not None
 
     def give_back(self) -> None:
         """Bring its devices back to the drivers that they were on before."""

@@ -14,7 +14,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Sequence
 
 from ..core import askers
 from ..core.deadline import Deadline
@@ -102,7 +102,7 @@ def rebooted(host: Host, request: str, options: Options, change: Change) -> Resu
 
     def one(work: Work) -> None:
         if work.is_made and work.container.running:
-            work.must_be_own()
+            work.must_be_whole()
             _down(work, options)
         _up(work)
 
@@ -201,7 +201,7 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
         work.must_be_seen()
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
-        gpus = [row.address for row in host.store.allocations(work.claim.holder)]
+        devices = [row.address for row in host.store.allocations(work.claim.holder)]
         what = work.whole if work.is_made else "claim"
         if not change.check:
             work.move(instance_states.ENDING)
@@ -210,12 +210,20 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
             host.store.release(work.claim.instance, options.owner)
         gone = f"{what} {'would be ' if change.check else ''}removed"
         seconds = None if change.check else time.monotonic() - start
-        work.report(work.word, f"{gone}{'; free again: ' + ' '.join(gpus) if gpus else ''}", seconds)
+        work.report(work.word, gone + _freed(work, devices), seconds)
 
     return _each(host, request, "release", options, change, one, must_be=False)
 
 
 # ---- one instance
+
+
+def _freed(work: Work, devices: Sequence[str]) -> str:
+    """Return in words, to be added, which devices are free again, and which were taken out of the host meanwhile."""
+    free = [address for address in devices if work.is_on_host(address)]
+    lost = [address for address in devices if address not in free]
+    said = f"; free again: {' '.join(free)}" if free else ""
+    return f"{said}; no more on this host: {' '.join(lost)}" if lost else said
 
 
 def must_know_the_lease(work: Work) -> None:

@@ -178,6 +178,7 @@ def _judge(work: Work, look: Look) -> None:
         _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched: {way}")
     work.autostart = work.claim.state != instance_states.STOPPED
     try:
+        work.must_be_whole()
         work.correct([new_container.CONFIGURATION], partial(_put_back, work, look))
     except Refused as error:
         _note(look, str(error))

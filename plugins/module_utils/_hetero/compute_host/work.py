@@ -217,6 +217,10 @@ class Work(ABC):
         """
 
     @abstractmethod
+    def must_be_whole(self) -> None:
+        """Raise HeteroError where one that was made would not start again, for its root is missing or another's."""
+
+    @abstractmethod
     def make(self) -> None:
         """Make the container or guest; leave alone what is there and as the claim asks for."""
 
@@ -238,6 +242,10 @@ class Work(ABC):
     @abstractmethod
     def remove(self) -> None:
         """Remove what was made for it."""
+
+    @abstractmethod
+    def is_on_host(self, address: str) -> bool:
+        """Return whether the device at a PCI address is there; one that was taken out is nobody's to have."""
 
     @abstractmethod
     def give_back(self) -> None:

@@ -184,7 +184,7 @@ def test_secure_erase_is_honest(disks):
     """A method that the disk does not have, quietly done in another way, would be a lie in the record."""
     with pytest.raises(BadInput, match="board0 /dev/sda: secure erase is not supported: ") as error:
         wiped(disks, method="secure_erase")
-    assert error.value.remedy == "use method discard or zero"
+    assert error.value.remedy == "use method discard or zero (-e wipe=zero)"
     assert SECRET in disks.disk(0).read_bytes()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.reconciliation import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests
@@ -118,3 +120,26 @@ def test_the_end_of_a_guest_that_is_not_mounted_is_not_said_to_be_done(kept, emp
     assert is_kept(kept)
     assert not kept.do("absent", "ml-9").get("failed")
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["disk.raw", "kernel"])
+def test_a_guest_without_its_disk_or_kernel_is_said_so(kept, name):
+    """Lost: a disk, to the end of who has its removed file open; or the word that it is gone while it can be found."""
+    lost = kept.folder / "guests-files/ml-9" / name
+    lost.rename(kept.folder / "away")
+    word = "root" if name == "disk.raw" else "kernel"
+    what = f"ml-9/{name}: is missing, and with it the guest's {word}: put the file"
+    for verb in ("rebooted", "stopped") if word == "root" else ("rebooted",):
+        assert what in kept.do(verb, "ml-9")["msg"]
+        assert Libvirt(Deadline(30.0)).domain("ml-9").active
+    with kept.host() as host:
+        (look,) = reconcile(host, Change(False), 5.0)["instances"]
+    assert [what in one["found"] for one in look["found"]] == [True]
+    if word == "root":
+        Libvirt(Deadline(30.0)).domain("ml-9").stop()
+    else:
+        assert not kept.do("stopped", "ml-9").get("failed")
+    assert what in kept.do("running", "ml-9")["msg"]
+    (kept.folder / "away").rename(lost)
+    assert kept.do("running", "ml-9")["instances"][0]["state"] == "running"
+    assert is_kept(kept)

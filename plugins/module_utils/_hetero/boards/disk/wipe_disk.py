@@ -188,7 +188,7 @@ def _erase(shell: Shell, device: str, method: str, size: int, deadline: Deadline
     if method == DISCARD and word == "unsupported":
         return False
     what = f"secure erase is not supported: {why or 'the disk did not say why'}"
-    raise BadInput(what, f"{shell_name(shell)} {device}", "use method discard or zero")
+    raise BadInput(what, f"{shell_name(shell)} {device}", "use method discard or zero (-e wipe=zero)")
 
 
 def _zero(shell: Shell, device: str, size: int, deadline: Deadline, say: Say) -> None:

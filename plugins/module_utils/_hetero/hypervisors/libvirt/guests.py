@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 from ...core.command import command
 from ...core.deadline import Deadline
-from ...core.errors import HeteroError
+from ...core.errors import HeteroError, Refused
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
 from ...roots import cloud_init, machine_identity
@@ -206,13 +206,34 @@ def _processor(spec: Spec) -> ElementTree.Element:
 
 
 def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
-    """Return in words what of a guest differs from its claim: its domain, or its next start's port and devices."""
+    """Return in words what of a guest differs from its claim: its domain, or its next start's port and devices.
+
+    :raises Refused: its disk is missing: of one that runs, the rest of it is lost with its end.
+    """
+    _refuse_lost("root", spec.file(DISK))
     if uuid_of(spec.name, libvirt) is None:
         return ["domain"]
     domain = libvirt.domain(spec.name).xml(live=False)
     has = hostdev.devices_in(domain)
     found = ["port on the bridge"] if _pin(domain, spec) else []
     return found + [f"device {address}" for address in sorted(set(has) ^ set(spec.devices))]
+
+
+def must_boot(spec: Spec) -> None:
+    """Raise Refused if a file is missing with which a guest that was made boots; libvirt says so only at its start."""
+    files = {"root": spec.file(DISK)}
+    with contextlib.suppress(ElementTree.ParseError), open(spec.file(DESCRIPTION), encoding="utf-8") as file:
+        made = ElementTree.fromstring(file.read())
+        boots = {word: made.findtext(f"os/{word}") for word in ("kernel", "initrd")}
+        files.update({word: path for word, path in boots.items() if path})
+    for word, path in files.items():
+        _refuse_lost(word, path)
+
+
+def _refuse_lost(word: str, path: str) -> None:
+    if not os.path.exists(path):
+        remedy = "put the file back, or rebuild the instance, which begins with an empty root"
+        raise Refused(f"is missing, and with it the guest's {word}", path, remedy)
 
 
 def _pin(domain: ElementTree.Element, spec: Spec) -> bool:
