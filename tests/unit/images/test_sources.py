@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import tree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import walk
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.removal import remove_tree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import sources
@@ -160,10 +160,10 @@ def test_deep_folders(store, tmp_path, request, levels, name):
     request.addfinalizer(partial(remove_tree, str(tmp_path / "srv")))
     source = folder(tmp_path / "srv" / "image")
     nested(source / "root", levels, name)
-    limit = tree.LONGEST // (len(name) + 1)
+    limit = walk.LONGEST // (len(name) + 1)
     image = store.import_image(str(source), "deep")
     request.addfinalizer(partial(unmount, image.root))
-    entries = [parts for parts, _status, _where in tree.walk(root_of(image))]
+    entries = [parts for parts, _status, _where in walk.walk(root_of(image))]
     assert max(map(len, entries)) == levels
     nested(source / "root" / "etc", limit + 10, name)
     with pytest.raises(BadInput, match="has a name longer than a path can be"):
@@ -175,7 +175,7 @@ def test_a_walk_takes_few_descriptors(tmp_path):
     """A tenant's folders must not use up what the process may open."""
     nested(tmp_path, 300)
     before = len(os.listdir("/proc/self/fd"))
-    most = max(len(os.listdir("/proc/self/fd")) for _entry in tree.walk(str(tmp_path)))
+    most = max(len(os.listdir("/proc/self/fd")) for _entry in walk.walk(str(tmp_path)))
     assert most - before <= 2
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -184,27 +184,27 @@ def test_a_folder_that_becomes_a_link_while_it_is_read(tmp_path):
     """The moment between looking and opening: what lies behind the link is never read."""
     source = folder(tmp_path / "image")
     secret = folder(tmp_path / "secret")
-    walk = tree.walk(str(source))
-    for parts, _status, _where in walk:
+    steps = walk.walk(str(source))
+    for parts, _status, _where in steps:
         if parts == ["root", "etc"]:
             os.rename(source / "root" / "etc", source / "moved")
             (source / "root" / "etc").symlink_to(secret)
             break
     with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
-        list(walk)
+        list(steps)
 
 
 def test_a_folder_that_is_moved_while_it_is_read(tmp_path):
     """The way back up leads into another folder: nothing of that is read."""
     source = folder(tmp_path / "image")
     (tmp_path / "elsewhere").mkdir()
-    walk = tree.walk(str(source))
-    for parts, _status, _where in walk:
+    steps = walk.walk(str(source))
+    for parts, _status, _where in steps:
         if parts == ["root", "etc", "motd"]:
             os.rename(source / "root" / "etc", tmp_path / "elsewhere" / "etc")
             break
     with pytest.raises(BadInput, match="was moved while it was read"):
-        list(walk)
+        list(steps)
 
 
 def test_a_named_pipe_is_not_waited_for(store, tmp_path):

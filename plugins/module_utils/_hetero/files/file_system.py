@@ -23,7 +23,7 @@ from ..core.errors import HeteroError, naming
 from .loop import attached
 from .mounts import mount_ext4, own_mounts
 from .removal import remove_tree
-from .tree import walk
+from .walk import walk
 
 #: Block size in bytes, in which sizes are counted. mke2fs itself would take a smaller one for small file systems.
 BLOCK = 4096

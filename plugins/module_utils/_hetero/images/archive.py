@@ -21,7 +21,8 @@ from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Iterator, Protocol, cast
 
 from ..core.errors import BadInput, HeteroError
-from ..files.tree import CHUNK, REFUSED_KINDS, REPACK, Tree, parts_of
+from ..files.tree import REPACK, Tree, parts_of
+from ..files.walk import CHUNK, REFUSED_KINDS
 from .disk_signs import DISK, LARGEST, START, is_disk
 from .xz import open_xz
 from .zstd import MAGIC, decompressed

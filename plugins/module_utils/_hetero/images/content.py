@@ -15,7 +15,7 @@ from typing import Any
 
 from ..core.errors import BadInput
 from ..files.removal import remove_tree
-from ..files.tree import CHUNK
+from ..files.walk import CHUNK
 from ..files.whole_file import write_whole
 from .image_root import FILE, FOLDER, is_whole
 from .kernels import check_files, check_named, is_file, kernels_in, own_files, serve

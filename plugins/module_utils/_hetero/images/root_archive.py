@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 from ..core.command import Limits, command, ended
 from ..core.errors import FULL, HeteroError, TimedOut
 from ..core.locks import holder_of
-from ..files.tree import file_hash
+from ..files.walk import file_hash
 from ..files.whole_file import write_whole
 from .image_root import root_of
 

@@ -20,7 +20,8 @@ from ..core.errors import BadInput, HeteroError, Refused, TimedOut
 from ..core.this_node import THIS_NODE
 from ..files.mounts import place_of, places_below
 from ..files.scratch import leave_room, spare
-from ..files.tree import CHUNK, copy_folder, file_hash, folder_hash
+from ..files.tree import copy_folder
+from ..files.walk import CHUNK, file_hash, folder_hash
 from ..site.image_names import checksum_of
 from .archive import unpack
 

@@ -10,7 +10,7 @@ import lzma
 import os
 from typing import IO
 
-from ..files.tree import CHUNK
+from ..files.walk import CHUNK
 
 #: Bytes for a decompressor; what xz -9 writes needs 65 MiB.
 MOST_MEMORY = 256 << 20

@@ -12,7 +12,7 @@ from typing import IO, Iterator, cast
 from ..core.errors import BadInput, HeteroError
 from ..core.this_node import THIS_NODE
 from ..files.scratch import fill, scratch
-from ..files.tree import CHUNK
+from ..files.walk import CHUNK
 
 #: First bytes of a frame (RFC 8878).
 MAGIC = b"\x28\xb5\x2f\xfd"

@@ -31,7 +31,8 @@ from . import cloud_init
 from .disk_files import Made
 from .machine_identity import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, odd_place, parse_key
 from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
-from .provision import NEW_ROOT, PHASE, Place, prepare_files
+from .place import Place
+from .provision import NEW_ROOT, PHASE, prepare_files
 from .ram import ram_image
 from .reboot_key import reboot_line, wanted
 from .seeds import may_have_booted, put_there, taken_out

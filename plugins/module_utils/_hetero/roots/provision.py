@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All that a board boots from, as one thing: its root, the keys in it, its export, kernel and initrd.
 
-Each part is looked at where it is (mounts, the NFS server, files), and only what is missing or wrong is made anew. The
-caller holds the board's lock and decides whether the board may be touched. The boot driver writes the boot entry, which
-is removed here with the rest.
+Each part is looked at where it is (place.py: mounts, the NFS server, files), and only what is missing or wrong is made
+anew. The caller holds the board's lock and decides whether the board may be touched. The boot driver writes the boot
+entry, which is removed here with the rest.
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused, naming
 from ..images.choice import check_arch, check_image, image_of
 from ..images.room import room_of, size_of
-from ..nfs.exporter import let_go
-from ..nfs.exports import board_export, exporter
 from ..site.boot_sources import DISK, NFS
 from ..site.instance import gibibytes
-from ..tftp.board_folder import BoardFiles, remove_entry
+from ..tftp.board_folder import remove_entry
 from ..tftp.by_hand import lead, put_there
-from .console_log import console_log, is_own_log
-from .disk_files import DiskFiles
+from .console_log import is_own_log
 from .machine_identity import parse_key
 from .made_json import is_unread, remade, token_of, unread, why_unproven
 from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven
+from .place import Place
 from .root_keys import HOST_KEY, keeper, prepare_keys, prepare_own_line
-from .roots import UNMOUNT_TIME, Root
+from .roots import UNMOUNT_TIME
 
 if TYPE_CHECKING:
     from ..core.changes import Change
@@ -43,48 +41,6 @@ if TYPE_CHECKING:
 PHASE = "image"
 NEW_ROOT = "rebuild the instance for a new root, or terminate it"
 AGAIN = "provision its instance again, or terminate it"
-
-
-class Place:
-    """Where the parts of one board lie on its proxy."""
-
-    def __init__(self, proxy: RootsNode, board: Board) -> None:
-        self.board = board
-        self.exporter = exporter(proxy.config.exports, proxy.folder("exports"))
-        self.root = Root(proxy.config.state_folder, board.id)
-        self.files = BoardFiles(proxy.config.tftp_root, board.ip)
-        self.disk = DiskFiles(proxy.folder("disks"), board.id)
-        self.console_log = console_log(proxy, board)
-        self._kernel_source = proxy.kernel_source(board)
-
-    @property
-    def export(self) -> Export:
-        """The board's export as it should be: of the root that is there, else of the root that is yet to be made."""
-        return board_export(self.exporter, self.board, self.root.path)
-
-    @property
-    def restore_file(self) -> str:
-        return self.exporter.restore_file(self.export.pseudo)
-
-    def exported(self) -> Export | None:
-        """Return the board's export as the server has it; None where its id is free or another export's."""
-        found = self.exporter.get(self.export.id)
-        return found if found is not None and found.pseudo == self.export.pseudo else None
-
-    def unexport(self) -> None:
-        """End the board's export, where there is one, and the connections that its tenant left behind."""
-        if self.exported():
-            self.exporter.remove(self.export.id)
-        let_go(self.board.ip)
-
-    def wanted_files(self, image: Image, source: str) -> dict[str, str | None]:
-        """Return {name in the board's TFTP folder: its file in the image store, or None where it must not exist}.
-
-        :param source: where its root lies (site/boot_sources.py).
-        """
-        by_tftp, number = self._kernel_source == "tftp", self.board.id
-        files = {f"vmlinux_{number}": image.kernel_for(source, number), f"initrd_{number}": image.initrd_for(source)}
-        return files if by_tftp else dict.fromkeys(files)
 
 
 def prepare(

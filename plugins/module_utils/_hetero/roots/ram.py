@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from ..core.command import command
 from ..core.errors import BadInput, HeteroError, naming
 from ..files.cpio import FILE, FOLDER, archive
-from ..files.tree import CHUNK
+from ..files.walk import CHUNK
 from ..images.choice import check_arch, image_store
 from ..site.boot_sources import RAM
 from ..site.proxy_config import SET_UP

@@ -35,7 +35,7 @@ HOST_KEY = "host key"
 
 
 class Rooted(Protocol):
-    """What this file uses of a board's place on its proxy (provision.Place)."""
+    """What this file uses of a board's place on its proxy (place.Place)."""
 
     board: Board
     root: Root

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import HeteroError
 from .cloud_init import LEFT, SEEDED
-from .provision import PHASE, Place
+from .place import Place
+from .provision import PHASE
 
 if TYPE_CHECKING:
     from ..core.changes import Change

@@ -19,7 +19,7 @@ from typing import Iterator
 
 from ..core.errors import naming
 from ..files.removal import remove_tree
-from ..files.tree import CHUNK
+from ..files.walk import CHUNK
 from ..files.whole_file import write_whole
 
 #: The user of in.tftpd (in.tftpd(8), --user), and the mode of a board's folder, which that user's group may enter.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import HeteroError
 from ...drivers.boot.driver import NFS
-from ...roots.provision import Place
+from ...roots.place import Place
 from ...site import board_states
 from ..records.board_records import MAY_HAVE_RUN, SWITCH, TO_BE, UNWATCHED
 from .boot_progress import BEGINS, REBOOT

@@ -24,7 +24,8 @@ from ...drivers.boot.shell import NoProgram
 from ...images.choice import image_of
 from ...images.root_archive import archive_of
 from ...roots.disk_root import ARCHIVES, own_names
-from ...roots.provision import Place, prepare_files
+from ...roots.place import Place
+from ...roots.provision import prepare_files
 from ...site import board_states
 from ..boot.boot_entry import ensure_entry
 from ..boot.ram_boot import in_ram

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ...core.errors import HeteroError
 from ...core.this_node import THIS_NODE
 from ...roots.made_json import is_seen
-from ...roots.provision import Place
+from ...roots.place import Place
 from ..power.power_proof import PLUGS
 from ..power.presence import ALIVE, SILENT
 from ..records.misfiled_records import ADOPT

@@ -176,9 +176,8 @@ class Request:
 
         :param move: whether an instance whose board is in error gets another one.
         """
-        given = {
-            name: self.params[name] for name in board_claims.ClaimRequest.__dataclass_fields__ if name in self.params
-        }
+        fields = board_claims.ClaimRequest.__dataclass_fields__
+        given = {name: value for name, value in self.params.items() if name in fields}
         given.update(numbers=tuple(self.params["numbers"]), image=self.params["image"] or "", move=move)
         change = Change(self.check)
         try:
@@ -390,12 +389,4 @@ def absent(request: Request) -> None:
         request.steps.took(dict(boards=[], lines=refuse_unclaimed(request.proxy, request.name)), "release")
 
 
-VERBS = dict(
-    present=present,
-    running=running,
-    stopped=stopped,
-    rebooted=rebooted,
-    rebuilt=rebuilt,
-    extended=extended,
-    absent=absent,
-)
+VERBS = {verb.__name__: verb for verb in (present, running, stopped, rebooted, rebuilt, extended, absent)}

@@ -26,7 +26,7 @@ from ...images.choice import image_store
 from ...nfs.exports import exporter
 from ...roots.made_json import is_unread, token_of
 from ...roots.ownership import made_for, refuse_anothers, roots_there
-from ...roots.provision import Place
+from ...roots.place import Place
 from ...roots.roots import UNMOUNT_TIME, Root
 from ...site.proxy_config import CONFIG, files_of
 from ..verb_parser import verb_parser
