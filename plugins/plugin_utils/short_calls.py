@@ -28,6 +28,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL, FOLDER, name_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.bounded_reading import Endless, at_most
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import FIRST, QUIET, told_while_it_lasts
 
@@ -71,8 +72,10 @@ WORK = dict(
 BY_WORD = {"adopt": "adopts {}", "forget": "ends the claims of {}", "remove": "removes what lies there of {}"}
 #: Most names in such a line.
 NAMED = 5
-#: Most characters of an answer. 1,000 boards with the 50 newest events of each take 9.5 million.
+#: Most bytes of an answer. 1,000 boards with the 50 newest events of each take 9.5 million.
 MOST = 64 * 10**6
+#: Most values of an answer, each of which takes the controller some hundred bytes. So many boards have a third of that.
+MANY = 2 * 10**6
 #: Most levels of mappings and lists in an answer: no module's has twenty, and Ansible fails at a few hundred.
 DEEPEST = 40
 TOO_DEEP = (
@@ -185,12 +188,25 @@ class ShortCalls(ActionBase):
         return only_data(said, {key: found} if key else None)
 
     def _low_level_execute_command(self, *words: Any, **how: Any) -> dict[str, Any]:
-        """Return what a command said; raise TooLong if that is more than an answer has."""
-        said: dict[str, Any] = super()._low_level_execute_command(*words, **how)
-        size = len(said.get("stdout") or "") + len(said.get("stderr") or "")
-        if size > MOST:
-            raise TooLong(f"it has {size} characters, and at most {MOST} are looked at")
+        """Return what a command said; raise TooLong as soon as that is more than an answer has."""
+        try:
+            with at_most(MOST):
+                said: dict[str, Any] = super()._low_level_execute_command(*words, **how)
+        except Endless:
+            raise TooLong(f"it has more than {MOST // 10**6} MB, and no more is read") from None
+        text = said.get("stdout") or ""
+        values = sum(map(text.count, ",[{"))
+        if values > MANY:
+            raise TooLong(f"it has {values} values, and at most {MANY} are looked at")
         return said
+
+    def _transfer_file(self, *words: Any, **how: Any) -> Any:
+        """Send a file; raise TooLong if the node says more to that than an answer has."""
+        try:
+            with at_most(MOST):
+                return super()._transfer_file(*words, **how)
+        except Endless:
+            raise TooLong(f"it has more than {MOST // 10**6} MB, and no more is read") from None
 
     def _can_be_short(self) -> bool:
         """Return whether the connection takes standard input, and nothing was asked for that only Ansible's own way

@@ -115,14 +115,22 @@ def test_what_the_others_have_is_shown_and_who_answers_oddly_is_named(site, play
     assert f"{NAMED.get(play, 'p2:')} what the node answers to {why}" in said(output), output
 
 
-def test_an_answer_without_end_is_not_looked_at(site):
-    """Lost: the terminal and the log of who asks for the status, to one node that answers 70 million characters."""
+@pytest.mark.parametrize(
+    "text",
+    [
+        SAYS.format("'{\"boards\": \"' + 'x' * 70_000_000 + '\"}'"),
+        MAIN.format("while True: sys.stdout.write('x' * 65536)"),
+    ],
+)
+def test_an_answer_without_end_is_not_looked_at(site, text):
+    """Lost: the terminal, the log and the memory of who asks for the status, to one node that answers 70 million
+    characters or does not end."""
     runs, plays = site
-    runs("board_info", SAYS.format("'{\"boards\": \"' + 'x' * 70_000_000 + '\"}'"))
+    runs("board_info", text)
     rc, output = plays.play("status")
     assert rc != 0
     assert "board0 board" in said(output)
-    why = "what the node answers to board_info cannot be (it has 700000"
+    why = "what the node answers to board_info cannot be (it has more than 64 MB, and no more is read)"
     assert f"{NAMED['status']} {why}" in said(output), output[-2000:]
     assert len(output) < 100_000
 
