@@ -192,8 +192,8 @@ class Nodes:
 
     def down(self):
         changed = []
-        for name, node in self.nodes.items():
-            if node.running():
+        for name in self.nodes:
+            for node in self._running(name):
                 node.stop()
                 changed.append(f"{name} stopped")
             folder = os.path.join(self.lab["folder"], "nodes", name)
@@ -208,7 +208,12 @@ class Nodes:
         return [name for name, node in self.nodes.items() if node.closed()]
 
     def leftovers(self):
-        return [f"node {name}" for name, node in self.nodes.items() if node.running()]
+        return [f"node {name}" for name in self.nodes if self._running(name)]
+
+    def _running(self, name):
+        """The node as all that runs of it: it may have been started as another kind than the file says now."""
+        both = [kind(self.lab, name, self.lab["nodes"][name]) for kind in self.KINDS.values()]
+        return [node for node in both if node.running()]
 
 
 def mounts(lab):
@@ -217,12 +222,37 @@ def mounts(lab):
         return [f"mount {line.split()[4]}" for line in file if line.split()[4].startswith(lab["folder"] + "/")]
 
 
+#: What the lab's file has, as lab_up writes it.
+HAS = {"folder": str, "namespace": str, "nodes": dict, "pdus": dict}
+DAMAGED = (
+    "{path} is damaged ({error}), and it alone says what the lab consists of: move it away, bring the lab up once more "
+    "with the options that it had, which writes the file anew and leaves what runs, and then go on (lab_up, lab_down)"
+)
+
+
+def read(path):
+    """Return what the lab consists of, by its file; exit with a sentence if that has something else."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lab = json.load(file)
+    except ValueError as error:
+        raise SystemExit(DAMAGED.format(path=path, error=error)) from None
+    lacks = [key for key, kind in HAS.items() if not isinstance(lab, dict) or not isinstance(lab.get(key), kind)]
+    lacks = lacks or [name for name, node in lab["nodes"].items() if not _is_node(node)]
+    if lacks:
+        raise SystemExit(DAMAGED.format(path=path, error=f"{lacks[0]} is none in it"))
+    return dict(lab, file=os.path.abspath(path))
+
+
+def _is_node(node):
+    return isinstance(node, dict) and node.get("kind") in ("container", "machine")
+
+
 PARTS = {"images": Images, "network": Network, "pdus": Pdus, "nodes": Nodes}
 
 
 def main(argv):
-    with open(argv[1], encoding="utf-8") as file:
-        lab = dict(json.load(file), file=os.path.abspath(argv[1]))
+    lab = read(argv[1])
     if argv[2] == "leftovers":
         found = [text for part in PARTS.values() for text in part(lab).leftovers()] + mounts(lab)
         print("\n".join(found))

@@ -87,7 +87,7 @@ def machine_lab(folder, targets):
     (folder / "nodes" / "proxy1").mkdir(parents=True)
     (folder / "nodes" / "proxy1" / "disk").touch()
     node = {"kind": "machine", "binds": [{"source": "/somewhere", "target": target} for target in targets]}
-    lab = {"folder": str(folder), "namespace": "hetero-none", "nodes": {"proxy1": node}}
+    lab = {"folder": str(folder), "namespace": "hetero-none", "nodes": {"proxy1": node}, "images": []}
     lab["pdus"] = {"pdu-a": {}, "pdu-b": {}}
     (folder / "lab.json").write_text(json.dumps(lab))
     return (folder / "lab.json").read_text()
@@ -130,7 +130,8 @@ def test_another_disk_where_there_is_one_is_added(tmp_path):
 @AS_ROOT
 def test_a_lab_that_is_up_is_not_forgotten(tmp_path):
     """Lost: the memory and the ports of nodes and PDUs that run on, and that lab_down does not find any more."""
-    before = json.dumps({"nodes": {"proxy1": {}, "gpu1": {}}, "pdus": {"pdu-a": {}, "pdu-b": {}}})
+    lab = {"folder": str(tmp_path), "namespace": "hetero-none", "pdus": {"pdu-a": {}, "pdu-b": {}}}
+    before = json.dumps(dict(lab, nodes={"proxy1": {"kind": "container"}, "gpu1": {"kind": "container"}}))
     (tmp_path / "lab.json").write_text(before)
     given = {"lab_folder": str(tmp_path), "lab_proxy": "none", "lab_gpu_hosts": [{"name": "gpu1"}]}
     code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_up", **given)
@@ -138,3 +139,87 @@ def test_a_lab_that_is_up_is_not_forgotten(tmp_path):
     assert "A lab with proxy1, pdu-a, pdu-b is up in" in said.replace("\n", " "), said
     assert (tmp_path / "lab.json").read_text() == before
     assert sorted(os.listdir(tmp_path)) == ["lab.json"]
+
+
+@AS_ROOT
+def test_a_node_that_is_up_is_made_no_other_kind(tmp_path):
+    """Lost: a container that runs on after lab_down, which looks for a machine then."""
+    before = machine_lab(tmp_path, HAS)
+    code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_up", "--check", lab_folder=str(tmp_path))
+    assert code == 2, said
+    why = f"A lab is up in {tmp_path}, and of it proxy1 is a machine, and no container: end it first (make lab-down, or"
+    assert why in " ".join(said.split()), said
+    assert (tmp_path / "lab.json").read_text() == before
+    assert sorted(os.listdir(tmp_path)) == ["lab.json", "nodes"]
+
+
+@AS_ROOT
+@pytest.mark.parametrize("kind", ["container", "machine"])
+def test_lab_down_ends_what_runs_of_a_node_whatever_kind_its_file_says(tmp_path, kind):
+    """Lost: the memory of a node that an older lab_up made another kind in the lab's file."""
+    machine_lab(tmp_path, HAS)
+    lab = json.loads((tmp_path / "lab.json").read_text())
+    lab["nodes"]["proxy1"]["kind"] = kind
+    (tmp_path / "lab.json").write_text(json.dumps(lab))
+    (tmp_path / "run").mkdir()
+    program = ["/usr/bin/python3", ROOT / "roles" / "lab" / "files" / "lab.py", tmp_path / "lab.json"]
+
+    def output(*words):
+        done = subprocess.run([*program, *words], check=False, stdout=subprocess.PIPE, text=True)
+        return done.returncode, done.stdout
+
+    node = subprocess.Popen(["sleep", "300"])
+    started = Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    (tmp_path / "run" / "proxy1.pid").write_text(f"{node.pid} {started}\n")
+    try:
+        assert output("leftovers") == (1, "node proxy1\n")
+        assert "proxy1 stopped" in output("nodes", "down")[1]
+        assert node.wait(timeout=20) == -15
+        assert output("leftovers") == (0, "\n")
+    finally:
+        node.kill()
+        node.wait()
+
+
+DAMAGED = {
+    "cut off": '{"folder": "/x", "namesp',
+    "empty": "",
+    "none of lab_up's": "[]",
+    "without nodes": '{"folder": "/x", "namespace": "hetero-none", "pdus": {}}',
+    "odd": '{"folder": "/x", "namespace": "hetero-none", "pdus": {}, "nodes": {"proxy1": {"kind": "cloud"}}}',
+    "odder": '{"folder": "/x", "namespace": "hetero-none", "pdus": {}, "nodes": {"proxy1": 5}}',
+}
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("playbook", "text"),
+    [("lab_up", DAMAGED["cut off"]), *(("lab_down", text) for text in DAMAGED.values())],
+    ids=["cut off, up", *DAMAGED],
+)
+def test_a_lab_whose_file_is_damaged_says_which_file_and_what_to_do(tmp_path, playbook, text):
+    """Lost: what to do about a traceback of Python's; or the folder of a lab that runs on."""
+    (tmp_path / "lab.json").write_text(text)
+    code, said = played(ROOT, "-i", "localhost,", f"hetero.compute.{playbook}", lab_folder=str(tmp_path))
+    words = " ".join(said.split())
+    assert code == 2, said
+    assert f"{tmp_path}/lab.json is damaged (" in words, said
+    assert "move it away, bring the lab up once more with the options that it had" in words, said
+    assert "JSONDecodeError" not in said
+    assert "Traceback" not in said
+    assert (tmp_path / "lab.json").read_text() == text
+
+
+@AS_ROOT
+def test_lab_down_removes_no_lab_whose_file_is_gone(tmp_path):
+    """Lost: the pids of PDUs and boards that run on."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "pdu-a.pid").write_text("1 1\n")
+    code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_down", lab_folder=str(tmp_path))
+    assert code == 2, said
+    assert f"{tmp_path}/lab.json is gone, and it alone says what the lab consists of" in " ".join(said.split()), said
+    assert (tmp_path / "run" / "pdu-a.pid").exists()
+    (tmp_path / "run" / "pdu-a.pid").unlink()
+    code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_down", lab_folder=str(tmp_path))
+    assert code == 0, said
+    assert not tmp_path.exists()
