@@ -83,15 +83,16 @@ def _never_waits(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
-def read_object(path: str, remedy: str, numbers: Callable[[str], Any] = loads) -> dict[str, Any]:
+def read_object(path: str, remedy: str, numbers: Callable[[str], Any] = loads, where: str = "") -> dict[str, Any]:
     """Return the JSON object in a file; raise BadInput, with `remedy`, where the file is missing or holds none.
 
     :param numbers: reads the text; with `any_number` the caller must look for NaN and infinite numbers itself.
+    :param where: the machine, in words, for a file of which people may not know whose it is.
     """
     try:
         data = numbers(read_text(path))
     except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", path, remedy) from error
+        raise BadInput(f"cannot be read{where and f' on {where}'} ({error.strerror})", path, remedy) from error
     except ValueError as error:
         raise BadInput(f"is not JSON ({error})", path, remedy) from error
     if not isinstance(data, dict):

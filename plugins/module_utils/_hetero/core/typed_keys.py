@@ -22,6 +22,7 @@ from .errors import BadInput, HeteroError
 from .json_file import any_number, read_object
 from .printable import MOST, brief, printable
 from .spelling import meant_by
+from .this_node import THIS_NODE
 
 #: Longest piece of a value that a mistake shows, and how many mistakes an error's text lists; `mistakes` has all.
 SHOWN, LISTED = 60, 100
@@ -215,7 +216,7 @@ def read_file(path: str, kind: Kind, remedy: str) -> Any:
     :raises BadInput: the file is missing, or holds no JSON object.
     """
     mistakes: list[HeteroError] = []
-    said = read_all(kind, read_object(path, remedy, any_number), "", mistakes)
+    said = read_all(kind, read_object(path, remedy, any_number, THIS_NODE), "", mistakes)
     if mistakes:
         raise WrongFile(path, mistakes, remedy)
     return said

@@ -15,6 +15,7 @@ from typing import Any, Mapping, Sequence
 from ..core.errors import BadInput, HeteroError
 from ..core.json_file import any_number, read_object
 from ..core.plays import play
+from ..core.this_node import THIS_NODE
 from ..core.typed_keys import (
     ADDRESS,
     FLAG,
@@ -232,7 +233,7 @@ def _secrets(path: str, name: str) -> dict[str, str]:
     if not os.path.exists(path):
         return {}
     mistakes: list[HeteroError] = []
-    given = read_object(path, SET_UP, any_number)
+    given = read_object(path, SET_UP, any_number, THIS_NODE)
     said = read_all(CREDENTIALS, {name: given[name]} if name in given else {}, "", mistakes)
     if mistakes:
         raise WrongFile(path, mistakes, SET_UP)
