@@ -11,7 +11,7 @@ set -euo pipefail
 folder=$1 name=$2 architecture=$3 arch=$4 release=$5 mirror=$6 cmdline="rw${7:+ $7}" packages=$8
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "$folder/.$name.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 image=$work/image ram=$work/ram root=$work/image/root
 mkdir -p "$image" "$ram"
 say() { echo "debian_image: $*"; }
@@ -22,7 +22,8 @@ say "packages of $release for $architecture"
 include=linux-image-$architecture,initramfs-tools,zstd,busybox,dropbear-bin,fdisk,e2fsprogs,hdparm,nvme-cli
 include+=,systemd-sysv,systemd-resolved,dbus,udev,kmod,openssh-server,iproute2,iputils-ping,ca-certificates,python3,cloud-init
 # The kernel's own scripts would pack an initrd before there is anything of ours to put into it.
-mmdebstrap --quiet --variant=minbase --architectures="$architecture" --include="$include${packages:+,$packages}" \
+# mmdebstrap mounts proc, sys and devices below the root: in a mount namespace of its own, since the trap removes what it finds there.
+unshare --mount mmdebstrap --quiet --variant=minbase --architectures="$architecture" --include="$include${packages:+,$packages}" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --essential-hook='mkdir -p "$1/etc/kernel" && printf "link_in_boot = yes\ndo_initrd = no\n" > "$1/etc/kernel-img.conf"' \

@@ -12,7 +12,7 @@ arch=$2
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/kernel.sh"
 work=$(mktemp -d "$(dirname "$file")/board-arm64.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 image=$work/image
 mkdir -p "$image" "$work/kernel" "$work/busybox"
 
@@ -25,7 +25,8 @@ apt-get -o APT::Sandbox::User=root download -qq busybox-static "$kernel"
 dpkg-deb -x busybox-static_*.deb busybox
 dpkg-deb -x linux-image-*.deb kernel'
 # /bin, /sbin and /lib are links, as Debian's installer and usrmerge make them.
-mmdebstrap --quiet --architectures=arm64 --variant=extract --include='?essential' --include=mount,openssh-server,iproute2 \
+# In a mount namespace of its own: what mmdebstrap mounts below the root is nowhere where the trap removes files.
+unshare --mount mmdebstrap --quiet --architectures=arm64 --variant=extract --include='?essential' --include=mount,openssh-server,iproute2 \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     --setup-hook='cd "$1" && mkdir -p usr/bin usr/sbin usr/lib && ln -s usr/bin usr/sbin usr/lib .' \

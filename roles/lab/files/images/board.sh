@@ -13,7 +13,7 @@ disk=$3
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/kernel.sh"
 work=$(mktemp -d "$(dirname "$file")/board.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 image=$work/image
 mkdir -p "$image" "$work/kernel"
 
@@ -32,7 +32,8 @@ cp "$here/initrd-dhcp" "$initrd/etc/dhcp"
 chmod 755 "$initrd/init" "$initrd/etc/dhcp"
 pack_initrd "$initrd" "$image/initrd"
 
-mmdebstrap --quiet --variant=minbase --include=openssh-server,iproute2 \
+# In a mount namespace of its own: what mmdebstrap mounts below the root is nowhere where the trap removes files.
+unshare --mount mmdebstrap --quiet --variant=minbase --include=openssh-server,iproute2 \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/etc/ssh/ssh_host_*' \

@@ -10,10 +10,11 @@ set -euo pipefail
 file=$1
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "$(dirname "$file")/container.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 debian=$work/debian
 root=$work/root
-mmdebstrap --quiet --variant=extract --include="openssh-server,busybox-static${2:+,$2}" bookworm "$debian"
+# In a mount namespace of its own: what mmdebstrap mounts below the root is nowhere where the trap removes files.
+unshare --mount mmdebstrap --quiet --variant=extract --include="openssh-server,busybox-static${2:+,$2}" bookworm "$debian"
 mkdir -p "$root"/{bin,dev,etc/ssh,lib64,proc,root,run,sbin,sys,tmp,usr/sbin,var/log}
 chmod 1777 "$root/tmp"
 chmod 700 "$root/root"

@@ -10,7 +10,7 @@ file=$1
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/kernel.sh"
 work=$(mktemp -d "$(dirname "$file")/guest.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 image=$work/image
 mkdir -p "$image" "$work/kernel"
 cd "$work"

@@ -12,7 +12,7 @@ arch=$2
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/kernel.sh"
 work=$(mktemp -d "$(dirname "$file")/kvm-host.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 image=$work/image
 mkdir -p "$image" "$work/kernel"
 
@@ -28,7 +28,8 @@ chmod 755 "$initrd/init" "$initrd/etc/dhcp"
 pack_initrd "$initrd" "$image/initrd"
 
 # Under emulation each service costs seconds: none that this machine has no use for; libvirt starts when it is asked.
-mmdebstrap --quiet --variant=minbase \
+# In a mount namespace of its own: what mmdebstrap mounts below the root is nowhere where the trap removes files.
+unshare --mount mmdebstrap --quiet --variant=minbase \
     --include=systemd,systemd-sysv,dbus,udev,kmod,iproute2,openssh-server,python3-minimal,python3-apt,nftables,pci.ids,pciutils \
     --include=libvirt-daemon-system,libvirt-clients,qemu-system-x86,qemu-utils \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \

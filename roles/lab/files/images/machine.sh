@@ -12,7 +12,7 @@ shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/kernel.sh"
 work=$(mktemp -d "$(dirname "$folder")/machine.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 bash "$here/node.sh" "$work/root" "$@"
 
 # What a container has from its host (modules and devices), and the PACKAGEs, which emulation would take minutes to

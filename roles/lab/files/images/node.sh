@@ -10,7 +10,7 @@ set -euo pipefail
 folder=$1
 shift
 partial=$folder.partial.$$
-trap 'rm -rf "$partial"' EXIT
+trap 'rm -rf --one-file-system "$partial"' EXIT
 repository='set -e
 chroot "$1" apt-get install -qq --yes --no-install-recommends --download-only '"$*"' >&2
 mkdir -p "$1/srv/packages"
@@ -19,7 +19,8 @@ mv "$1"/var/cache/apt/archives/*.deb "$1/srv/packages/"
 rm -rf "$1"/etc/apt/sources.list "$1"/etc/apt/sources.list.d/* "$1"/var/lib/apt/lists/*
 echo "deb [trusted=yes] file:/srv/packages ./" > "$1/etc/apt/sources.list"
 chroot "$1" apt-get update -qq >&2'
-mmdebstrap --quiet --variant=minbase --skip=cleanup/apt/lists \
+# In a mount namespace of its own: what mmdebstrap mounts below the root is nowhere where the trap removes files.
+unshare --mount mmdebstrap --quiet --variant=minbase --skip=cleanup/apt/lists \
     --include=systemd,systemd-sysv,dbus,iproute2,python3,python3-apt,openssh-server,ca-certificates \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
