@@ -231,18 +231,17 @@ def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Ite
 
     :param answers: of all nodes, asked again after the claim.
     :returns: the plan: surplus, to give back; taken, which owner has a name of it before, or ""; visits, the older
-        claims to follow, if there are any.
+        claims to follow, if there are any; moves, the nodes that any of this is for, or may be after the visits.
     :raises Stop: a node was not asked.
     """
     name, count, owner = request["instance"], request["count"], request["owner"]
     _stop(unasked(answers, name, without))
     others = owners.taken(answers, name, count, owner)
-    if others:
-        surplus = owners.holders(answers, name, count, owner, plan["before"])[1]
-        return dict(plan, surplus=surplus, taken=owners.as_text(others), visits=[])
-    parts, surplus = owners.holders(answers, name, count, owner)
-    moved = surplus or {part["item"] for part in parts} != {part["item"] for part in plan["parts"]}
-    return dict(plan, surplus=surplus, taken="", visits=parts if moved else [])
+    parts, surplus = owners.holders(answers, name, count, owner, plan["before"] if others else None)
+    moved = others or surplus or {part["item"] for part in parts} != {part["item"] for part in plan["parts"]}
+    moves = sorted({part["item"] for part in [*parts, *surplus, *plan["parts"]]}) if moved else []
+    visits = parts if moved and not others else []
+    return dict(plan, surplus=surplus, taken=owners.as_text(others) if others else "", visits=visits, moves=moves)
 
 
 def _schedule(request: Request, answers: Sequence[Answer], refused: Sequence[Dict[str, Any]]) -> dict[str, Any]:
