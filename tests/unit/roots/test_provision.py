@@ -20,7 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of, image_store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import provision as provision_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import place as place_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.console_log import write_console_log
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.provision import leftovers, prepare, remove
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
@@ -454,7 +454,7 @@ def test_what_a_tenant_left_open_goes_with_the_claim(site, proxy, provision, rep
         provision()
     else:
         site.claim(proxy)
-    monkeypatch.setattr(provision_file, "let_go", asked.append)
+    monkeypatch.setattr(place_file, "let_go", asked.append)
     remove(proxy, proxy.board(0), Change(check), report.call)
     assert asked == ([] if check else ["10.0.2.1"])
 
