@@ -57,6 +57,7 @@ MEANINGS = (
     ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
     ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
 )
+READ, WRITE = "BEGIN DEFERRED", "BEGIN IMMEDIATE"
 UPGRADE = "have a verb that changes something upgrade it (without check mode)"
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
 
@@ -124,11 +125,11 @@ class Database:
 
         :param dry: roll everything back at the end (check mode).
         """
-        return self._block("BEGIN IMMEDIATE", dry)
+        return self._block(WRITE, dry)
 
     def snapshot(self) -> ContextManager[None]:
         """Let all reads in the block see the same moment of the database; others may write meanwhile."""
-        return self._block("BEGIN DEFERRED")
+        return self._block(READ)
 
     @contextmanager
     def _block(self, begin: str, dry: bool = False) -> Iterator[None]:
@@ -136,7 +137,8 @@ class Database:
             if self._db.in_transaction:
                 yield
                 return
-            self._spend()
+            if begin != READ:
+                self._spend()
             self._db.execute(begin)
             self.touched.clear()
             before = self._db.total_changes

@@ -4,8 +4,9 @@
 """A file beside a node's database that keeps space for when the disk is full.
 
 SQLite needs some space even to read, and terminate and the reaper, which free the disk, must write to the database
-first. The file is removed when the file system has little space left, and made again when there is enough. Work that
-takes more of the disk (claims, copies of the database) asks `is_short` first.
+first. While the file system has little space left, each opening and each transaction gives up a part of the file, and
+no more: those who fill the disk take what is free. The file is made whole again when there is enough. Work
+that takes more of the disk (claims, copies of the database) asks `is_short` first.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from .errors import HeteroError
 
 #: Bytes that are kept: enough for some hundred verbs, of which each writes some 10 pages of log and a claim's record.
 SIZE = 2 << 20
-#: Bytes free below which the file is removed: more than one verb takes.
-LITTLE = 512 << 10
+#: Bytes free below which a part of the file is given up: more than one verb takes.
+LITTLE = 256 << 10
+#: Bytes that are given up at once: enough for a transaction, or for SQLite's index of its log (32 KiB) and a record.
+PART = 64 << 10
 #: Bytes free from which the file is made again: more than SIZE, so that freed space is not taken again at once.
 ENOUGH = 4 * SIZE
 
@@ -29,19 +32,23 @@ def path_of(database: str) -> str:
 
 
 def spend(database: str) -> None:
-    """Remove the file where less than LITTLE is free."""
-    if _left(database) < LITTLE:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path_of(database))
+    """Give up a part of the file where less than LITTLE is free."""
+    if _left(database) >= LITTLE:
+        return
+    path, rest = path_of(database), _kept(database) - PART
+    with contextlib.suppress(FileNotFoundError):
+        if rest > 0:
+            os.truncate(path, rest)
+        else:
+            os.unlink(path)
 
 
 def keep(database: str) -> None:
-    """Make the file where it is missing and ENOUGH is free; make none on a file system that cannot promise space."""
-    path = path_of(database)
-    if os.path.exists(path) or _left(database) < ENOUGH:
+    """Make the file whole where ENOUGH is free; make none on a file system that cannot promise space."""
+    if _kept(database) >= SIZE or _left(database) < ENOUGH:
         return
     with contextlib.suppress(OSError):
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        file = os.open(path_of(database), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.posix_fallocate(file, 0, SIZE)
         finally:
@@ -53,8 +60,7 @@ def is_short(database: str, more: int = 0) -> bool:
 
     :param more: bytes that are about to be written.
     """
-    kept = SIZE if os.path.exists(path_of(database)) else 0
-    return kept + _left(database) - more < SIZE
+    return min(_kept(database), SIZE) + _left(database) - more < SIZE
 
 
 def must_not_be_short(database: str, more: int = 0) -> None:
@@ -71,6 +77,14 @@ def said(database: str) -> tuple[str, str, str]:
     folder = os.path.dirname(os.path.abspath(database))
     what = f"its file system is full ({_left(database) >> 10} KiB left), and what is left is for ending instances"
     return what, folder, "free space on it, or terminate what can go"
+
+
+def _kept(database: str) -> int:
+    """Return the bytes of the file, 0 where there is none."""
+    try:
+        return os.stat(path_of(database)).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _left(database: str) -> int:
