@@ -17,7 +17,12 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks, private_nodes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import trees
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    disks,
+    own_root,
+    private_nodes,
+)
 from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
 from ansible_collections.hetero.compute.tests.unit.instances.test_older_copies_of_hosts import put_back
@@ -100,6 +105,27 @@ def test_an_end_that_was_cut_off_is_ended(down, left):
     assert (states(down), down.container().defined) == ({"ml-8": "ending"}, False)
     if left == "nothing":
         shutil.rmtree(down.container().folder)
+    assert not down.do(lifecycle.absent).get("failed")
+    assert down.nothing_is_left()
+
+
+def test_what_is_asked_for_again_after_an_end_that_was_cut_off_may_be_cut_off_as_well(down):
+    """Lost: a name and an address, to a container that no verb took for the claim's own, nor for none."""
+    killed_at(private_nodes, "forget", lambda: down.do(lifecycle.absent))
+    killed_at(own_root, "record", down.up)
+    assert down.container().defined
+    assert down.up()["instances"][0]["state"] == "running"
+    assert not down.do(lifecycle.absent).get("failed")
+    assert down.nothing_is_left()
+
+
+def test_a_rebuild_that_was_cut_off_is_not_ended_without_its_root(down):
+    """Lost: an address, as above: the rebuild was killed before it had removed anything."""
+    killed_at(trees, "remove_left", lambda: down.do(lifecycle.rebuilt, fresh=True))
+    assert states(down) == {"ml-8": "rebuilding"}
+    disks.unmount(down.container(), down.here.disks)
+    with unmounted(down, "folder"):
+        assert UNSEEN in down.do(lifecycle.absent)["msg"]
     assert not down.do(lifecycle.absent).get("failed")
     assert down.nothing_is_left()
 

@@ -77,7 +77,10 @@ class ContainerWork(Work):
         if self.change.check:
             self.report("image", f"root would be made from {self.claim.image}")
             return
-        self.move(self.making)
+        if self.claim.container is None:
+            self.move(self.making)
+        else:  # its end was cut off, and is ended here: the new one, if that is cut off as well, is not taken for it
+            self.put(state=self.making, note="", container=None, host_key=None, image_hash=None)
         self._settle_ids()
         host_key = new_container.create(self._spec(image), self.deadline)
         unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config.lxc.pids)

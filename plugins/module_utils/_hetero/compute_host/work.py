@@ -144,9 +144,15 @@ class Work(ABC):
         """
         if self.is_made or (self.claim.container is None and os.path.lexists(self.sign)):
             return False
+        return self._had_one(instance_states.MADE_ANEW)
+
+    def _had_one(self, but: Collection[str]) -> bool:
+        """Return whether a container or guest was made, by the claim or its record, of which one is in another state.
+
+        :param but: these states do not count.
+        """
         claims = [claim for claim in (self.claim, self.kept) if claim is not None]
-        anew = all(claim.state in instance_states.MADE_ANEW for claim in claims)
-        return not anew and any(claim.container is not None for claim in claims)
+        return any(one.container is not None for one in claims) and any(one.state not in but for one in claims)
 
     def must_not_be_lost(self) -> None:
         """Raise Refused if the instance is lost, for what is left of it may be all that its tenant has."""
@@ -155,8 +161,12 @@ class Work(ABC):
             raise Refused(LOST.format(name=self.claim.instance), self.sign, LOST_WAY.format(anew=self._anew))
 
     def must_be_seen(self) -> None:
-        """Raise Refused if the instance is lost with its root: what holds that may not be mounted."""
-        if self.is_lost and not self.has_root:
+        """Raise Refused if nothing is there of an instance that has run: what holds it may not be mounted.
+
+        Also of a rebuild that was cut off, which may have removed nothing.
+        """
+        none_to_see = (*instance_states.NEVER_RAN, instance_states.ENDING)
+        if not self.is_made and not self.has_root and self._had_one(none_to_see):
             what, way = UNSEEN.format(name=self.claim.instance), UNSEEN_WAY.format(anew=self._anew)
             raise Refused(what, os.path.dirname(self.sign), way)
 
