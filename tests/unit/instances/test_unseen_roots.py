@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
     own_root,
     private_nodes,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
 from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
 from ansible_collections.hetero.compute.tests.unit.instances.test_older_copies_of_hosts import put_back
@@ -87,6 +89,20 @@ def test_the_end_of_what_is_not_mounted_frees_no_address(down, what):
     assert own(down).read_text() == "ml-8's own"
     assert not down.do(lifecycle.absent).get("failed")
     assert states(down) == {"bob": "claimed"}
+
+
+def test_its_lease_ends_it_once_it_is_seen(down):
+    """Lost: an address, as above; or, in an instance's events, all else to the timer's word of each hour."""
+    said = []
+    with down.host() as host:
+        host.store.put("ml-8", expires=time.time() - 120)
+        with unmounted(down, "folder"):
+            before = host.store.newest_events("ml-8", 50)
+            assert not reap.reap(host, said.append)
+            assert UNSEEN in said[0]
+            assert host.store.newest_events("ml-8", 50) == before
+        assert reap.reap(host, said.append)
+    assert down.nothing_is_left()
 
 
 def test_the_printed_way_ends_what_nobody_has_any_more(down):

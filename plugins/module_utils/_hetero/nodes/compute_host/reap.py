@@ -85,11 +85,13 @@ def reap(
 
 
 def _doubt(host: Host, claim: Claim) -> HeteroError | None:
-    """Return why nobody knows the end of a claim's lease, or None where it is known; it is asked before any work, for
-    the events of an instance would be full of it.
+    """Return why nobody knows the end of a claim's lease, or that its root is not to be seen, else None; it is asked
+    before any work, for the events of an instance would be full of it.
     """
+    work = work_of(host, claim, Change(check=True), Deadline(PATIENCE), lambda *_said, **_more: None)
     try:
-        must_know_the_lease(work_of(host, claim, Change(check=True), Deadline(PATIENCE), lambda *_said, **_more: None))
+        must_know_the_lease(work)
+        work.must_be_seen()
     except HeteroError as error:
         return error
     return None
