@@ -20,15 +20,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import write_whole
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_address, is_known_host, is_word
+from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import TEXT, is_ours, read
 
-TEXT = """\
-Host {instance}
-  HostName {ip}
-  User root
-  StrictHostKeyChecking yes
-  UserKnownHostsFile /dev/null
-  KnownHostsCommand /usr/bin/echo {known_hosts}
-"""
 #: {field of an instance: (its check, the error where that fails)}.
 SOUND = dict(
     ip=(lambda value: is_address(value) or is_word(value), "ip is no address or host name"),
@@ -96,22 +89,6 @@ def text_for(instance: Mapping[str, Any], options: Sequence[str]) -> str:
             remedy = "give what tilera_boot returned, and see whether the node that said it is sound"
             raise AnsibleActionFail(f"{values['instance']}: {what} ({said}): {remedy}")
     return TEXT.format(**values) + "".join(f"  {option}\n" for option in options)
-
-
-def is_ours(text: str, name: str) -> bool:
-    """Return whether a file's text was written here for this instance, and is no other file of that name in ~/.ssh."""
-    written = text.partition("\n")[2] if text.startswith("mode ") else text
-    return written.startswith(TEXT.partition("{ip}")[0].format(instance=name))
-
-
-def read(path: str) -> str | None:
-    """Return the text of a file, or None; that of a file which others may read begins with a line that says so."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            mode = os.fstat(file.fileno()).st_mode & 0o777
-            return file.read() if mode == 0o600 else f"mode {mode:04o}\n{file.read()}"
-    except FileNotFoundError:
-        return None
 
 
 def write(path: str, text: str | None) -> None:

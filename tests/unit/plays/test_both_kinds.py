@@ -143,3 +143,17 @@ def test_a_play_of_ones_own_says_which_kind_on_a_machine_that_is_both(both_kinds
     said = "a proxy node (/etc/hetero/proxy.json) and a compute host (/etc/hetero/host.json): say what is meant"
     assert output.count(f'"msg": "kind: is not given, and {THIS_NODE} is {said}: kind board, container or guest"') == 2
     assert '"msg": "board: is of a board, and ml-7 is a container: leave it out"' in output
+
+
+def test_a_proxy_node_of_what_runs_on_no_board_is_said(both_kinds):
+    """Lost: a word that chose nothing, to who reads that a container runs as asked."""
+    proxy, host, plays = both_kinds
+    for flavor in ("cg1.xlarge", "9"):
+        rc, output = plays.play("provision_instance", instance="ml-9", flavor=flavor, proxy="p1")
+        assert rc != 0
+        why = "proxy chooses among proxy nodes, for whose boards cg1.xlarge is not (hypervisor: s== LXC): leave it out"
+        assert why in " ".join(output.split()), output
+    assert not os.path.exists(host.state_db)
+    assert not os.path.exists(proxy.state_db)
+    _rc, output = plays.play("provision_instance", "--check", instance="ml-9", flavor="cg1.xlarge", proxy="")
+    assert "proxy chooses" not in output, "an empty field of a form"

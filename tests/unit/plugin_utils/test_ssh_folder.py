@@ -1,0 +1,54 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder of files for ssh -F, looked at before anything is claimed. If these fail, an instance boots, and then its
+play fails at the file of its way in; or a folder that would do is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.ssh_folder import ssh_folder
+from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import TEXT
+
+
+def test_what_can_be_written_is_nothing_to_say_of(tmp_path, monkeypatch):
+    (tmp_path / "jackie").write_text(TEXT.format(instance="jackie", ip="10.0.2.1", known_hosts="x"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for folder in (None, "", str(tmp_path), f"{tmp_path}/to/be/made", "~", "~/keys", "$HOME/keys", "keys", "."):
+        assert ssh_folder(folder, ["jackie", "jackie-2"]) == ""
+    assert os.listdir(tmp_path) == ["jackie"]
+
+
+def test_what_is_in_the_way_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loose").symlink_to("nowhere")
+    (tmp_path / "config").write_text("Host *\n")
+    (tmp_path / "jackie").mkdir()
+    for name in ("file", "loose"):
+        no_folder = f"hetero_ssh_folder is {tmp_path}/{name}, and {tmp_path}/{name} is no folder: move it away, or set"
+        assert ssh_folder(f"{tmp_path}/{name}").startswith(no_folder)
+    assert f", and {tmp_path}/file is no folder" in ssh_folder(f"{tmp_path}/file/keys")
+    said = ssh_folder(str(tmp_path), ["config", "jackie"])
+    assert said.startswith(f"{tmp_path}/config is no file of an instance: move it away, or set another hetero_ssh_fol")
+    assert f"; {tmp_path}/jackie: Is a directory: move it away" in said
+    for wrong in (5, ["keys"], {"a": 1}, True):
+        assert ssh_folder(wrong) == f"hetero_ssh_folder is {wrong}: give the name of a folder"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system of one's own needs root: run as root")
+def test_a_folder_of_a_file_system_that_is_read_only_is_named(tmp_path):
+    """Root may write to any other one."""
+    (tmp_path / "fs").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "keys", tmp_path / "fs"], check=True)
+    try:
+        for folder in (f"{tmp_path}/fs", f"{tmp_path}/fs/keys"):
+            why = f"hetero_ssh_folder is {folder}, and {tmp_path}/fs cannot be written to: make it writable, or set ano"
+            assert ssh_folder(folder).startswith(why)
+    finally:
+        subprocess.run(["umount", tmp_path / "fs"], check=True)
