@@ -40,6 +40,7 @@ def work(tmp_path, monkeypatch):
             entry=lambda board, system: {str(entry): TEXT.replace("demo", f"{system.image} for {system.host_key}")},
         )
         one = SimpleNamespace(
+            wanted=None,
             claim=claim,
             change=change,
             proxy=None,
@@ -111,6 +112,14 @@ def test_a_board_that_nothing_was_made_ready_for_gets_no_entry(work, claim, what
         nameless = work(None, check=True)
         ensure_entry(nameless)
         assert nameless.change.diff[0]["after"]["lines"][1] == "boot image '' for key"
+
+
+def test_an_instance_that_another_request_gave_back_is_to_be_asked_for_again(work):
+    """Lost: what a user is to do, who asked by two plays."""
+    one = work(None)
+    one.wanted = "jackie"
+    with pytest.raises(Refused, match="another request was for jackie as well, .*: ask for jackie again"):
+        ensure_entry(one)
 
 
 @pytest.mark.parametrize("check", [False, True])

@@ -16,6 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.imag
     present,
     take_in,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Tenant
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
@@ -50,6 +51,17 @@ def test_boards_are_done_each_for_itself(site, proxy):
     again = present(proxy, [0, 2], ImageRequest(), Change(), Deadline(10))
     assert (again["changed"], again["lines"]) == (False, [])
     assert len([event for event in proxy.store.events() if event.phase == "image"]) == 2
+
+
+def test_who_asks_for_an_instance_that_another_request_gave_back_reads_so(site, proxy):
+    """Lost: what to do, to a user of two plays for one instance, of which the first one's boot failed: "claim it:
+    board_claim" is no playbook.
+    """
+    result = present(proxy, [1], ImageRequest(), Change(), Deadline(10), Tenant("jackie"))
+    assert result["msg"] == (
+        "board1: was given back meanwhile: another request was for jackie as well, and ended so, or it was terminated: "
+        "ask for jackie again"
+    )
 
 
 def test_a_running_boards_root_is_not_removed(site, proxy):

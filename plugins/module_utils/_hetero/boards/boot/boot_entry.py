@@ -12,6 +12,7 @@ from ...core.errors import BadInput, Refused
 from ...images.choice import image_of, image_store
 from ...roots.ownership import is_gone
 from ...tftp import board_folder
+from ..records.store import nobodys
 
 if TYPE_CHECKING:
     from ..work.board_work import BoardWork
@@ -28,7 +29,7 @@ def ensure_entry(work: BoardWork, image: str | None = None) -> None:
     """
     claim, check = work.claim, work.change.check
     if claim is None and not check:
-        raise Refused("is claimed by nobody", work.board.name, "claim it: board_claim")
+        raise nobodys(work.board.name, work.wanted)
     if claim and not check and not (claim.host_key and claim.image_hash):
         raise Refused(f"has no root for {claim.instance} yet", work.board.name, "make it ready: board_image")
     if claim and not check and is_gone(work.proxy, work.board, claim):

@@ -28,6 +28,7 @@ from ..evidence.adoption import catch_up, is_of_nobody_else
 from ..power.gone_boards import sign_of_life
 from ..power.presence import OWN_KEY, shown
 from ..records.claim_records import Claim
+from ..records.store import nobodys
 from ..work.board_work import BoardWork
 from ..work.each_board import EVERY_TENANT, Tenant, each
 from .rebuilds import must_have_keys, rebuilt_claim
@@ -134,7 +135,7 @@ def present(
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         claim = request.claim_of(board, claim) if change.check else claim
         if claim is None:
-            raise Refused("is claimed by nobody", board.name, "claim it: board_claim")
+            raise nobodys(board.name, tenant.instance)
         claim = claim if change.check else catch_up(proxy, claim)
         if not proxy.store.record(board.id).ending:  # of one whose end was begun the root goes first
             refuse_lost(proxy, board, claim)

@@ -58,6 +58,17 @@ class ClaimTerms:
     boot_source: str = NFS
 
 
+def nobodys(board_name: str, wanted: str | None) -> Refused:
+    """Return the refusal of a board that is to be made ready or booted, and has no claim.
+
+    :param wanted: the instance or request that had it when it was looked up; None for whoever has it.
+    """
+    if wanted is None:
+        return Refused("is claimed by nobody", board_name, "claim it: board_claim")
+    what = f"was given back meanwhile: another request was for {wanted} as well, and ended so, or it was terminated"
+    return Refused(what, board_name, f"ask for {wanted} again")
+
+
 def must_be_of(
     claim: Claim | None, instance: str | None, board_name: str, created: Container[float] | None = ()
 ) -> None:
