@@ -16,8 +16,10 @@ description:
   - Prints the lines that the playbooks of this collection print for people, and little of Ansible's own. An error is
     told once, as C(HOST) and its message. Warnings, deprecations, and the differences of C(--diff) are shown.
   - At the end each host that changed, failed or was rescued has a line.
-  - A task that lasts, and prints nothing itself, is named after 5 seconds and every 10 seconds from then on. On a
-    terminal, the last line is live instead. It names the task that runs, and for how long it has run.
+  - A task that lasts, and prints nothing itself, is named after 5 seconds and every 8 seconds from then on. So is
+    whatever task runs when nothing was printed for 8 seconds, as of many short ones. On a terminal, the last line is
+    live instead. It names the task that runs, and for how long it has run.
+  - A play that is interrupted (Ctrl-C) says in one line what goes on by itself, and how to look at it or end it.
   - With C(-v) and more it is the callback P(ansible.builtin.default#callback), with each task and result.
 extends_documentation_fragment:
   - default_callback
@@ -26,17 +28,26 @@ requirements:
   - set as stdout in configuration, as C(stdout_callback = hetero.compute.quiet)
 """
 
+import atexit
+import os
+import signal
 import threading
 import time
+from pathlib import Path
 
 from ansible import context
+from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback.default import CallbackModule as Default
+from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play as typed
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_instance
 from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import LiveLine
 
-#: Seconds to the first line about a task that lasts, and between later ones.
+#: Seconds to the first line about a task that lasts, and between later ones. LATER is also the longest that nothing is
+#: said at all; a busy machine adds its own.
 FIRST = 5.0
-LATER = 10.0
+LATER = 8.0
 #: Seconds from a task's begin to its live line, and between two writings of that.
 SOON = 1.0
 TICK = 0.5
@@ -44,6 +55,22 @@ TICK = 0.5
 OWN = "hetero.compute."
 #: Actions that ask a person write to the terminal themselves.
 ASKS = ("pause", "ansible.builtin.pause")
+#: Playbooks that bring something about of an instance, which goes on by itself.
+ON_INSTANCES = (
+    "extend_instance", "provision_instance", "reboot_instance", "rebuild_instance", "start_instance", "stop_instance",
+    "terminate_instance",
+)  # fmt: skip
+#: What is said of a play that was interrupted, by its playbook; "" stands for all others.
+INTERRUPTED = {
+    "": "what was begun on the nodes may go on there; the same command again waits for it, or goes on where it was",
+    "lab_up": f"what was started of the lab runs on; the same command again goes on there, and {typed('lab_down')} ends it",
+    "lab_down": "what is left of the lab runs on; the same command again goes on there",
+    **dict.fromkeys(
+        ON_INSTANCES,
+        f"what was begun on the nodes goes on there; {typed('status')} shows it, the same command again waits for it",
+    ),
+    **dict.fromkeys(("console", "flavors", "status"), "nothing was begun, and nothing goes on"),
+}
 #: A message that says nothing without the program's own words.
 BARE = "non-zero return code"
 #: How the message of a module begins that ended without a result; its traceback's last line says why.
@@ -69,6 +96,8 @@ class CallbackModule(Default):
         self._lasting = None  # (name of the task, when it began, whether it prints lines itself)
         self._over = threading.Event()
         self._live = None
+        self._said = time.monotonic()  # when anything was printed last
+        self._is_interrupted = False
 
     def _is_verbose(self):
         return self._display.verbosity > 0
@@ -76,12 +105,42 @@ class CallbackModule(Default):
     # ---- tasks
 
     def v2_playbook_on_start(self, playbook):
+        self._tell_of_an_interrupt(Path(str(playbook._file_name)).stem)
         if self._is_verbose():
             super().v2_playbook_on_start(playbook)
             return
+        self._note_what_is_said()
         self._live = LiveLine(self._display) if LiveLine.is_wanted() else None
         tell = self._show_what_lasts if self._live else self._name_what_lasts
         threading.Thread(target=tell, daemon=True).start()
+
+    def _note_what_is_said(self):
+        print_line = self._display.display
+        self._said = time.monotonic()
+
+        def noted(*args, **kwargs):
+            self._said = time.monotonic()
+            print_line(*args, **kwargs)
+
+        self._display.display = noted
+
+    def _tell_of_an_interrupt(self, name):
+        """Have a line printed when this process ends by Ctrl-C. Ansible calls no callback then."""
+        before, process = signal.getsignal(signal.SIGINT), os.getpid()
+        if not callable(before) or threading.current_thread() is not threading.main_thread():
+            return
+
+        def noted(number, frame):
+            self._is_interrupted = True
+            before(number, frame)
+
+        def tell():
+            if self._is_interrupted and os.getpid() == process and not self._over.is_set():
+                self._over.set()
+                self._display.display(f"Interrupted: {interrupted(name)}")
+
+        signal.signal(signal.SIGINT, noted)
+        atexit.register(tell)
 
     def v2_playbook_on_vars_prompt(self, *args, **kwargs):
         self._ask()  # before each play's start
@@ -94,7 +153,7 @@ class CallbackModule(Default):
             self._live.hold()
 
     def v2_playbook_on_play_start(self, play):
-        self._lasting = None
+        self._lasting = (play.get_name().strip(), time.monotonic(), False)
         if self._is_verbose():
             super().v2_playbook_on_play_start(play)
 
@@ -117,11 +176,11 @@ class CallbackModule(Default):
         told = None
         while not self._over.wait(TICK):
             lasting, now = self._lasting, time.monotonic()
-            if lasting is None or lasting[2]:
+            if lasting is None:
                 continue
-            name, began, _tells = lasting
+            name, began, tells = lasting
             since = told[1] if told and told[0] == lasting else began + FIRST - LATER
-            if now - since >= LATER:
+            if now - self._said >= LATER or (not tells and now - since >= LATER):
                 told = (lasting, now)
                 self._display.display(f"{name}: {now - began:.0f} s so far")
 
@@ -197,6 +256,16 @@ def errors(data, what="failed"):
     results = data.get("results")
     items = [item for item in results if isinstance(item, dict) and item.get(what)] if isinstance(results, list) else []
     return [text for item in items for text in errors(item, what)] or [_message(data)]
+
+
+def interrupted(name):
+    """Return what goes on by itself after this playbook was interrupted, and what a person can do about it."""
+    said = INTERRUPTED.get(name, INTERRUPTED[""])
+    if name in ON_INSTANCES and name != "terminate_instance":
+        given = load_extra_vars(DataLoader()).get("instance")
+        end = typed("terminate_instance", instance=str(given) if is_instance(given) else "NAME")
+        said = f"{said}, and {end} ends the instance"
+    return said
 
 
 def _message(data):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,83 @@ def test_an_unreachable_host_says_why_in_a_loop_too():
     found = {"unreachable": True, "msg": "All items completed", "results": items}
     assert errors(found, "unreachable") == ["Connection refused"]
     assert errors(dict(items[0]), "unreachable") == ["Connection refused"]
+
+
+# ---- what goes on
+
+SHORT = """\
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: One of many
+      ansible.builtin.command: sleep 2
+      loop: "{{ range(loops | default(1) | int) | list }}"
+      changed_when: false
+    - name: Second of many
+      ansible.builtin.command: sleep 2
+      changed_when: false
+    - name: Third of many
+      ansible.builtin.command: sleep 2
+      changed_when: false
+    - name: Fourth of many
+      ansible.builtin.command: sleep 2
+      changed_when: false
+    - name: Fifth of many
+      ansible.builtin.command: sleep 2
+      changed_when: false
+"""
+
+
+def test_many_short_tasks_are_not_silent(tmp_path):
+    """Lost: whether a set-up of a hundred short tasks still does anything: it said nothing for 22 s."""
+    (tmp_path / "short.yml").write_text(SHORT)
+    argv = [str(BIN / "ansible-playbook"), "short.yml"]
+    said = subprocess.run(argv, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert re.search(r"^(Third|Fourth|Fifth) of many: \d s so far$", said, re.MULTILINE), said
+
+
+@pytest.mark.parametrize(
+    ("playbook", "words", "says"),
+    [
+        (
+            "provision_instance",
+            "instance=jackie",
+            "what was begun on the nodes goes on there; ansible-playbook hetero.compute.status shows it, the same command "
+            "again waits for it, and ansible-playbook hetero.compute.terminate_instance -e instance=jackie ends the "
+            "instance",
+        ),
+        (
+            "terminate_instance",
+            "instance=jackie",
+            "what was begun on the nodes goes on there; ansible-playbook hetero.compute.status shows it, the same command "
+            "again waits for it",
+        ),
+        (
+            "lab_up",
+            "x=1",
+            "what was started of the lab runs on; the same command again goes on there, and ansible-playbook "
+            "hetero.compute.lab_down ends it",
+        ),
+        (
+            "proxy",
+            "x=1",
+            "what was begun on the nodes may go on there; the same command again waits for it, or goes on where it was",
+        ),
+    ],
+)
+def test_an_interrupted_play_says_what_goes_on(tmp_path, playbook, words, says):
+    """Lost: a board that boots on for who pressed Ctrl-C, and does not know of it."""
+    (tmp_path / f"{playbook}.yml").write_text(SHORT)
+    argv = [str(BIN / "ansible-playbook"), f"{playbook}.yml", "-e", words, "-e", "loops=30"]
+    with subprocess.Popen(
+        argv, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as play:
+        assert "One of many" in play.stdout.readline()
+        play.send_signal(signal.SIGINT)
+        said, _nothing = play.communicate(timeout=100)
+    assert play.returncode == 99
+    assert said.splitlines()[-1] == f"Interrupted: {says}", said
+    assert said.count("Interrupted") == 1
 
 
 # ---- on a terminal
