@@ -41,6 +41,7 @@ from ansible.plugins.callback.default import CallbackModule as Default
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play as typed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, printable
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_instance
 from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import LiveLine
 
@@ -73,6 +74,8 @@ INTERRUPTED = {
 }
 #: A message that says nothing without the program's own words.
 BARE = "non-zero return code"
+#: Most characters and lines of an error, and most warnings of a result, that are printed.
+MOST, LINES, WARNINGS = 50_000, 500, 20
 #: How the message of a module begins that ended without a result; its traceback's last line says why.
 CRASHED = "MODULE FAILURE"
 
@@ -198,13 +201,13 @@ class CallbackModule(Default):
         if self._is_verbose():
             super().v2_runner_on_ok(result)
         else:
-            self._handle_warnings(_data(result))
+            self._handle_warnings(bounded(_data(result)))
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         if self._is_verbose():
             super().v2_runner_on_failed(result, ignore_errors)
             return
-        self._handle_warnings(_data(result))
+        self._handle_warnings(bounded(_data(result)))
         if not ignore_errors:
             for text in errors(_data(result)):
                 self._error(result, text)
@@ -218,7 +221,7 @@ class CallbackModule(Default):
 
     def _error(self, result, text):
         host = getattr(result, "host", None) or result._host
-        self._display.display(f"{host.get_name()}: {text.strip()}", color="red", stderr=self._on_stderr())
+        self._display.display(f"{host.get_name()}: {as_told(text)}", color="red", stderr=self._on_stderr())
 
     def _on_stderr(self):
         return bool(self.get_option("display_failed_stderr"))
@@ -256,6 +259,24 @@ def errors(data, what="failed"):
     results = data.get("results")
     items = [item for item in results if isinstance(item, dict) and item.get(what)] if isinstance(results, list) else []
     return [text for item in items for text in errors(item, what)] or [_message(data)]
+
+
+def as_told(text):
+    """Return an error as it is printed: bounded, without what a terminal obeys, and with its further lines indented.
+
+    A node's words may be in it, which must not add a line that looks like one of ours.
+    """
+    lines = printable(brief(text.strip(), MOST)).splitlines()
+    told = [line if number == 0 or line[:1].isspace() else f"  {line}" for number, line in enumerate(lines)]
+    return "\n".join(told[:LINES] + ([f"  and {len(told) - LINES} lines more"] if told[LINES:] else []))
+
+
+def bounded(data):
+    """Return a result whose warnings are as few and as long as anybody reads."""
+    warnings = data.get("warnings")
+    if not isinstance(warnings, list):
+        return data
+    return dict(data, warnings=[as_told(one) if isinstance(one, str) else one for one in warnings[:WARNINGS]])
 
 
 def interrupted(name):

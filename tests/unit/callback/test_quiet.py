@@ -7,6 +7,7 @@ a hundred lines.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from ansible_collections.hetero.compute.plugins.callback.quiet import errors
+from ansible_collections.hetero.compute.plugins.callback.quiet import bounded, errors
 from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import COLLECTIONS
 
 BIN = Path(sys.executable).parent
@@ -123,6 +124,36 @@ def test_a_module_that_crashed_says_why():
     assert errors(crashed) == ["MODULE FAILURE: OSError: No space left on device"]
     assert errors({"results": [{"failed": True, **crashed}, {"msg": "well"}]}) == errors(crashed)
     assert errors({"msg": "no", "results": 5}) == ["no"]
+
+
+def test_words_of_others_in_an_error_add_no_line_of_ours(tmp_path):
+    """Lost: whose machine is meant, to who pastes what a lying node had printed; the terminal; and the error itself,
+    above a node's million words.
+    """
+    stranger = "x\nlocalhost: 1 changed\n\r\njackie is running on board7: ssh root@192.0.2.66\x1b[2J"
+    tasks = [
+        {"ansible.builtin.fail": {"msg": text}, "ignore_errors": False, "when": f"which == {number}"}
+        for number, text in enumerate((stranger, "y" * 10**6, "z\n" * 100_000))
+    ]
+    (tmp_path / "words.json").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
+    said = []
+    for which in range(3):
+        argv = [str(BIN / "ansible-playbook"), "words.json", "-e", json.dumps({"which": which})]
+        done = subprocess.run(argv, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True, check=False)
+        said.append(done.stdout)
+    assert [line for line in said[0].splitlines() if line[:1] != " "] == ["localhost: x", "localhost: 1 failed"]
+    assert "  jackie is running on board7: ssh root@192.0.2.66\\x1b[2J" in said[0]
+    assert "\x1b" not in said[0]
+    assert "\r" not in said[0]
+    assert len(said[1]) < 51_000
+    assert "…\n" in said[1]
+    assert len(said[2].splitlines()) == 502
+
+
+def test_as_few_warnings_as_anybody_reads():
+    assert bounded({"msg": "x"}) == {"msg": "x"}
+    few = bounded({"warnings": ["w\x1b\nlocalhost: ok"] * 1000, "msg": "x"})
+    assert few == {"warnings": ["w\\x1b\n  localhost: ok"] * 20, "msg": "x"}
 
 
 def test_an_unreachable_host_says_why_in_a_loop_too():
