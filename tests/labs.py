@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,9 +87,22 @@ class Lab:
         return Played(process.returncode, output)
 
     def play(self, name, expect=0, **extra):
-        played = self.end(self.start(name, **extra))
+        played = self.down(**extra) if name == "lab_down" else self.end(self.start(name, **extra))
         assert played.rc == expect, played.output
         return played
+
+    def down(self, timeout=1800, **extra):
+        """Take the lab down. An interrupted tests/run waits while that says anything: it is written where it looks."""
+        path = os.environ.get("HETERO_TIDYING")
+        with open(path, "a+b") if path else tempfile.TemporaryFile() as said:
+            began = said.seek(0, os.SEEK_END)
+            argv = self.argv("lab_down", **extra)
+            rc = subprocess.call(
+                argv, cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
+                start_new_session=True, timeout=timeout,
+            )  # fmt: skip
+            said.seek(began)
+            return Played(rc, said.read().decode(errors="replace"))
 
     def provision(self, instance, expect=0, **extra):
         return self.play("provision_instance", expect, instance=instance, flavor=FLAVOR, **extra)

@@ -63,18 +63,36 @@ def run_stages(names):
     return results
 
 
-def end_tools(patience=60):
-    """After Ctrl-C: tools take away what they have set up, such as a lab.
+def end_tools(patience=60, longest=1800, again=10):
+    """After Ctrl-C: tools take away what they have set up, such as a lab, which beside other load takes minutes.
 
-    They are killed after `patience` s, and by another Ctrl-C.
+    They are killed once they have said nothing for `patience` s, after `longest` s, and by another Ctrl-C. Every `again`
+    seconds a line says that they are waited for.
     """
-    until = time.monotonic() + patience
+    began = time.monotonic()
+    heard, since, told = _said(), began, began
     try:
         _tell(signal.SIGINT)
-        while RUNNING and time.monotonic() < until:
+        while RUNNING and time.monotonic() < min(since + patience, began + longest):
             time.sleep(0.1)
+            if _said() != heard:
+                heard, since = _said(), time.monotonic()
+            if time.monotonic() - told >= again:
+                told = time.monotonic()
+                report("tidying", "waits for what takes its lab down; another Ctrl-C kills it", began)
     finally:
+        if RUNNING:
+            report("tidying", f"FAILED: killed {len(RUNNING)} before they had ended: a lab may run on", began)
         _tell(signal.SIGKILL)
+
+
+def _said():
+    """How much the tools that run, and what takes labs down for them, have said by now."""
+    sizes = {}
+    for path in {*RUNNING.values(), os.environ.get("HETERO_TIDYING")} - {None}:
+        with contextlib.suppress(OSError):
+            sizes[path] = os.path.getsize(path)
+    return sizes
 
 
 def _tell(what):

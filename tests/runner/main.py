@@ -32,6 +32,8 @@ def main(words):
     os.environ["HETERO_DAY"] = str(DAY)
     os.environ["HETERO_BUILDS"] = tempfile.mkdtemp(prefix="hetero-builds-")
     atexit.register(shutil.rmtree, os.environ["HETERO_BUILDS"], ignore_errors=True)
+    # what labs.py has lab_down say, which pytest keeps to itself (lanes.end_tools)
+    os.environ["HETERO_TIDYING"] = f"{os.environ['HETERO_BUILDS']}/tidying"
     tree, began = tested() if words in ([], ["--all"]) else None, time.monotonic()
     names = chosen(words)
     # what a stage leaves running becomes our child, and so is seen at the end

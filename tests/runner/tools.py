@@ -16,8 +16,8 @@ from pathlib import Path
 
 from runner.places import ROOT, environment
 
-#: Tools that run now, by process id.
-RUNNING = set()
+#: {process id of a tool that runs now: its log}.
+RUNNING = {}
 #: Seconds of the processor that tools have taken, by the path of the log that they wrote.
 SPENT = collections.Counter()
 WATCHED = Path(__file__).with_name("watched.py")
@@ -46,14 +46,14 @@ def tool(log, argv, limit=1800, cwd=ROOT, env=None, behind=0):
         pass_fds=[telling],
     ) as process, open(told, "rb") as end:
         os.close(telling)
-        RUNNING.add(process.pid)
+        RUNNING[process.pid] = log.name
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired as error:
             os.killpg(process.pid, signal.SIGKILL)
             raise StageFailed(f"{Path(argv[0]).name} ran longer than {limit} s") from error
         finally:
-            RUNNING.discard(process.pid)
+            RUNNING.pop(process.pid, None)
         # nothing where who watches it was killed
         said = json.loads(end.read() or b"{}")
     SPENT[log.name] += said.get("seconds", 0)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from labs import Lab
 from runner import lanes, main, plan, pytest_runs, said, tools
 from runner.places import environment
 from runner.tools import StageFailed
@@ -201,6 +202,61 @@ def test_an_interrupted_run_has_its_tools_take_away_what_they_set_up(tmp_path):
             stage.result(60)
     assert not made.exists()
     assert not tools.RUNNING
+
+
+#: Tools that take longer than the patience with them: one says that it goes on, or has another say it; one does not.
+SLOW = """
+import os, signal, sys, time
+from pathlib import Path
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+made = Path(sys.argv[1])
+made.touch()
+try:
+    time.sleep(60)
+finally:
+    for number in range(20):
+        time.sleep(0.25)
+        SAYS
+    made.unlink()
+"""
+SAYS = {
+    "itself": "print('TASK', number, flush=True)",
+    "another": "open(os.environ['HETERO_TIDYING'], 'a').write('TASK')",
+    "nobody": "pass",
+}
+
+
+@pytest.mark.parametrize("who", SAYS)
+def test_what_takes_a_lab_down_is_waited_for_while_it_says_anything(tmp_path, monkeypatch, capsys, who):
+    """Lost: a machine without the boards of an interrupted run, whose lab_down took longer than a minute beside load."""
+    monkeypatch.setenv("HETERO_TIDYING", str(tmp_path / "tidying"))
+    made = tmp_path / "made"
+    with (tmp_path / "log").open("w+", encoding="utf-8") as log, ThreadPoolExecutor(1) as lane:
+        argv = [sys.executable, "-c", SLOW.replace("SAYS", SAYS[who]), made]
+        stage = lane.submit(tools.tool, log, argv, env=environment(HETERO_TIDYING=str(tmp_path / "tidying")))
+        until = time.monotonic() + 60
+        while not made.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert made.exists()
+        lanes.end_tools(patience=3, again=2)
+        with pytest.raises(StageFailed):
+            stage.result(60)
+    assert made.exists() is (who == "nobody")
+    printed = capsys.readouterr().out
+    assert "waits for what takes its lab down; another Ctrl-C kills it" in printed
+    assert ("killed 1 before they had ended: a lab may run on" in printed) is (who == "nobody")
+
+
+def test_lab_down_says_what_it_does_where_an_interrupted_run_looks(tmp_path, monkeypatch):
+    """Lost: the same, as pytest keeps to itself what a fixture's program prints."""
+    monkeypatch.setenv("HETERO_TIDYING", str(tmp_path / "tidying"))
+    monkeypatch.setattr(Lab, "argv", lambda *_words, **_extra: ["sh", "-c", "echo TASK; exit 3"])
+    for number in (1, 2):
+        assert Lab(tmp_path).play("lab_down", expect=3).output == "TASK\n"
+        assert (tmp_path / "tidying").read_text() == "TASK\n" * number
+    monkeypatch.delenv("HETERO_TIDYING")
+    assert Lab(tmp_path).play("lab_down", expect=3).output == "TASK\n"
 
 
 def test_sigterm_ends_a_run_as_ctrl_c_does_once():
