@@ -224,7 +224,7 @@ def test_check_mode_shows_the_lines_and_writes_nothing(node):
     result = run(node, "compute", check=True)
     assert result["changed"]
     assert len(result["effective"]["device_spec"]) == 1
-    assert any("device_spec" in line for line in result["diff"][0]["after"]["lines"])
+    assert any("device_spec" in line for line in result["diff"][0]["after"].splitlines())
     assert not (node / "etc/nova/nova.conf.d").exists()
 
 

@@ -73,4 +73,18 @@ class Change:
 
     @property
     def result(self) -> dict[str, Any]:
-        return dict(changed=self.changed, diff=self.diff, seconds=self.seconds)
+        """A module's result. What has lines, such as a file, is text in its diff: of other fields Ansible shows JSON."""
+        shown = [
+            dict(entry, before=_text(entry["before"]), after=_text(entry["after"]))
+            if "lines" in entry["before"] or "lines" in entry["after"]
+            else entry
+            for entry in self.diff
+        ]
+        return dict(changed=self.changed, diff=shown, seconds=self.seconds)
+
+
+def _text(fields: Mapping[str, Any]) -> str:
+    """Return fields as text, one a line, and the lines of `lines` below them."""
+    own = [f"{name}: {value}" for name, value in fields.items() if name != "lines"]
+    text = "\n".join([*own, *map(str, fields.get("lines", ()))])
+    return text if not text or text.endswith("\n") else f"{text}\n"
