@@ -223,3 +223,18 @@ def test_lab_down_removes_no_lab_whose_file_is_gone(tmp_path):
     code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_down", lab_folder=str(tmp_path))
     assert code == 0, said
     assert not tmp_path.exists()
+
+
+@AS_ROOT
+@pytest.mark.parametrize("playbook", ["lab_up", "lab_down"])
+def test_a_folder_with_a_blank_in_its_name_is_refused_before_anything_is_made(tmp_path, playbook):
+    """Lost: the mode of another folder, that of the name before the blank."""
+    (tmp_path / "my").mkdir(mode=0o755)
+    (tmp_path / "my clone").mkdir()
+    folder = f"{tmp_path}/my clone/.lab"
+    code, said = played(ROOT, "-i", "localhost,", f"hetero.compute.{playbook}", "--check", lab_folder=folder)
+    words = " ".join(said.split())
+    assert code == 2, said
+    assert f"lab_folder is {folder}: a name with a blank in it is none that all of the lab's programs take" in words
+    assert (tmp_path / "my").stat().st_mode & 0o777 == 0o755
+    assert os.listdir(tmp_path / "my clone") == []
