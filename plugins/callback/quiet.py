@@ -64,7 +64,8 @@ ON_INSTANCES = (
 #: What is said of a play that was interrupted, by its playbook; "" stands for all others.
 INTERRUPTED = {
     "": "what was begun on the nodes may go on there; the same command again waits for it, or goes on where it was",
-    "lab_up": f"what was started of the lab runs on; the same command again goes on there, and {typed('lab_down')} ends it",
+    "lab_up": "what was started of the lab runs on; the same command again goes on there, and "
+    f"{typed('lab_down')} ends it",
     "lab_down": "what is left of the lab runs on; the same command again goes on there",
     **dict.fromkeys(
         ON_INSTANCES,

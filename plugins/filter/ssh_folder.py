@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.ssh_folder`: why no files for `ssh -F` can be written into a folder, before an instance boots."""
+"""Filter `hetero.compute.ssh_folder`: why no files for `ssh -F` can be written into a folder, before a boot."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def run_stages(names):
 def end_tools(patience=60, longest=1800, again=10):
     """After Ctrl-C: tools take away what they have set up, such as a lab, which beside other load takes minutes.
 
-    They are killed once they have said nothing for `patience` s, after `longest` s, and by another Ctrl-C. Every `again`
-    seconds a line says that they are waited for.
+    They are killed once they have said nothing for `patience` s, after `longest` s, and by another Ctrl-C. Every
+    `again` seconds a line says that they are waited for.
     """
     began = time.monotonic()
     heard, since, told = _said(), began, began

@@ -203,15 +203,15 @@ def test_many_short_tasks_are_not_silent(tmp_path):
         (
             "provision_instance",
             "instance=jackie",
-            "what was begun on the nodes goes on there; ansible-playbook hetero.compute.status shows it, the same command "
-            "again waits for it, and ansible-playbook hetero.compute.terminate_instance -e instance=jackie ends the "
-            "instance",
+            "what was begun on the nodes goes on there; ansible-playbook hetero.compute.status shows it, the same "
+            "command again waits for it, and ansible-playbook hetero.compute.terminate_instance -e instance=jackie "
+            "ends the instance",
         ),
         (
             "terminate_instance",
             "instance=jackie",
-            "what was begun on the nodes goes on there; ansible-playbook hetero.compute.status shows it, the same command "
-            "again waits for it",
+            "what was begun on the nodes goes on there; ansible-playbook hetero.compute.status shows it, the same "
+            "command again waits for it",
         ),
         (
             "lab_up",

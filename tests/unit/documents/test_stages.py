@@ -229,7 +229,7 @@ SAYS = {
 
 @pytest.mark.parametrize("who", SAYS)
 def test_what_takes_a_lab_down_is_waited_for_while_it_says_anything(tmp_path, monkeypatch, capsys, who):
-    """Lost: a machine without the boards of an interrupted run, whose lab_down took longer than a minute beside load."""
+    """Lost: a machine without boards of an interrupted run, whose lab_down took longer than a minute beside load."""
     monkeypatch.setenv("HETERO_TIDYING", str(tmp_path / "tidying"))
     made = tmp_path / "made"
     with (tmp_path / "log").open("w+", encoding="utf-8") as log, ThreadPoolExecutor(1) as lane:

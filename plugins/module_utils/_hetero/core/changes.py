@@ -73,7 +73,7 @@ class Change:
 
     @property
     def result(self) -> dict[str, Any]:
-        """A module's result. What has lines, such as a file, is text in its diff: of other fields Ansible shows JSON."""
+        """A module's result. What has lines, such as a file, is text in its diff; of mappings Ansible shows JSON."""
         shown = [
             dict(entry, before=_text(entry["before"]), after=_text(entry["after"]))
             if "lines" in entry["before"] or "lines" in entry["after"]

@@ -118,7 +118,7 @@ def test_an_instance_that_another_request_gave_back_is_to_be_asked_for_again(wor
     """Lost: what a user is to do, who asked by two plays."""
     one = work(None)
     one.wanted = "jackie"
-    with pytest.raises(Refused, match="another request was for jackie as well, .*: ask for jackie again"):
+    with pytest.raises(Refused, match=r"another request was for jackie as well, .*: ask for jackie again"):
         ensure_entry(one)
 
 
