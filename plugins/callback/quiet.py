@@ -186,7 +186,8 @@ class CallbackModule(Default):
             since = told[1] if told and told[0] == lasting else began + FIRST - LATER
             if now - self._said >= LATER or (not tells and now - since >= LATER):
                 told = (lasting, now)
-                self._display.display(f"{name}: {now - began:.0f} s so far")
+                seconds = now - began
+                self._display.display(f"{name}: {seconds:.0f} s so far" if seconds >= SOON else name)
 
     def _show_what_lasts(self):
         while not self._over.wait(TICK):

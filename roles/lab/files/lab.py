@@ -223,10 +223,14 @@ def mounts(lab):
 
 
 #: What the lab's file has, as lab_up writes it.
-HAS = {"folder": str, "namespace": str, "nodes": dict, "pdus": dict}
+HAS = {"folder": str, "namespace": str, "images": list, "nodes": dict, "pdus": dict}
 DAMAGED = (
     "{path} is damaged ({error}), and it alone says what the lab consists of: move it away, bring the lab up once more "
     "with the options that it had, which writes the file anew and leaves what runs, and then go on (lab_up, lab_down)"
+)
+ANOTHERS = (
+    "{path} is the file of the lab in {folder}, copied or moved: nothing is done to that one from here. End that lab with "
+    "-e lab_folder={folder}, then remove this file"
 )
 
 
@@ -241,6 +245,8 @@ def read(path):
     lacks = lacks or [name for name, node in lab["nodes"].items() if not _is_node(node)]
     if lacks:
         raise SystemExit(DAMAGED.format(path=path, error=f"{lacks[0]} is none in it"))
+    if os.path.realpath(lab["folder"]) != os.path.realpath(os.path.dirname(path)):
+        raise SystemExit(ANOTHERS.format(path=path, folder=lab["folder"]))
     return dict(lab, file=os.path.abspath(path))
 
 

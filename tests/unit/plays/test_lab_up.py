@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -130,7 +131,7 @@ def test_another_disk_where_there_is_one_is_added(tmp_path):
 @AS_ROOT
 def test_a_lab_that_is_up_is_not_forgotten(tmp_path):
     """Lost: the memory and the ports of nodes and PDUs that run on, and that lab_down does not find any more."""
-    lab = {"folder": str(tmp_path), "namespace": "hetero-none", "pdus": {"pdu-a": {}, "pdu-b": {}}}
+    lab = {"folder": str(tmp_path), "namespace": "hetero-none", "images": [], "pdus": {"pdu-a": {}, "pdu-b": {}}}
     before = json.dumps(dict(lab, nodes={"proxy1": {"kind": "container"}, "gpu1": {"kind": "container"}}))
     (tmp_path / "lab.json").write_text(before)
     given = {"lab_folder": str(tmp_path), "lab_proxy": "none", "lab_gpu_hosts": [{"name": "gpu1"}]}
@@ -185,9 +186,10 @@ DAMAGED = {
     "cut off": '{"folder": "/x", "namesp',
     "empty": "",
     "none of lab_up's": "[]",
-    "without nodes": '{"folder": "/x", "namespace": "hetero-none", "pdus": {}}',
-    "odd": '{"folder": "/x", "namespace": "hetero-none", "pdus": {}, "nodes": {"proxy1": {"kind": "cloud"}}}',
-    "odder": '{"folder": "/x", "namespace": "hetero-none", "pdus": {}, "nodes": {"proxy1": 5}}',
+    "without nodes": '{"folder": "/x", "namespace": "hetero-none", "images": [], "pdus": {}}',
+    "without images": '{"folder": "/x", "namespace": "hetero-none", "pdus": {}, "nodes": {}}',
+    "odd": '{"folder": "/x", "namespace": "hetero-none", "images": [], "pdus": {}, "nodes": {"proxy1": {"kind": "cloud"}}}',
+    "odder": '{"folder": "/x", "namespace": "hetero-none", "images": [], "pdus": {}, "nodes": {"proxy1": 5}}',
 }
 
 
@@ -208,6 +210,21 @@ def test_a_lab_whose_file_is_damaged_says_which_file_and_what_to_do(tmp_path, pl
     assert "JSONDecodeError" not in said
     assert "Traceback" not in said
     assert (tmp_path / "lab.json").read_text() == text
+
+
+@AS_ROOT
+@pytest.mark.parametrize("playbook", ["lab_up", "lab_down"])
+def test_a_lab_that_was_copied_is_not_the_other_one(tmp_path, playbook):
+    """Lost: the nodes of the lab in the first clone, to lab_down in a copy of that clone."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    (first / "nodes").mkdir(parents=True)
+    lab = {"folder": str(first), "namespace": "hetero-none", "images": [], "pdus": {}, "nodes": {}}
+    (first / "lab.json").write_text(json.dumps(lab))
+    shutil.copytree(first, second)
+    code, said = played(ROOT, "-i", "localhost,", f"hetero.compute.{playbook}", "--check", lab_folder=str(second))
+    assert code == 2, said
+    why = f"{second}/lab.json is the file of the lab in {first}, copied or moved: nothing is done to that one from here"
+    assert why in " ".join(said.split()), said
 
 
 @AS_ROOT

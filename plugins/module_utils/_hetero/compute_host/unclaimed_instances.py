@@ -10,7 +10,6 @@ file only reads.
 from __future__ import annotations
 
 import os
-import shlex
 import sqlite3
 import time
 from contextlib import closing
@@ -21,7 +20,6 @@ from ..core.backups import copies, folder_of, how_to_restore
 from ..core.errors import Refused
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
-from ..hypervisors.lxc.disks import FILE as DISK
 from ..site.leases import until
 from ..site.owners import number_of
 from .lost_database import made_here
@@ -34,15 +32,14 @@ WAY = (
     f"nothing is touched: put a newer copy of it back ({{folder}}), then run {play('reconcile')}; or, once nobody "
     "wants it, end it by the commands of LXC or libvirt"
 )
-#: Of a container that nothing here says to be somebody's; a person who gave it GPUs by hand may know whose it is.
+#: Of a container that nothing here says to be somebody's; a person who gave it GPUs by hand may know whose it is. No
+#: command that removes it is told: one that was copied or renamed by hand still names the other's root, which
+#: lxc-destroy removes, and in its folder may lie another container's disk.
 OTHERS = (
-    "container {name} of {lxcpath}, of no instance: see who made it; once nobody wants it, this on its host "
-    "removes it: {remove}"
+    "container {name} of {lxcpath}, of no instance: see who made it, and whose root lxc.rootfs.path in its config names, "
+    "which may be that of another container; once nobody wants it, end it, unmount what is mounted below {folder}, and "
+    "remove that folder"
 )
-#: What removes a container: one with a disk of its own (hypervisors/lxc/disks.py), which lxc-destroy takes for a volume
-#: of LVM; and any other.
-WITH_DISK = "lxc-stop -P {lxcpath} -n {name} -k; umount {folder}/rootfs; rm -r --one-file-system {folder}"
-WITHOUT = "lxc-destroy -P {lxcpath} -n {name} -f"
 
 
 def refuse_unclaimed(host: Host, request: str) -> None:
@@ -77,15 +74,12 @@ def _unclaimed(host: Host, request: str | None) -> Iterator[tuple[str, str, str]
 def of_no_instance(host: Host) -> list[str]:
     """Return, in words, the containers and guests that no claim has, for reconcile.
 
-    How a container is destroyed is said only where nothing here says that it is somebody's.
+    That a container may be removed is said only where nothing here says that it is somebody's.
     """
     found = []
     for kind, path, instance in _unclaimed(host, None):
         if kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
-            lxcpath, disk = os.path.dirname(path), os.path.exists(os.path.join(path, DISK))
-            words = dict(name=instance, lxcpath=shlex.quote(lxcpath), folder=shlex.quote(path))
-            remove = (WITH_DISK if disk else WITHOUT).format(**words)
-            found.append(OTHERS.format(name=instance, lxcpath=lxcpath, remove=remove))
+            found.append(OTHERS.format(name=instance, lxcpath=os.path.dirname(path), folder=path))
         else:
             found.append(_told(host, instance, f"{kind} {path}"))
     return found

@@ -10,16 +10,13 @@ file system that is found there first.
 
 from __future__ import annotations
 
+import os
 import re
-from typing import TYPE_CHECKING
 
 from ...core.errors import Refused, naming
 from ...files.file_system import uuid_of
 from ...files.whole_file import as_before, write_whole
 from .liblxc import Container, containers
-
-if TYPE_CHECKING:
-    from .identity import InFolder
 
 #: One of the lines that identity.OURS matches, so that it stays where the rest of a configuration is put back.
 LINE = re.compile(r"^# hetero\.compute: root (?P<uuid>[0-9a-f-]{36})$", re.MULTILINE)
@@ -29,10 +26,13 @@ UNKNOWN = "this is not the root that was made for {name} (its file system is {fo
 TAKE = "put its own back; where this one is to be its root from now on, tune2fs -U {own} {file} says so"
 
 
-def recorded(container: InFolder) -> str | None:
-    """Return the UUID of the file system that was made for a container; None where its configuration has none."""
+def recorded(configuration: str) -> str | None:
+    """Return the UUID of the file system that was made for a container; None where its configuration has none.
+
+    :param configuration: the path of that file.
+    """
     try:
-        with open(container.config_file, encoding="utf-8", errors="surrogateescape") as file:
+        with open(configuration, encoding="utf-8", errors="surrogateescape") as file:
             found = LINE.findall(file.read())
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
@@ -45,7 +45,7 @@ def record(container: Container, file: str) -> None:
     :raises HeteroError: it cannot be written.
     """
     found = uuid_of(file)
-    if found is None or recorded(container) is not None:
+    if found is None or recorded(container.config_file) is not None:
         return
     path = container.config_file
     with naming(path):
@@ -61,10 +61,10 @@ def must_be_own(container: Container, file: str) -> None:
 
     One that is damaged so that nothing can be read of it is nobody else's.
     """
-    found, own = uuid_of(file), recorded(container)
+    found, own = uuid_of(file), recorded(container.config_file)
     if found in (None, own):
         return
-    other = _other(container, found)
+    other = _other(container, file, found)
     name = container.name
     if other is not None:
         raise Refused(ANOTHERS.format(other=other, name=name), file, SWAP)
@@ -72,9 +72,15 @@ def must_be_own(container: Container, file: str) -> None:
         raise Refused(UNKNOWN.format(name=name, found=found, own=own), file, TAKE.format(own=own, file=file))
 
 
-def _other(container: Container, found: str | None) -> str | None:
-    """Return the name of the other container in the same folder whose root has this UUID, or None."""
+def _other(container: Container, file: str, found: str | None) -> str | None:
+    """Return the name of the other container in the same folder whose root has this UUID, or None.
+
+    One that has its own root is none whose was put here: root in a privileged container can set its root's UUID.
+    """
     for name in containers(container.lxcpath):
-        if name != container.name and recorded(Container(name, container.lxcpath)) == found:
+        # by its path: a folder that somebody has put there may have any name, which is no container's here
+        folder = os.path.join(container.lxcpath, name)
+        is_its = name != container.name and recorded(os.path.join(folder, "config")) == found
+        if is_its and uuid_of(os.path.join(folder, os.path.basename(file))) != found:
             return name
     return None
