@@ -17,7 +17,7 @@ import time
 from runner.lanes import COSTS, run_stages
 from runner.leftovers import traces
 from runner.places import BUILD, ROOT
-from runner.plan import CONTAINED, GROUPS, RARE, SCENARIOS, STAGES, not_today
+from runner.plan import BY_NAME, CONTAINED, GROUPS, RARE, SCENARIOS, STAGES, not_today
 from runner.said import report, write_costs
 from runner.watched import adopt
 from turns import DAY
@@ -63,7 +63,7 @@ def end(_number, _frame):
 def chosen(names):
     """The stages that are meant by the words of a command line."""
     if names == ["--all"]:
-        names = [name for name in STAGES if name not in CONTAINED]
+        names = [name for name in STAGES if name not in {*CONTAINED, *BY_NAME}]
     names = names or [name for name in STAGES if name not in RARE | not_today(DAY)]
     names = [stage for name in names for stage in GROUPS.get(name, [name])]
     unknown = [name for name in names if name not in STAGES]

@@ -17,6 +17,8 @@ from runner.stages.units import long, mutants, unit_code, unit_processes
 from turns import todays
 
 SCENARIOS = sorted(ROOT.glob("molecule/*/molecule.yml"))
+#: Scenarios by themselves only: an image is built for another processor, under emulation, which takes most of an hour.
+FOREIGN_SCENARIOS = ["molecule-arm_pcs"]
 #: Scenarios of `make test-all` only, the longest first: guests in a host that is a machine under emulation itself; PCs
 #: without virtio; and what stage e2e does on its own lab as well (a login, an idempotent second run, a reboot:
 #: test_drift; an end that leaves nothing: test_verbs).
@@ -29,7 +31,7 @@ STAGES = {
     "layers": layers,
     "docs": docs,
     "long": long,
-    **{name: MOLECULE.pop(name) for name in RARE_SCENARIOS},
+    **{name: MOLECULE.pop(name) for name in RARE_SCENARIOS + FOREIGN_SCENARIOS},
     "versions": versions,
     "gpu": gpu,
     "unit-code": unit_code,
@@ -46,8 +48,11 @@ STAGES = {
     "lint-everywhere": lint_everywhere,
     "package": package,
 }
-#: Stages of `make test-all` only.
-RARE = {"long", "gpu", "mutants", "versions", "sanity-everywhere", "ansible-unit", "lint-everywhere", *RARE_SCENARIOS}
+#: Stages that run when they are named, and else never.
+BY_NAME = {*FOREIGN_SCENARIOS}
+#: Those, and stages of `make test-all` only.
+RARE = {"long", "gpu", "mutants", "versions", "sanity-everywhere", "ansible-unit", "lint-everywhere"}
+RARE |= {*RARE_SCENARIOS, *BY_NAME}
 #: Stages that take turns, a group a day: a kind of board or host on a lab of its own takes minutes, and what all kinds
 #: share is tried on the labs of e2e and attack.
 TURNS = [

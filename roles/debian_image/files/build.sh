@@ -21,12 +21,12 @@ say() { echo "debian_image: $*"; }
 say "packages of $release for $architecture"
 include=linux-image-$architecture,initramfs-tools,zstd,busybox,dropbear-bin,fdisk,e2fsprogs,hdparm,nvme-cli
 include+=,systemd-sysv,systemd-resolved,dbus,udev,kmod,openssh-server,iproute2,iputils-ping,ca-certificates,python3,cloud-init
-# The kernel's own scripts would pack an initrd before there is anything of ours to put into it.
+# INITRD: the kernel's own scripts would pack an initrd before there is anything of ours to put into it
+# (/etc/kernel/postinst.d/initramfs-tools).
 # mmdebstrap mounts proc, sys and devices below the root: in a mount namespace of its own, since the trap removes what it finds there.
-unshare --mount mmdebstrap --quiet --variant=minbase --architectures="$architecture" --include="$include${packages:+,$packages}" \
+INITRD=No unshare --mount mmdebstrap --quiet --variant=minbase --architectures="$architecture" --include="$include${packages:+,$packages}" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-    --essential-hook='mkdir -p "$1/etc/kernel" && printf "link_in_boot = yes\ndo_initrd = no\n" > "$1/etc/kernel-img.conf"' \
     --customize-hook="bash '$here/customize.sh' \"\$1\" '$here' '$work'" \
     "$release" "$root" "$mirror"
 
