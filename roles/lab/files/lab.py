@@ -24,21 +24,21 @@ from container import Container
 from network import Network
 from processes import Process, run, wait
 
-BUILDING = 1800  # seconds for images, from packages that are fetched
-
 
 class Images:
     """What nodes and boards start from, built once and kept in the user's cache folder."""
 
     def __init__(self, lab):
+        self.lab = lab
         self.images = lab["images"]
 
     def up(self):
         if not self._missing():
             return []
         # Labs that are brought up at one time need the same images: one builds, the others wait for it.
+        seconds = self.lab["building"]
         with open(os.path.join(os.path.dirname(self.images[0]["path"]), "images.lock"), "w", encoding="utf-8") as file:
-            wait(lambda: self._locked(file), BUILDING, f"another lab still builds images: {file.name} is held")
+            wait(lambda: self._locked(file), seconds, f"another lab still builds images: {file.name} is held")
             return self._built()
 
     def _missing(self):
@@ -59,10 +59,9 @@ class Images:
         self._build([image for image in missing if image.get("derived")])
         return [image["path"] for image in missing]
 
-    @staticmethod
-    def _build(images):
+    def _build(self, images):
         builds = [subprocess.Popen(image["argv"], stdin=subprocess.DEVNULL, stdout=sys.stderr) for image in images]
-        failed = [image["path"] for image, build in zip(images, builds) if build.wait(timeout=BUILDING)]
+        failed = [image["path"] for image, build in zip(images, builds) if build.wait(timeout=self.lab["building"])]
         if failed:
             raise SystemExit(f"could not build {', '.join(failed)}: see the messages above")
 
