@@ -10,13 +10,14 @@ root=$1 here=$2 work=$3
 version=$(basename "$root"/lib/modules/*)
 
 # An initrd that finds the root, and one that is the RAM system. Both have all drivers (initramfs.conf(5), MODULES=most).
-initramfs=$root/etc/initramfs-tools
+initramfs=$root/etc/initramfs-tools at_once=$root/usr/share/initramfs-tools/conf-hooks.d/hetero-modules-at-once
+install -m 644 "$here/modules-at-once" "$at_once"
 for when in nfs-premount init-bottom; do install -D -m 755 "$here/pin-proxy" "$initramfs/scripts/$when/hetero-pin-proxy"; done
 chroot "$root" mkinitramfs -c zstd -o /boot/initrd "$version"
 install -m 755 "$here/ram-programs" "$initramfs/hooks/hetero-ram-programs"
 install -m 755 "$here/ram-system" "$initramfs/scripts/init-premount/hetero-ram-system"
 chroot "$root" mkinitramfs -c zstd -o /boot/initrd-ram "$version"
-rm "$initramfs/hooks/hetero-ram-programs" "$initramfs/scripts/init-premount/hetero-ram-system"
+rm "$at_once" "$initramfs/hooks/hetero-ram-programs" "$initramfs/scripts/init-premount/hetero-ram-system"
 mv "$root/boot/initrd" "$work/image/initrd"
 mv "$root/boot/initrd-ram" "$work/ram/initrd"
 cp "$root/boot/vmlinuz-$version" "$work/image/kernel"
