@@ -24,12 +24,14 @@ def attack(log):
     return f"{pytest(log, ['tests/attack'])} tests"
 
 
-def scenario(log, name):
-    """One scenario under molecule/, on a lab of its own."""
+def scenario(log, name, limit=5400):
+    """One scenario under molecule/, on a lab of its own.
+
+    Guests in a host that is emulated itself take half an hour, and beside other stages twice that.
+    """
     base = ROOT / ".config" / "molecule" / "config.yml"
     argv = [BIN / "molecule", "--base-config", base, "test", "--scenario-name", name, "--no-command-borders"]
-    # guests in a host that is emulated itself take half an hour, and beside other stages twice that
-    output = tool(log, argv, limit=5400, env=environment(**shared()))
+    output = tool(log, argv, limit=limit, env=environment(**shared()))
     # molecule ends with 0 when a playbook is not there, when a play finds no host, and when no scenario is run
     recap = re.search(rf"^{name} +: (actions=.*)$", output, re.MULTILINE)
     if not recap or f"{name} > verify: Executed: Successful" not in output:
