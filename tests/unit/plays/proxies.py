@@ -296,7 +296,7 @@ class Playbooks:
                 os.kill(pid, signal.SIGKILL)
 
     @staticmethod
-    def end(process, limit=120):
+    def end(process, limit=300):
         """(exit code, output)."""
         try:
             output, _nothing = process.communicate(timeout=limit)
