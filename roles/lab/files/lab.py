@@ -228,8 +228,8 @@ DAMAGED = (
     "with the options that it had, which writes the file anew and leaves what runs, and then go on (lab_up, lab_down)"
 )
 ANOTHERS = (
-    "{path} is the file of the lab in {folder}, copied or moved: nothing is done to that one from here. End that lab with "
-    "-e lab_folder={folder}, then remove this file"
+    "{path} is the file of the lab in {folder}, copied or moved: nothing is done to that one from here. End that lab "
+    "with -e lab_folder={folder}, then remove this file"
 )
 
 

@@ -188,8 +188,8 @@ DAMAGED = {
     "none of lab_up's": "[]",
     "without nodes": '{"folder": "/x", "namespace": "hetero-none", "images": [], "pdus": {}}',
     "without images": '{"folder": "/x", "namespace": "hetero-none", "pdus": {}, "nodes": {}}',
-    "odd": '{"folder": "/x", "namespace": "hetero-none", "images": [], "pdus": {}, "nodes": {"proxy1": {"kind": "cloud"}}}',
-    "odder": '{"folder": "/x", "namespace": "hetero-none", "images": [], "pdus": {}, "nodes": {"proxy1": 5}}',
+    "odd": '{"folder": "/x", "namespace": "none", "images": [], "pdus": {}, "nodes": {"proxy1": {"kind": "cloud"}}}',
+    "odder": '{"folder": "/x", "namespace": "none", "images": [], "pdus": {}, "nodes": {"proxy1": 5}}',
 }
 
 

@@ -36,9 +36,9 @@ WAY = (
 #: command that removes it is told: one that was copied or renamed by hand still names the other's root, which
 #: lxc-destroy removes, and in its folder may lie another container's disk.
 OTHERS = (
-    "container {name} of {lxcpath}, of no instance: see who made it, and whose root lxc.rootfs.path in its config names, "
-    "which may be that of another container; once nobody wants it, end it, unmount what is mounted below {folder}, and "
-    "remove that folder"
+    "container {name} of {lxcpath}, of no instance: see who made it, and whose root lxc.rootfs.path in its config "
+    "names, which may be that of another container; once nobody wants it, end it, unmount what is mounted below "
+    "{folder}, and remove that folder"
 )
 
 
