@@ -76,7 +76,9 @@ INTERRUPTED = {
 #: A message that says nothing without the program's own words.
 BARE = "non-zero return code"
 #: Most characters and lines of an error, and most warnings of a result, that are printed.
-MOST, LINES, WARNINGS = 50_000, 500, 20
+MOST = 50_000
+LINES = 500
+WARNINGS = 20
 #: How the message of a module begins that ended without a result; its traceback's last line says why.
 CRASHED = "MODULE FAILURE"
 
