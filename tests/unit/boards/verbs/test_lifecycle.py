@@ -773,7 +773,7 @@ def test_check_mode_where_only_the_real_run_imports_the_image(site):
     result = site.run("start", 0, check=True, image="demo")
     assert (result["failed"], result["changed"]) == (False, True)
     after = {entry["after_header"]: entry["after"] for entry in result["diff"]}
-    assert after[str(site.entry(0))] == {"lines": ["(its lines depend on the image, which is not in the store yet)"]}
+    assert after[str(site.entry(0))] == "(its lines depend on the image, which is not in the store yet)\n"
 
 
 @pytest.mark.parametrize("ready", [True, False])
