@@ -43,8 +43,9 @@ def test_how_a_container_of_no_instance_goes_is_said(monkeypatch):
     monkeypatch.setattr(unclaimed_instances, "_copy_of", lambda host, instance: None)
     monkeypatch.setattr(unclaimed_instances, "whose", lambda host, instance: "jo's" if instance == "kept" else None)
     monkeypatch.setattr(unclaimed_instances, "_told", lambda host, instance, what: f"told: {what}")
-    left, *told = unclaimed_instances.of_no_instance(SimpleNamespace(config=HostConfig()))
+    host = SimpleNamespace(config=HostConfig(), store=SimpleNamespace(claims=list))
+    left, *told = unclaimed_instances.of_no_instance(host)
     assert left.startswith("container left of /var/lib/lxc, of no instance: ")
-    assert "whose root lxc.rootfs.path in its config names" in left
+    assert "whose root lxc.rootfs.path in its config names and whose lies in " in left
     assert not [word for word in ("lxc-destroy", "rm ", "umount ") if word in left], "it may name another's root"
     assert told == ["told: container /var/lib/lxc/kept", "told: guest /guests/vm"]

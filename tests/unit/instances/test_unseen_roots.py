@@ -182,3 +182,14 @@ def test_a_root_is_kept_that_only_its_record_knows(site):
     with unmounted(site, "mount point"):
         assert UNSEEN in site.do(lifecycle.absent)["msg"]
     assert os.path.exists(config.with_name("away"))
+
+
+def test_one_that_was_moved_aside_is_said_to_be_its_claims(down):
+    """Lost: the only root of an instance, to who removes what reconcile calls nobody's."""
+    folder, aside = Path(down.container().folder), down.lxcpath / "ml-8.aside"
+    folder.rename(aside)
+    with down.host() as host:
+        others = reconciliation.reconcile(host, Change(False), 5.0)["others"]
+    aside.rename(folder)
+    way = f"end nothing of it, and move it back to {folder}"
+    assert others == [f"{aside} is the container of ml-8, moved: not touched: {way}"]

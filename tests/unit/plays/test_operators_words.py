@@ -28,6 +28,9 @@ def test_a_board_is_called_by_its_name_as_well(proxies):
     rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, board="p1,board1")
     assert rc == 2, output
     assert "board is p1,board1: give the id of one board, such as -e board=2" in said(output)
+    rc, output = plays.play("provision_instance", instance="jackie", flavor=FLAVOR, board="board1", node="0")
+    assert rc == 2, output
+    assert "board is board1 and node is 0, which are two boards: give one of them" in said(output)
 
 
 def test_adopt_of_a_name_that_nobody_has_names_those_that_wait_for_it(proxies):

@@ -520,6 +520,7 @@ def settled(*answers, count=1, before=(), parts=("p2",)):
 def test_nobody_else_asked():
     done = settled(node("p1", 1), node("p2", 0, [claim("lab")]))
     assert (done["surplus"], done["taken"], done["visits"], done["placed"]) == ([], "", [], True)
+    assert done["moves"] == [], "each node of it would cost a task that does nothing"
 
 
 @pytest.mark.parametrize(
@@ -539,6 +540,7 @@ def test_the_name_is_another_owners(count, others, taken):
     assert done["taken"] == taken
     assert done["visits"] == []
     assert names(done["surplus"]) == ([("p2", [own["instance"]])] if taken else [])
+    assert done["moves"] == (["p2"] if taken else []), "what is given back, where it is"
 
 
 def test_what_ran_before_stays_where_the_name_is_another_owners():
@@ -555,8 +557,10 @@ def test_the_oldest_claim_stays():
     done = settled(node("p1", 0, [claim("lab", created=9.0)]), node("p2", 0, [claim("lab")]))
     assert (names(done["surplus"]), done["taken"]) == ([("p2", ["lab"])], "")
     assert names(done["visits"]) == [("p1", ["lab"])]
+    assert done["moves"] == ["p1", "p2"]
     gone = settled(node("p1", 0, [claim("lab")]), node("p2", 1))
     assert (gone["surplus"], names(gone["visits"])) == ([], [("p1", ["lab"])])
+    assert gone["moves"] == ["p1", "p2"], "also the node of which this play was told before"
 
 
 def test_what_was_made_ready_is_never_given_back():

@@ -136,17 +136,17 @@ def made_here(config: HostConfig, also: Iterable[str] = ()) -> list[tuple[str, s
     :param also: folders of containers beside the host's.
     """
     places = sorted({config.lxc.lxcpath, *also})
-    containers = [path for place in places for path in _folders(place) if _is_made(path)]
+    containers = [path for place in places for path in _folders(place) if key_of_folder(path)]
     guests = [path for path in _folders(config.kvm.guests_folder) if is_whole(path)]
     return [("container", path) for path in containers] + [("guest", path) for path in guests]
 
 
-def _is_made(path: str) -> bool:
-    """Return whether a container that was made here is in a folder; one whose configuration is a folder is none."""
+def key_of_folder(path: str) -> str | None:
+    """Return the key of the container in a folder; None where none was made here: its configuration may be a folder."""
     try:
-        return identity.key_of(_Folder(path)) is not None
+        return identity.key_of(_Folder(path))
     except IsADirectoryError:
-        return False
+        return None
 
 
 def _signs(config: HostConfig, lxcpath: str | None) -> list[str]:

@@ -20,9 +20,10 @@ from ..core.backups import copies, folder_of, how_to_restore
 from ..core.errors import Refused
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
+from ..hypervisors.lxc.identity import id_of
 from ..site.leases import until
 from ..site.owners import number_of
-from .lost_database import made_here
+from .lost_database import key_of_folder, made_here
 
 if TYPE_CHECKING:
     from .host import Host
@@ -37,9 +38,11 @@ WAY = (
 #: lxc-destroy removes, and in its folder may lie another container's disk.
 OTHERS = (
     "container {name} of {lxcpath}, of no instance: see who made it, and whose root lxc.rootfs.path in its config "
-    "names, which may be that of another container; once nobody wants it, end it, unmount what is mounted below "
-    "{folder}, and remove that folder"
+    "names and whose lies in {folder}: either may be another container's; once nobody wants it, end it, unmount what "
+    "is mounted there, and remove that folder"
 )
+#: Of the container of a claim, in another folder than its own.
+MOVED = "{path} is the container of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
 
 
 def refuse_unclaimed(host: Host, request: str) -> None:
@@ -77,8 +80,13 @@ def of_no_instance(host: Host) -> list[str]:
     That a container may be removed is said only where nothing here says that it is somebody's.
     """
     found = []
+    moved = {id_of(claim.container): claim for claim in host.store.claims() if claim.container}
     for kind, path, instance in _unclaimed(host, None):
-        if kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
+        claim = moved.get(id_of(key_of_folder(path))) if kind == "container" else None
+        if claim is not None:
+            own = os.path.join(os.path.dirname(path), claim.instance)
+            found.append(MOVED.format(path=path, instance=claim.instance, own=own))
+        elif kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
             found.append(OTHERS.format(name=instance, lxcpath=os.path.dirname(path), folder=path))
         else:
             found.append(_told(host, instance, f"{kind} {path}"))

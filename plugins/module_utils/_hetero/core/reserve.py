@@ -16,7 +16,8 @@ import os
 
 from .errors import HeteroError
 
-#: Bytes that are kept: enough for some hundred verbs, of which each writes some 10 pages of log and a claim's record.
+#: Bytes that are kept: enough for 32 verbs or looks beside who goes on filling, of which each is given a PART; and for
+#: some hundred beside nobody, as each writes some 10 pages of log and a claim's record.
 SIZE = 2 << 20
 #: Bytes free below which a part of the file is given up: more than one verb takes.
 LITTLE = 256 << 10

@@ -68,6 +68,11 @@ def key_of(container: InFolder) -> str | None:
     return f"{container.folder}#{found[-1].group('id')}"
 
 
+def id_of(key: str | None) -> str | None:
+    """Return the id in a container's key, which stays the same where its folder is moved; None of none."""
+    return key.rpartition("#")[2] if key else None
+
+
 def give_id(container: Container, command: str = COMMAND) -> str:
     """Give a container an id of its own and have its configuration include the folder; return the key.
 
