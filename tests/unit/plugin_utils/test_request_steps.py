@@ -540,7 +540,7 @@ def test_the_name_is_another_owners(count, others, taken):
     assert done["taken"] == taken
     assert done["visits"] == []
     assert names(done["surplus"]) == ([("p2", [own["instance"]])] if taken else [])
-    assert done["moves"] == (["p2"] if taken else []), "what is given back, where it is"
+    assert ("p2" in done["moves"]) == bool(taken), "what is given back, where it is"
 
 
 def test_what_ran_before_stays_where_the_name_is_another_owners():
