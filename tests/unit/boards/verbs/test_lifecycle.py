@@ -24,6 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.registry import BootDrivers
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake as FakePdu
+from ansible_collections.hetero.compute.tests.in_time import in_time
 
 
 def phases(events):
@@ -563,6 +564,26 @@ def test_a_first_boot_that_mounted_its_root_under_a_killed_play_is_its_tenants(s
     assert phases(site.events(0)).count("power") == 1, "nobody's power was cut"
     with site.proxy() as proxy:
         assert proxy.store.has_run(proxy.store.record(0).claim), "its root would be taken back"
+
+
+def test_a_boot_whose_time_ends_while_its_outlet_is_asked_is_looked_at_like_any_other(site, monkeypatch):
+    """Lost: a verb that never ended, and held the board's lock: on a busy proxy nobody asked the board any more."""
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.3)
+    site.claim(0)
+    site.play(0, stall="running")
+    site.run("start", 0, wait=False)
+    real, asked = starts.Starting._resumes, []
+
+    def at_first(self, boot):
+        asked.append(boot)
+        return real(self, boot) if len(asked) == 1 else None
+
+    monkeypatch.setattr(starts.Starting, "_resumes", at_first)
+    with in_time(60):
+        result = site.run("start", 0, timeout=30)
+    assert (result["failed"], site.power(0)) == (True, "on")
+    assert len(asked) > 1
 
 
 @pytest.mark.parametrize("timeout", [1, 3], ids=["long after", "in its time"])

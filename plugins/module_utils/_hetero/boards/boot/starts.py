@@ -69,6 +69,7 @@ class Starting(BootLoop):
     def __init__(self, proxy: Proxy, works: Iterable[BoardWork], options: BootOptions, reboot: bool = False) -> None:
         super().__init__(proxy, works, options)
         self.reboot = reboot
+        self._probed: set[int] = set()
 
     def run(self) -> None:
         """Until each board runs or failed."""
@@ -98,6 +99,7 @@ class Starting(BootLoop):
 
     def _probe(self, boot: Boot) -> None:
         """Ask a board that may be on whether it runs what it is to run."""
+        self._probed.add(boot.board.id)
         if boot.work.state not in SOMEBODYS:
             self._wait_for_ssh(boot, Deadline(SHORT_PATIENCE), self._on_probe)
             return
@@ -166,6 +168,9 @@ class Starting(BootLoop):
             self._found_off(boot)
         elif (under_way := self._resumes(boot)) is not None:
             self._resume(boot, under_way)
+        elif boot.probe is None:
+            if boot.board.id not in self._probed:  # the time of a boot that was under way ended since this began
+                self._probe(boot)
         elif self.check and boot.probe == presence.ALIVE and work.state in SOMEBODYS:
             self._would_ask(boot)
         elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
@@ -176,18 +181,18 @@ class Starting(BootLoop):
             self._feeds.remember(work, False)
             work.line("running", "already running, ssh answers with its own host key")
             work.over = True
-        elif boot.probe is not None and work.stays_on:
+        elif work.stays_on:
             self._leave_on(boot, SILENT_ON)
-        elif boot.probe is not None and work.state in SOMEBODYS and (work.ran or (boot.used and self._was_ours(boot))):
+        elif work.state in SOMEBODYS and (work.ran or (boot.used and self._was_ours(boot))):
             if self.check:
                 self._would_ask(boot)
                 return
             note_unwatched(boot.work)
             self._leave(boot, SILENT_AT_WORK)
-        elif boot.probe is not None and self._was_ours(boot):
+        elif self._was_ours(boot):
             note_unwatched(boot.work)
             self._cold_start(boot)
-        elif boot.probe is not None:
+        else:
             self._leave_nobodys(boot)
 
     @staticmethod
