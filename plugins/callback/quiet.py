@@ -40,7 +40,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback.default import CallbackModule as Default
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play as typed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, printable
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_instance
 from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import LiveLine
@@ -56,21 +56,16 @@ TICK = 0.5
 OWN = "hetero.compute."
 #: Actions that ask a person write to the terminal themselves.
 ASKS = ("pause", "ansible.builtin.pause")
-#: Playbooks that bring something about of an instance, which goes on by itself.
-ON_INSTANCES = (
-    "extend_instance", "provision_instance", "reboot_instance", "rebuild_instance", "start_instance", "stop_instance",
-    "terminate_instance",
-)  # fmt: skip
+#: The end of the names of playbooks that bring something about of an instance, which goes on by itself.
+ON_INSTANCES = "_instance"
 #: What is said of a play that was interrupted, by its playbook; "" stands for all others.
 INTERRUPTED = {
     "": "what was begun on the nodes may go on there; the same command again waits for it, or goes on where it was",
     "lab_up": "what was started of the lab runs on; the same command again goes on there, and "
-    f"{typed('lab_down')} ends it",
+    f"{play('lab_down')} ends it",
     "lab_down": "what is left of the lab runs on; the same command again goes on there",
-    **dict.fromkeys(
-        ON_INSTANCES,
-        f"what was begun on the nodes goes on there; {typed('status')} shows it, the same command again waits for it",
-    ),
+    ON_INSTANCES: "what was begun on the nodes goes on there; "
+    f"{play('status')} shows it, the same command again waits for it",
     **dict.fromkeys(("console", "flavors", "status"), "nothing was begun, and nothing goes on"),
 }
 #: A message that says nothing without the program's own words.
@@ -285,10 +280,11 @@ def bounded(data):
 
 def interrupted(name):
     """Return what goes on by itself after this playbook was interrupted, and what a person can do about it."""
-    said = INTERRUPTED.get(name, INTERRUPTED[""])
-    if name in ON_INSTANCES and name != "terminate_instance":
+    is_verb = name.endswith(ON_INSTANCES)
+    said = INTERRUPTED.get(ON_INSTANCES if is_verb else name, INTERRUPTED[""])
+    if is_verb and not name.startswith("terminate"):
         given = load_extra_vars(DataLoader()).get("instance")
-        end = typed("terminate_instance", instance=str(given) if is_instance(given) else "NAME")
+        end = play("terminate_instance", instance=str(given) if is_instance(given) else "NAME")
         said = f"{said}, and {end} ends the instance"
     return said
 
