@@ -79,6 +79,7 @@ ON, DONE = {"outlet_now": "on"}, ["state running", "remember", "says running"]
         ({}, None, True, []),
         (dict(ON, stage=SWITCHING), None, True, []),
         (ON, None, True, []),
+        (dict(ON, is_probed=False), None, True, ["asks it"]),
         ({"outlet_now": "off"}, 7.0, True, ["found off"]),
         (dict(ON, probe=True), 7.0, True, ["resumes 7.0"]),
         (dict(ON, probe=presence.ALIVE), None, True, ["left not proven"]),
@@ -98,7 +99,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     work.line = lambda phase, text: did.append(f"says {phase}")
     work.quarantine = lambda why, remedy: did.append("quarantine")
     boot = SimpleNamespace(
-        **{"work": work, "stage": DECIDING, "outlet_now": None, "probe": None, "used": False, **fields}
+        work=work, **{"stage": DECIDING, "outlet_now": None, "probe": None, "is_probed": True, "used": False, **fields}
     )
     one = Starting.__new__(Starting)
     one.reboot, one.check = reboot, False
@@ -107,6 +108,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     for name, act in {
         "_resumes": lambda boot: resumes,
         "_was_ours": lambda boot: ours,
+        "_probe": lambda boot: did.append("asks it"),
         "_found_off": lambda boot: did.append("found off"),
         "_cold_start": lambda boot: did.append("cold start"),
         "_resume": lambda boot, powered: did.append(f"resumes {powered}"),
@@ -129,7 +131,7 @@ def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
         instance="jackie", only_from_off=False, stays_on=True, move=lambda state: did.append(DONE[0])
     )
     work.line = lambda phase, text: did.append(f"says {phase}")
-    boot = SimpleNamespace(work=work, stage=DECIDING, outlet_now="on", probe=probe, used=False)
+    boot = SimpleNamespace(work=work, stage=DECIDING, outlet_now="on", probe=probe, is_probed=True, used=False)
     one = Starting.__new__(Starting)
     one.reboot, one.check = False, False
     one._feeds = SimpleNamespace(remember=lambda *given: did.append("remember"))

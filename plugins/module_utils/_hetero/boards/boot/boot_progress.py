@@ -46,6 +46,7 @@ class Boot:
         self.stage = DECIDING
         self.outlet_now: str | None = None  # "on" or "off", as read
         self.probe: Answer = None  # a board found on: whether it proved its key
+        self.is_probed = False  # whether that was asked, so that an answer will come
         self.then: Any = None  # a function that is called with this boot once its outlet was read back as off
         self.way = "off → on"
         self.doomed: Any = None  # the note with which the board goes to state error once its outlet was dealt with

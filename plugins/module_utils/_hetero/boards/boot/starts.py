@@ -69,7 +69,6 @@ class Starting(BootLoop):
     def __init__(self, proxy: Proxy, works: Iterable[BoardWork], options: BootOptions, reboot: bool = False) -> None:
         super().__init__(proxy, works, options)
         self.reboot = reboot
-        self._probed: set[int] = set()
 
     def run(self) -> None:
         """Until each board runs or failed."""
@@ -99,7 +98,7 @@ class Starting(BootLoop):
 
     def _probe(self, boot: Boot) -> None:
         """Ask a board that may be on whether it runs what it is to run."""
-        self._probed.add(boot.board.id)
+        boot.is_probed = True
         if boot.work.state not in SOMEBODYS:
             self._wait_for_ssh(boot, Deadline(SHORT_PATIENCE), self._on_probe)
             return
@@ -169,7 +168,7 @@ class Starting(BootLoop):
         elif (under_way := self._resumes(boot)) is not None:
             self._resume(boot, under_way)
         elif boot.probe is None:
-            if boot.board.id not in self._probed:  # the time of a boot that was under way ended since this began
+            if not boot.is_probed:  # the time of a boot that was under way ended since this began
                 self._probe(boot)
         elif self.check and boot.probe == presence.ALIVE and work.state in SOMEBODYS:
             self._would_ask(boot)
