@@ -30,6 +30,7 @@ requirements:
 
 import atexit
 import os
+import re
 import signal
 import threading
 import time
@@ -74,6 +75,8 @@ BARE = "non-zero return code"
 MOST = 50_000
 LINES = 500
 WARNINGS = 20
+#: What Ansible says before the words of a filter of this collection that refused what it was given.
+FILTER_SAYS = re.compile(r"^(Task failed: )?.*?The filter plugin 'hetero\.compute\.\w+' failed: ")
 #: How the message of a module begins that ended without a result; its traceback's last line says why.
 CRASHED = "MODULE FAILURE"
 
@@ -291,6 +294,7 @@ def interrupted(name):
 
 def _message(data):
     text = str(data.get("censored") or data.get("msg") or "it failed, and says nothing: run it again with -v")
+    text = FILTER_SAYS.sub("", text)
     crashed = text.startswith(CRASHED)
     keys = ("module_stderr", "module_stdout") if crashed else ("stderr", "stdout")
     said = next(filter(None, (str(data.get(key) or "").strip() for key in keys)), "")

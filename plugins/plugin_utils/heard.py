@@ -34,8 +34,8 @@ def done(hostvars: Mapping[str, Any], node: str) -> dict[str, Any]:
 
 
 def words_of(result: Mapping[str, Any]) -> str:
-    """Return why a task failed, without Ansible's own words before it."""
-    text = str(result.get("msg") or "failed without a word").strip()
+    """Return why a task failed, without Ansible's own words before it, and without the carriage returns of ssh."""
+    text = str(result.get("msg") or "failed without a word").replace("\r", "").strip()
     return text[len(ANSIBLE_SAYS) :] if text.startswith(ANSIBLE_SAYS) else text
 
 

@@ -127,6 +127,15 @@ def test_a_module_that_crashed_says_why():
     assert errors({"msg": "no", "results": 5}) == ["no"]
 
 
+def test_what_a_filter_of_ours_refused_is_said_in_its_words():
+    """Lost: which value is wrong, behind the name of a plugin that nobody gave."""
+    refused = "The filter plugin 'hetero.compute.flavors' failed: flavor a.b: memory_mb is -1"
+    for text in (refused, f"Task failed: {refused}", f"Task failed: Error while resolving value for 'x': {refused}"):
+        assert errors({"msg": text}) == ["flavor a.b: memory_mb is -1"]
+    others = "Task failed: The filter plugin 'ansible.builtin.int' failed: no"
+    assert errors({"msg": others}) == [others]
+
+
 def test_words_of_others_in_an_error_add_no_line_of_ours(tmp_path):
     """Lost: whose machine is meant, to who pastes what a lying node had printed; the terminal; and the error itself,
     above a node's million words.

@@ -48,6 +48,7 @@ def test_what_a_node_did():
     [
         ("Task failed: no route", "no route"),
         (" no route\n", "no route"),
+        ("closed by remote host\r\nConnection closed\r\n", "closed by remote host\nConnection closed"),
         ("", "failed without a word"),
         (None, "failed without a word"),
         (["no"], "['no']"),

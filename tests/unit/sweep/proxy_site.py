@@ -113,7 +113,7 @@ class Site:
 
         def turn():
             said = []
-            with Proxy(self.params, "reap", create=False) as proxy:
+            with Proxy(self.params, "reap", create=False, write=True) as proxy:
                 done = reap(proxy, said.append)
             return dict(said=said, failed=not done)
 

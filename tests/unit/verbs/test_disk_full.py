@@ -85,10 +85,10 @@ def full(tmp_path, monkeypatch):
     tmp_path.chmod(0o755)
     for name in (*FOLDERS, BOARDS):
         mount(tmp_path / name)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(images, "KEEP_FREE", 0)
     monkeypatch.setattr(room, "SPARE", 0)
     site = played(tmp_path, monkeypatch, 2)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     config = json.loads((tmp_path / "proxy.json").read_text())
     (tmp_path / "proxy.json").write_text(json.dumps(dict(config, roots_overcommit=10**6)))
     assert not any(result.get("failed") for result in site.provision())
@@ -193,6 +193,33 @@ def test_who_goes_on_filling_does_not_get_all_that_is_kept(full):
     assert not any(result.get("failed") for result in site.provision())
     kept = site.state / "state.reserve"
     assert kept.stat().st_blocks * 512 == reserve.SIZE, "it is whole again"
+
+
+def test_looks_at_a_full_disk_take_nothing_that_is_kept(full):
+    """Lost: each verb that would free the disk, by as many looks at it as a timer makes in half an hour."""
+    kept = full.site.state / "state.reserve"
+    full.fill("state")
+    for _look in range(40):
+        shown = full.verb("info")
+        assert [board["instance"] for board in shown["boards"]] == ["jackie", None]
+        assert kept.stat().st_size == reserve.SIZE
+        full.fill("state", "ab")
+    checked = full.site.module("board_lease", check=True, instance="jackie", hours=3)
+    assert not checked.get("failed"), checked
+    assert checked["changed"]
+    assert kept.stat().st_size == reserve.SIZE
+    assert not full.verb("terminate").get("failed")
+    assert full.there() == full.site.clean()
+
+
+def test_a_full_disk_is_read_while_somebody_has_the_database(full):
+    """Lost: what a full proxy has, to everybody who asks while one verb runs on it."""
+    full.fill("state")
+    with Store(full.site.params["state_db"]) as store:
+        full.fill("state", "ab")
+        assert [board["instance"] for board in full.verb("info")["boards"]] == ["jackie", None]
+        with store._db.transaction():
+            assert [board["instance"] for board in full.verb("info")["boards"]] == ["jackie", None]
 
 
 def test_a_full_disk_takes_no_more(full):

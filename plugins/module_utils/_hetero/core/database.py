@@ -13,7 +13,7 @@ import fcntl
 import os
 import sqlite3
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Iterator, Sequence
 
@@ -57,6 +57,8 @@ MEANINGS = (
     ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
     ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
 )
+#: What SQLite says where the file system has no space for what it writes beside the file.
+NO_SPACE = ("disk is full", "disk i/o")
 READ, WRITE = "BEGIN DEFERRED", "BEGIN IMMEDIATE"
 UPGRADE = "have a verb that changes something upgrade it (without check mode)"
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
@@ -80,8 +82,9 @@ class Database:
         self.path = path
         self.layout = layout
         self.busy = busy
-        #: True where the file is of an older release and is read as a copy in memory.
-        self.is_copy = False
+        #: Why the file is read as a copy in memory, which keeps no writes, and what a person does to have it written.
+        #: None where it is the file itself.
+        self._copied: tuple[str, str] | None = None
         #: What a transaction changed, by names of the store's own. The store's function is called with it before the
         #: commit; it is not called where the transaction is rolled back or nothing is kept.
         self.touched: dict[Any, Any] = {}
@@ -91,8 +94,11 @@ class Database:
         with self._explained():
             if create:
                 self._create_file()
-            self._spend()
-            self._db = self._connect(path if create or os.path.exists(path) else ":memory:")
+            if create or write:
+                self._spend()
+                self._db = self._connect(path)
+            else:
+                self._look()
             if self._upgradable():
                 self._upgrade(create if write is None else write)
             elif not self._is_ready():
@@ -144,9 +150,9 @@ class Database:
             before = self._db.total_changes
             try:
                 yield
-                if self.is_copy and not dry and self._db.total_changes != before:
-                    what = "is of an older release and was opened only to be read: nothing is written"
-                    raise HeteroError(what, self.path, UPGRADE)
+                if self._copied and not dry and self._db.total_changes != before:
+                    why, remedy = self._copied
+                    raise HeteroError(f"{why} and was opened only to be read: nothing is written", self.path, remedy)
                 if self.touched and self.before_commit and not dry and self._is_kept:
                     self.before_commit(dict(self.touched))
                 self._db.execute("ROLLBACK" if dry else "COMMIT")
@@ -166,6 +172,11 @@ class Database:
             return self._db.execute(sql, values).lastrowid
 
     @property
+    def is_copy(self) -> bool:
+        """Return whether the file is read as a copy in memory: of an older release, or on a full file system."""
+        return self._copied is not None
+
+    @property
     def _is_kept(self) -> bool:
         """Return whether writes go to the file, and not to a copy in memory."""
         return bool(self._db.execute("PRAGMA database_list").fetchone()["file"])
@@ -178,12 +189,44 @@ class Database:
         if os.path.exists(self.path):
             reserve.keep(self.path)
 
-    def _connect(self, name: str) -> sqlite3.Connection:
+    def _look(self) -> None:
+        """Open a file that is only read; as a copy in memory where there is no space for SQLite's index of its log.
+
+        Who has the file for itself needs no index. What is kept for a full disk stays for those who end what fills it.
+        """
+        if not os.path.exists(self.path):
+            self._db = self._connect(":memory:")
+            return
+        try:
+            self._db = self._connect(self.path)
+        except sqlite3.OperationalError as error:
+            if not any(words in str(error).lower() for words in NO_SPACE):
+                raise
+            try:
+                with closing(self._connect(self.path, "EXCLUSIVE")) as alone:
+                    self._copy(alone, ("is on a full file system", reserve.SPACE))
+            except sqlite3.OperationalError:  # somebody else has it
+                self._spend()
+                self._db = self._connect(self.path)
+
+    def _copy(self, source: sqlite3.Connection, copied: tuple[str, str]) -> None:
+        """Go on with a copy in memory, because of `copied`: (why, remedy)."""
+        memory = self._connect(":memory:")
+        source.backup(memory)
+        self.close()
+        self._db, self._copied = memory, copied
+
+    def _connect(self, name: str, locking: str = "NORMAL") -> sqlite3.Connection:
         # isolation_level None: transactions are begun and ended here, never by the sqlite3 module.
         db = sqlite3.connect(name, timeout=self.busy, isolation_level=None, check_same_thread=False)
         db.row_factory = sqlite3.Row
-        # FULL: a transaction that was reported as done survives a power cut (NORMAL under WAL may lose it).
-        db.execute("PRAGMA synchronous = FULL")
+        try:
+            db.execute(f"PRAGMA locking_mode = {locking}")
+            # FULL: a transaction that was reported as done survives a power cut (NORMAL under WAL may lose it).
+            db.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error:
+            db.close()
+            raise
         return db
 
     def _create_file(self) -> None:
@@ -224,12 +267,8 @@ class Database:
         :param write: upgrade the file, after a copy; with False only a copy in memory.
         """
         if not write:
-            memory = self._connect(":memory:")
-            self._db.backup(memory)
-            self._db.close()
-            self._db = memory
+            self._copy(self._db, ("is of an older release", UPGRADE))
             self._write_upgrades()
-            self.is_copy = True
             return
         with self._alone():
             if self._upgradable():

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A file beside a node's database that keeps space for when the disk is full.
 
-SQLite needs some space even to read, and terminate and the reaper, which free the disk, must write to the database
-first. While the file system has little space left, each opening and each transaction gives up a part of the file, and
-no more: those who fill the disk take what is free. The file is made whole again when there is enough. Work
-that takes more of the disk (claims, copies of the database) asks `is_short` first.
+Terminate and the reaper, which free the disk, must write to the database first. While the file system has little space
+left, each opening by somebody who may write, and each transaction, gives up a part of the file, and no more: those who
+fill the disk take what is free. Who only reads does without (database.py). The file is made whole again when there is
+enough. Work that takes more of the disk (claims, copies of the database) asks `is_short` first.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import os
 
 from .errors import HeteroError
 
-#: Bytes that are kept: enough for 32 verbs or looks beside who goes on filling, of which each is given a PART; and for
-#: some hundred beside nobody, as each writes some 10 pages of log and a claim's record.
+#: Bytes that are kept: 32 times a PART, of which a verb beside who goes on filling takes one to three; and enough for
+#: some hundred verbs beside nobody, as each writes some 10 pages of log and a claim's record.
 SIZE = 2 << 20
 #: Bytes free below which a part of the file is given up: more than one verb takes.
 LITTLE = 256 << 10
@@ -25,6 +25,8 @@ LITTLE = 256 << 10
 PART = 64 << 10
 #: Bytes free from which the file is made again: more than SIZE, so that freed space is not taken again at once.
 ENOUGH = 4 * SIZE
+#: What a person does about a full file system.
+SPACE = "free space on it, or terminate what can go"
 
 
 def path_of(database: str) -> str:
@@ -77,7 +79,7 @@ def said(database: str) -> tuple[str, str, str]:
     """Return (what, thing, remedy) of the error for a full file system."""
     folder = os.path.dirname(os.path.abspath(database))
     what = f"its file system is full ({_left(database) >> 10} KiB left), and what is left is for ending instances"
-    return what, folder, "free space on it, or terminate what can go"
+    return what, folder, SPACE
 
 
 def _kept(database: str) -> int:
