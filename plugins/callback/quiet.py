@@ -195,7 +195,7 @@ class CallbackModule(Default):
             if lasting is None or now - lasting[1] < SOON:
                 self._live.clear()
             else:
-                self._live.write(f"{lasting[0]}: {now - lasting[1]:.0f} s")
+                self._live.write(lasting[0], f": {now - lasting[1]:.0f} s")
 
     # ---- results
 

@@ -49,11 +49,12 @@ class LiveLine:
         """Return whether standard output is a terminal."""
         return sys.stdout.isatty()
 
-    def write(self, text: str) -> None:
-        """Write the line anew, as much of it as the terminal is wide."""
+    def write(self, text: str, end: str = "") -> None:
+        """Write the line anew: `text`, as much of it as the terminal is wide, and `end`."""
         with self._lock:
             if not (self._is_over or self._is_held):
-                shown = text[: self._width() - 1]
+                space = self._width() - 1
+                shown = f"{text[: max(space - len(end), 0)]}{end}"[:space]
                 self._put(f"{KEEP}{UP}{shown}{BACK}" if self._is_there else f"{shown}\n")
                 self._is_there = True
 

@@ -228,15 +228,16 @@ def test_a_lab_that_was_copied_is_not_the_other_one(tmp_path, playbook):
 
 
 @AS_ROOT
-def test_lab_down_removes_no_lab_whose_file_is_gone(tmp_path):
-    """Lost: the pids of PDUs and boards that run on."""
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "pdu-a.pid").write_text("1 1\n")
+@pytest.mark.parametrize("left", ["run/pdu-a.pid", "nodes/proxy1/config", "nodes/board3/disk"])
+def test_lab_down_removes_no_lab_whose_file_is_gone(tmp_path, left):
+    """Lost: the pids of PDUs and boards that run on; and nodes that do, by the folder in which they run."""
+    (tmp_path / left).parent.mkdir(parents=True)
+    (tmp_path / left).write_text("1 1\n")
     code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_down", lab_folder=str(tmp_path))
     assert code == 2, said
     assert f"{tmp_path}/lab.json is gone, and it alone says what the lab consists of" in " ".join(said.split()), said
-    assert (tmp_path / "run" / "pdu-a.pid").exists()
-    (tmp_path / "run" / "pdu-a.pid").unlink()
+    assert f"something of it may run ({tmp_path / left})" in " ".join(said.split()), said
+    (tmp_path / left).unlink()
     code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_down", lab_folder=str(tmp_path))
     assert code == 0, said
     assert not tmp_path.exists()

@@ -47,6 +47,14 @@ def test_it_is_never_wider_than_the_terminal(terminal):
     """Lost: the screen, line by line, for what is wrapped cannot be taken away."""
     terminal.live.write("x" * 50)
     assert terminal.read() == "x" * 19 + "\n"
+    terminal.live.clear()
+    terminal.read()
+    terminal.live.write("x" * 50, ": 12 s")
+    assert terminal.read() == "x" * 13 + ": 12 s\n", "what a task has taken is seen"
+    terminal.live.clear()
+    terminal.read()
+    terminal.live.write("x" * 50, "y" * 50)
+    assert terminal.read() == "y" * 19 + "\n"
 
 
 def test_it_is_gone_for_good_at_the_end(terminal):
