@@ -32,6 +32,7 @@ import atexit
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -119,12 +120,18 @@ class CallbackModule(Default):
         threading.Thread(target=tell, daemon=True).start()
 
     def _note_what_is_said(self):
+        """Note when anything is printed, and have it printed at once."""
         print_line = self._display.display
         self._said = time.monotonic()
 
         def noted(*args, **kwargs):
             self._said = time.monotonic()
-            print_line(*args, **kwargs)
+            try:
+                print_line(*args, **kwargs)
+                # Ansible leaves that to the system, which keeps lines for a pipe back until there are 8 KB of them
+                sys.stdout.flush()
+            except OSError:
+                _print_nowhere()
 
         self._display.display = noted
 
@@ -290,6 +297,13 @@ def interrupted(name):
         end = play("terminate_instance", instance=str(given) if is_instance(given) else "NAME")
         said = f"{said}, and {end} ends the instance"
     return said
+
+
+def _print_nowhere():
+    """Let this process go on once nobody reads what it prints (`| head`); a later flush would end it with a traceback."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _message(data):

@@ -53,8 +53,9 @@ PLAY = """\
 
 
 def environment(**more):
-    """Nobody's settings but those of this callback."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    """Nobody's settings but those of this callback; lines for a pipe are kept back, as they are for most people."""
+    own = ("ANSIBLE_", "PYTHONUNBUFFERED")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     return dict(
         env,
         ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS),
@@ -237,7 +238,9 @@ def test_many_short_tasks_are_not_silent(tmp_path):
     ],
 )
 def test_an_interrupted_play_says_what_goes_on(tmp_path, playbook, words, says):
-    """Lost: a board that boots on for who pressed Ctrl-C, and does not know of it."""
+    """Lost: a board that boots on for who pressed Ctrl-C, and does not know of it. Also that a line of a task that lasts
+    is seen through a pipe before there are 8 KB of them.
+    """
     (tmp_path / f"{playbook}.yml").write_text(SHORT)
     argv = [str(BIN / "ansible-playbook"), f"{playbook}.yml", "-e", words, "-e", "loops=3000"]
     play = subprocess.Popen(
@@ -256,7 +259,31 @@ def test_an_interrupted_play_says_what_goes_on(tmp_path, playbook, words, says):
     assert said.count("Interrupted") == 1
 
 
+@pytest.mark.parametrize("more", [{}, {"PYTHONUNBUFFERED": "1"}])
+def test_who_reads_one_line_and_leaves_hears_no_traceback(tmp_path, more):
+    """Lost: the table's head under Ansible's own errors, to `| head -1`."""
+    (tmp_path / "shows.yml").write_text(SHOWS)
+    argv = [str(BIN / "ansible-playbook"), "shows.yml"]
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(argv, cwd=tmp_path, env=environment(**more), **pipes) as play:
+        assert play.stdout.readline() == "line 0\n"
+        play.stdout.close()
+        said = play.stderr.read()
+    assert (play.returncode, said) == (0, "")
+
+
 # ---- on a terminal
+
+SHOWS = """\
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: What a play says
+      hetero.compute.show: {lines: ["line {{ item }}"]}
+      loop: [0, 1, 2, 3]
+    - name: A change
+      ansible.builtin.command: sleep 1
+"""
 
 SLOW = """\
 - hosts: localhost
