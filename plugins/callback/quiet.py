@@ -300,7 +300,7 @@ def interrupted(name):
 
 
 def _print_nowhere():
-    """Let this process go on once nobody reads what it prints (`| head`); a later flush would end it with a traceback."""
+    """Let this process go on once nobody reads what it prints (`| head`); a later flush would end in a traceback."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

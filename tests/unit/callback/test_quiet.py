@@ -238,8 +238,8 @@ def test_many_short_tasks_are_not_silent(tmp_path):
     ],
 )
 def test_an_interrupted_play_says_what_goes_on(tmp_path, playbook, words, says):
-    """Lost: a board that boots on for who pressed Ctrl-C, and does not know of it. Also that a line of a task that lasts
-    is seen through a pipe before there are 8 KB of them.
+    """Lost: a board that boots on for who pressed Ctrl-C, and does not know of it. Also that lines of a task that lasts
+    are seen through a pipe before there are 8 KB of them.
     """
     (tmp_path / f"{playbook}.yml").write_text(SHORT)
     argv = [str(BIN / "ansible-playbook"), f"{playbook}.yml", "-e", words, "-e", "loops=3000"]
