@@ -23,6 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
 from ansible_collections.hetero.compute.tests.huge_pages import use_huge_pages
 from ansible_collections.hetero.compute.tests.machine import Watch
 from ansible_collections.hetero.compute.tests.turns import DAY, mark_other_days
+from ansible_collections.hetero.compute.tests.unit.own_mounts import have_own_mounts
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -110,6 +111,13 @@ def pytest_collection_finish():
     gc.freeze()
     gc.enable()
     use_huge_pages()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def mounts_apart():
+    """A namespace that a test beside this one makes holds no root of this one: it could not be mounted again."""
+    if os.geteuid() == 0:
+        have_own_mounts()
 
 
 @pytest.fixture(autouse=True)

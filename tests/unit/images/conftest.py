@@ -19,7 +19,6 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
-from ansible_collections.hetero.compute.tests.unit.images.own_mounts import have_own_mounts
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
 from ansible_collections.hetero.compute.tests.unit.images.stores import copy
 
@@ -37,9 +36,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def own_mounts():
-    """Mounts that only this process sees."""
-    if os.geteuid() == 0:
-        have_own_mounts()
+    """Mounts of roots, which need root; only this process sees them (tests/unit/conftest.py)."""
 
 
 class Site:

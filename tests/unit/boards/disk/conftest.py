@@ -32,7 +32,6 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.conftest import IMAGE, KEY, Site
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
-from ansible_collections.hetero.compute.tests.unit.images.own_mounts import have_own_mounts
 
 RAM = "cd" * 32
 MIB = 1 << 20
@@ -205,10 +204,9 @@ class DiskSite(Site):
 
 @pytest.fixture(scope="session", autouse=True)
 def own_mounts():
-    """Mounts of images that only this process sees, and that are over with it."""
+    """Mounts of images, which need root; only this process sees them (tests/unit/conftest.py)."""
     if os.geteuid() != 0:
         pytest.skip("an image's files are mounted, which needs root: run as root")
-    have_own_mounts()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A mount namespace for tests that mount roots: of their own, and that holds nobody else's."""
+"""A mount namespace for the tests of a process: of their own, and that holds nobody else's roots."""
 
 from __future__ import annotations
 
