@@ -232,6 +232,24 @@ def test_another_users_older_claim_stays_and_ours_goes(proxies, flavor):
     assert claims(folders) == {"p1": [], "p2": ["jackie"]}
 
 
+def test_who_asked_for_a_name_at_the_same_moment_is_told_whose_it_is(proxies, flavor):
+    """Lost: why there is no instance: alice asked for the name at the same moment on the other proxy, and was first."""
+    folders, plays = proxies
+    process = plays.start("provision_instance", instance="jackie", flavor=FLAVOR, proxy="p1")
+    before = []
+    for line in process.stdout:
+        before.append(line)
+        if line.startswith("TASK [See whether that is all"):
+            claim(folders["p2"], flavor, owner="alice", ago=60)
+            break
+    rc, output = plays.end(process)
+    output = " ".join(("".join(before) + output).split())
+    assert rc == 2, output
+    assert claims(folders) == {"p1": [], "p2": ["jackie"]}
+    assert "Conditional result" not in output
+    assert "belongs to alice" in output
+
+
 def test_what_was_made_ready_is_never_taken_away(proxies, flavor):
     """A board that somebody may be using is a person's to give back, whatever the clocks of two proxies say."""
     folders, plays = proxies

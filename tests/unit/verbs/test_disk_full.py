@@ -195,33 +195,6 @@ def test_who_goes_on_filling_does_not_get_all_that_is_kept(full):
     assert kept.stat().st_blocks * 512 == reserve.SIZE, "it is whole again"
 
 
-def test_looks_at_a_full_disk_take_nothing_that_is_kept(full):
-    """Lost: each verb that would free the disk, by as many looks at it as a timer makes in half an hour."""
-    kept = full.site.state / "state.reserve"
-    full.fill("state")
-    for _look in range(40):
-        shown = full.verb("info")
-        assert [board["instance"] for board in shown["boards"]] == ["jackie", None]
-        assert kept.stat().st_size == reserve.SIZE
-        full.fill("state", "ab")
-    checked = full.site.module("board_lease", check=True, instance="jackie", hours=3)
-    assert not checked.get("failed"), checked
-    assert checked["changed"]
-    assert kept.stat().st_size == reserve.SIZE
-    assert not full.verb("terminate").get("failed")
-    assert full.there() == full.site.clean()
-
-
-def test_a_full_disk_is_read_while_somebody_has_the_database(full):
-    """Lost: what a full proxy has, to everybody who asks while one verb runs on it."""
-    full.fill("state")
-    with Store(full.site.params["state_db"]) as store:
-        full.fill("state", "ab")
-        assert [board["instance"] for board in full.verb("info")["boards"]] == ["jackie", None]
-        with store._db.transaction():
-            assert [board["instance"] for board in full.verb("info")["boards"]] == ["jackie", None]
-
-
 def test_a_full_disk_takes_no_more(full):
     """Lost: what is kept for ending instances, to those who ask for more of them; a good database, by its own copy."""
     site = full.site

@@ -13,11 +13,11 @@ import fcntl
 import os
 import sqlite3
 import threading
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Iterator, Sequence
 
-from . import backups, reserve
+from . import backups, database_copy, reserve
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 from .plays import play
@@ -57,8 +57,6 @@ MEANINGS = (
     ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
     ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
 )
-#: What SQLite says where the file system has no space for what it writes beside the file.
-NO_SPACE = ("disk is full", "disk i/o")
 READ, WRITE = "BEGIN DEFERRED", "BEGIN IMMEDIATE"
 UPGRADE = "have a verb that changes something upgrade it (without check mode)"
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
@@ -83,35 +81,42 @@ class Database:
         self.layout = layout
         self.busy = busy
         #: Why the file is read as a copy in memory, which keeps no writes, and what a person does to have it written.
-        #: None where it is the file itself.
-        self._copied: tuple[str, str] | None = None
+        #: () where it is the file itself.
+        self._copied: tuple[str, ...] = ()
+        self._copied_when: database_copy.Written = []
         #: What a transaction changed, by names of the store's own. The store's function is called with it before the
         #: commit; it is not called where the transaction is rolled back or nothing is kept.
         self.touched: dict[Any, Any] = {}
         self.before_commit: Callable[[dict[Any, Any]], None] | None = None
+        self._create, self._writes = create, bool(create if write is None else write)
         self._turn = threading.RLock()
         self._db: Any = None  # a sqlite3.Connection, until close
         with self._explained():
             if create:
                 self._create_file()
-            if create or write:
-                self._spend()
-                self._db = self._connect(path)
-            else:
-                self._look()
-            if self._upgradable():
-                self._upgrade(create if write is None else write)
-            elif not self._is_ready():
-                if create:
-                    self._create_tables()
-                else:
-                    self._db.close()
-                    self._db = self._connect(":memory:")
-                    self._write_tables()
+            self._open()
             if create and self._pragma("application_id") < as_number(RELEASE):
                 self._sign()
-            if create or write:
+            if self._writes:
                 self._keep()
+
+    def _open(self) -> None:
+        if not os.path.exists(self.path):
+            self._db = self._connect(":memory:")
+        elif self._writes:
+            self._spend()
+            self._db = self._connect(self.path)
+        else:
+            self._look()
+        if self._upgradable():
+            self._upgrade(self._writes)
+        elif not self._is_ready():
+            if self._create:
+                self._create_tables()
+            else:
+                self._db.close()
+                self._db = self._connect(":memory:")
+                self._write_tables()
 
     def close(self) -> None:
         if self._db is not None:
@@ -143,7 +148,8 @@ class Database:
             if self._db.in_transaction:
                 yield
                 return
-            if begin != READ:
+            self._see_what_is_new()
+            if begin != READ and self._writes and not dry:
                 self._spend()
             self._db.execute(begin)
             self.touched.clear()
@@ -164,6 +170,7 @@ class Database:
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Return the rows of a query, as a list."""
         with self._turn, self._explained():
+            self._see_what_is_new()
             return self._db.execute(sql, values).fetchall()
 
     def write(self, sql: str, values: Sequence[Any] = ()) -> int:
@@ -174,7 +181,7 @@ class Database:
     @property
     def is_copy(self) -> bool:
         """Return whether the file is read as a copy in memory: of an older release, or on a full file system."""
-        return self._copied is not None
+        return bool(self._copied)
 
     @property
     def _is_kept(self) -> bool:
@@ -190,35 +197,21 @@ class Database:
             reserve.keep(self.path)
 
     def _look(self) -> None:
-        """Open a file that is only read; as a copy in memory where there is no space for SQLite's index of its log.
+        self._db, when = database_copy.opened(self.path, self._connect, self._alone, self.busy)
+        if when is not None:
+            self._copied, self._copied_when = ("is on a full file system", reserve.SPACE), when
 
-        Who has the file for itself needs no index. What is kept for a full disk stays for those who end what fills it.
-        """
-        if not os.path.exists(self.path):
-            self._db = self._connect(":memory:")
-            return
-        try:
-            self._db = self._connect(self.path)
-        except sqlite3.OperationalError as error:
-            if not any(words in str(error).lower() for words in NO_SPACE):
-                raise
-            try:
-                with closing(self._connect(self.path, "EXCLUSIVE")) as alone:
-                    self._copy(alone, ("is on a full file system", reserve.SPACE))
-            except sqlite3.OperationalError:  # somebody else has it
-                self._spend()
-                self._db = self._connect(self.path)
+    def _see_what_is_new(self) -> None:
+        """Copy the file once more where others have written to it since."""
+        if self._copied and not self._db.in_transaction and database_copy.written(self.path) != self._copied_when:
+            self._copied = ()
+            self._db.close()
+            self._open()
 
-    def _copy(self, source: sqlite3.Connection, copied: tuple[str, str]) -> None:
-        """Go on with a copy in memory, because of `copied`: (why, remedy)."""
-        memory = self._connect(":memory:")
-        source.backup(memory)
-        self.close()
-        self._db, self._copied = memory, copied
-
-    def _connect(self, name: str, locking: str = "NORMAL") -> sqlite3.Connection:
+    def _connect(self, name: str, locking: str = "NORMAL", busy: float | None = None) -> sqlite3.Connection:
+        timeout = self.busy if busy is None else busy
         # isolation_level None: transactions are begun and ended here, never by the sqlite3 module.
-        db = sqlite3.connect(name, timeout=self.busy, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(name, timeout=timeout, isolation_level=None, check_same_thread=False)
         db.row_factory = sqlite3.Row
         try:
             db.execute(f"PRAGMA locking_mode = {locking}")
@@ -267,8 +260,11 @@ class Database:
         :param write: upgrade the file, after a copy; with False only a copy in memory.
         """
         if not write:
-            self._copy(self._db, ("is of an older release", UPGRADE))
+            memory, when = database_copy.copied(self._db, self.path, self._connect)
+            self._db.close()
+            self._db = memory
             self._write_upgrades()
+            self._copied, self._copied_when = ("is of an older release", UPGRADE), when
             return
         with self._alone():
             if self._upgradable():

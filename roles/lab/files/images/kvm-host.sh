@@ -31,7 +31,7 @@ pack_initrd "$initrd" "$image/initrd"
 # In a mount namespace of its own: what mmdebstrap mounts below the root is nowhere where the trap removes files.
 unshare --mount mmdebstrap --quiet --variant=minbase \
     --include=systemd,systemd-sysv,dbus,udev,kmod,iproute2,openssh-server,python3-minimal,python3-apt,nftables,pci.ids,pciutils \
-    --include=libvirt-daemon-system,libvirt-clients,qemu-system-x86,qemu-utils \
+    --include=fdisk,zstd,libvirt-daemon-system,libvirt-clients,qemu-system-x86,qemu-utils \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/etc/ssh/ssh_host_*' \
