@@ -12,6 +12,7 @@ requirements:
   - pexpect and a C(telnet) or C(ssh) client (driver V(apc))
   - net-snmp's commands, Debian package C(snmp) (driver V(snmp))
   - the fence agent (driver V(fence))
+  - the library requests, Debian package C(python3-requests) (driver V(http))
 options:
   pdu:
     description: Name of the PDU in the proxy node's configuration, which knows its address and its credentials.
@@ -31,12 +32,13 @@ options:
         An outlet of a MasterSwitch Plus past its first switch is named V(SWITCH:OUTLET). Reading does not wait for
         others.
       - V(fence) is any PDU that a fence agent knows; O(agent) names it. It is run for each question.
+      - V(http) is plugs and PDUs with an HTTP interface. O(api) says which they have, or O(api_table) describes it.
       - V(command) is a script of your own, O(script). In a proxy's configuration its PDU needs no host, and the script
         gets an empty one.
       - V(fake) is a file that behaves as a PDU, for tests.
       - Default is V(apc).
     type: str
-    choices: [apc, command, fake, fence, snmp]
+    choices: [apc, command, fake, fence, http, snmp]
   transport:
     description:
       - How it is reached. Default is V(telnet).
@@ -113,11 +115,43 @@ options:
       - It ends with 0 when it did what was asked. For mode 9 the last word of its output is V(on) or V(off); with
         V(off) it may end with 2. Credentials are on its standard input, each a line like C(password=…).
     type: path
+  api:
+    description:
+      - The interface of a device with driver V(http).
+      - V(shelly1) and V(shelly2) are Shelly's of the first, and of the second and later generations. Their relays are
+        counted from 0.
+      - V(tasmota) is devices with Tasmota, V(netio) NETIO's JSON API, V(dli) Digital Loggers' REST API. Their outlets
+        are counted from 1.
+      - V(home_assistant) is a Home Assistant, which reaches nearly any plug. An outlet is an entity, such as
+        V(switch.board3); O(password) is a long-lived access token.
+      - pdudaemon has no such interface, because it does not tell whether an outlet is on.
+    type: str
+    choices: [dli, home_assistant, netio, shelly1, shelly2, tasmota]
+  api_table:
+    description:
+      - How a device of your own is read and switched with driver V(http), in place of O(api).
+      - C(read), C(on) and C(off) are requests, each with a C(path), and where they differ from these a C(method)
+        (V(GET), V(POST), V(PUT); C(GET)) and a C(body). C({outlet}) in a path or body is the outlet's name, and
+        C({index}) its number less one.
+      - C(state) is the JSON pointer of the state in the answer to C(read), and C(is_on) and C(is_off) are lists of its
+        values, C([true]) and C([false]) without.
+      - C(auth) is V(basic), V(digest), V(bearer), V(query) or V(none), and C(headers) more headers.
+    type: dict
+  tls:
+    description: Whether a device with driver V(http) is asked by HTTPS. Default is V(false), as most have none.
+    type: bool
+  tls_ca:
+    description: Path, on the machine that asks, of the certificates by which the device's own is checked.
+    type: path
+  tls_verify:
+    description: Whether the device's certificate is checked. Default is V(true).
+    type: bool
   outlets:
     description:
       - Outlets by number.
-      - Where their states are asked for, they may be left out, or be V(all). Without a list of its own (driver
-        V(command), and some fence agents) these are the outlets that feed boards, and with O(host) they must be named.
+      - Where their states are asked for, they may be left out, or be V(all). Without a list of its own (drivers
+        V(command) and V(http), and some fence agents) these are the outlets that feed boards, and with O(host) they
+        must be named.
     type: list
     elements: str
   timeout:

@@ -79,6 +79,15 @@ EXAMPLES = r"""
     outlets: [3]
     state: "on"
 
+- name: Turn a plug on by HTTP
+  hetero.compute.pdu_power:
+    host: 10.0.100.31
+    driver: http
+    api: shelly2
+    password: "{{ vaulted_plug_password }}"
+    outlets: [0]
+    state: "on"
+
 - name: Turn an outlet on by a fence agent
   hetero.compute.pdu_power:
     host: 10.0.100.10

@@ -74,6 +74,11 @@ PDU_SETTINGS = (
     "agent",
     "agent_options",
     "script",
+    "api",
+    "api_table",
+    "tls",
+    "tls_ca",
+    "tls_verify",
 )
 #: Options of the modules that speak with a PDU (doc fragment `hetero.compute.pdu`).
 PDU = ArgumentSpec(
@@ -81,7 +86,7 @@ PDU = ArgumentSpec(
         pdu=dict(type="str"),
         host=dict(type="str"),
         port=dict(type="int"),
-        driver=dict(type="str", choices=["apc", "command", "fake", "fence", "snmp"]),
+        driver=dict(type="str", choices=["apc", "command", "fake", "fence", "http", "snmp"]),
         transport=dict(type="str", choices=["telnet", "ssh"]),
         host_key=dict(type="str", no_log=False),
         legacy_ssh=dict(type="bool"),
@@ -96,6 +101,11 @@ PDU = ArgumentSpec(
         agent=dict(type="str"),
         agent_options=dict(type="dict"),
         script=dict(type="path"),
+        api=dict(type="str", choices=["dli", "home_assistant", "netio", "shelly1", "shelly2", "tasmota"]),
+        api_table=dict(type="dict"),
+        tls=dict(type="bool"),
+        tls_ca=dict(type="path"),
+        tls_verify=dict(type="bool"),
         outlets=dict(type="list", elements="str"),
         timeout=dict(type="float", default=60),
         config=dict(type="path", default="/etc/hetero/proxy.json"),

@@ -92,6 +92,11 @@ PDU = Record(
         "agent": Key(TEXT),
         "agent_options": Key(OBJECT),
         "script": Key(PATH),
+        "api": Key(TEXT),
+        "api_table": Key(OBJECT),
+        "tls": Key(FLAG),
+        "tls_ca": Key(PATH),
+        "tls_verify": Key(FLAG),
         "outlets": Key(ListOf(NUMBERED)),
         "path": Key(PATH),
     }

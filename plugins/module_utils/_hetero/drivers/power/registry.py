@@ -9,7 +9,15 @@ from .apc import Apc
 from .driver import PowerDriver
 from .fake import Fake
 from .fence import Fence
+from .http import Http
 from .script import Script
 from .snmp import Snmp
 
-DRIVERS: dict[str, type[PowerDriver]] = {"apc": Apc, "command": Script, "fake": Fake, "fence": Fence, "snmp": Snmp}
+DRIVERS: dict[str, type[PowerDriver]] = {
+    "apc": Apc,
+    "command": Script,
+    "fake": Fake,
+    "fence": Fence,
+    "http": Http,
+    "snmp": Snmp,
+}

@@ -17,6 +17,7 @@ from ...boards.disk.wipe_disk import METHODS, PROOFS
 from ...core.spelling import instead, like, meant_by
 from ...core.typed_keys import shown, whole
 from ...drivers.boot.registry import DRIVERS as BOOT_DRIVERS
+from ...drivers.power.http_apis import OUTLET
 from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
 from ...drivers.power.snmp import VERSIONS
 from ...drivers.power.terminal import TRANSPORTS
@@ -32,6 +33,7 @@ PLAYED = {"fake"}
 #: What a PDU's driver reads of its credentials; agents and scripts have options of their own.
 CREDENTIALS = {
     "apc": ("username", "password"),
+    "http": ("username", "password"),
     "snmp": ("community", "username", "password", "privacy_password"),
 }
 OF_CREDENTIALS = ("username", *SECRETS)
@@ -56,6 +58,7 @@ SCRIPT = "_script"
 #: Driver → what its outlets are called, and that in words; agents and scripts have names of their own.
 OUTLETS = {
     "apc": (re.compile(r"[1-9][0-9]*"), "a number from 1, as the PDU shows it"),
+    "http": (OUTLET, "its number or name, of letters, digits and . : _ -"),
     "snmp": (re.compile(r"(?:[1-9][0-9]*:)?[1-9][0-9]*"), "a number from 1, or SWITCH:NUMBER, as the PDU shows it"),
 }
 #: Key of a PDU → the drivers that read it, and the words that it may be.

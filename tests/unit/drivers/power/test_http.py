@@ -1,0 +1,277 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Driver http on devices of each kind. If these fail, a board behind such a plug is taken for on or off when it is not,
+or the site's credential is told to somebody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import http, http_apis
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.tests.unit.drivers.power.http_devices import (
+    PASSWORD,
+    USER,
+    Device,
+    certificate,
+)
+
+#: Two outlets of each kind, as it names them.
+OUTLETS = {
+    "shelly1": ("0", "1"),
+    "shelly2": ("0", "1"),
+    "tasmota": ("1", "2"),
+    "home_assistant": ("switch.board3", "switch.board4"),
+    "netio": ("1", "2"),
+    "dli": ("1", "2"),
+    "own": ("a", "b-1"),
+}
+OWN = dict(
+    read={"path": "/plugs/{outlet}"},
+    state="/0/plug/power",
+    is_on=["up"],
+    is_off=["down"],
+    on={"path": "/plugs/{outlet}", "method": "PUT", "body": '{"power": "up"}'},
+    off={"path": "/plugs/{outlet}", "method": "PUT", "body": '{"power": "down"}'},
+)
+SECRETS = {"username": USER, "password": PASSWORD}
+
+
+@pytest.fixture
+def device():
+    """A device of a kind, by its name."""
+    with contextlib.ExitStack() as stack:
+
+        def start(kind, **more):
+            one = Device(kind, dict.fromkeys(OUTLETS[kind], False), **more)
+            stack.callback(one.close)
+            return one
+
+        yield start
+
+
+def settings_of(device, **more):
+    api = {"api_table": OWN} if device.kind == "own" else {"api": device.kind}
+    return dict(api, driver="http", host="127.0.0.1", port=device.port, outlets=list(OUTLETS[device.kind]), **more)
+
+
+@contextlib.contextmanager
+def opened(device, folder, seconds=20.0, secrets=None, **more):
+    deadline = Deadline(seconds)
+    given = settings_of(device, **more)
+    with power.session("plugs", given, SECRETS if secrets is None else secrets, deadline, str(folder)) as session:
+        yield session, deadline
+
+
+def switched(device, folder, wanted, **more):
+    with opened(device, folder, **more) as (session, deadline):
+        results = power.set_outlets(session, wanted, deadline)
+    return {outlet: (seen["before"], seen["after"]) for outlet, seen in results.items()}
+
+
+@pytest.mark.parametrize("kind", OUTLETS)
+def test_each_kind_is_read_and_switched(device, tmp_path, kind):
+    """Lost: a board that stays dark, or runs on, behind a plug whose answer was read as another's."""
+    one, (first, second) = device(kind), OUTLETS[kind]
+    assert switched(one, tmp_path, {first: "on"}) == {first: ("off", "on")}
+    assert one.outlets == {first: True, second: False}
+    assert switched(one, tmp_path, {first: "cycled", second: "on"}) == {first: ("on", "on"), second: ("off", "on")}
+    assert switched(one, tmp_path, {first: "off"}) == {first: ("on", "off")}
+    with opened(one, tmp_path) as (session, _deadline):
+        assert session.status() == {first: "off", second: "on"}
+
+
+@pytest.mark.parametrize("kind", OUTLETS)
+def test_what_does_not_follow_is_said(device, tmp_path, kind):
+    one, (first, _second) = device(kind), OUTLETS[kind]
+    one.stuck.add(first)
+    with pytest.raises(power.OutletsFailed, match=f"outlet {first} of plugs: still off"):
+        switched(one, tmp_path, {first: "on"}, seconds=1.5)
+
+
+@pytest.mark.parametrize("kind", OUTLETS)
+def test_a_wrong_password_is_named_and_not_told(device, tmp_path, kind):
+    """Lost: the password, in an error or a log; and where it is to be corrected."""
+    one, secret = device(kind), "another-secret"
+    with pytest.raises(HeteroError, match="correct the credential of plugs") as told, opened(
+        one, tmp_path, secrets=dict(SECRETS, password=secret)
+    ) as (session, _deadline):
+        session.status()
+    assert secret not in str(told.value)
+    assert all(not is_on for is_on in one.outlets.values())
+
+
+def test_the_only_relay_of_a_tasmota(tmp_path):
+    """Such a device calls it POWER; one that says POWER for another relay tells nothing about that one."""
+    one = Device("tasmota", {"1": False})
+    try:
+        given = dict(settings_of(one), outlets=["1"])
+        with power.session("plugs", given, SECRETS, Deadline(20), str(tmp_path)) as session:
+            assert session.status() == {"1": "off"}
+        one.faults["body"] = '{"POWER": "ON"}'
+        given["outlets"] = ["2"]
+        with pytest.raises(HeteroError, match="no state that is known"), power.session(
+            "plugs", given, SECRETS, Deadline(2), str(tmp_path)
+        ) as session:
+            session.status()
+    finally:
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        (dict(status=500), "outlet 0 of plugs: answers 500: out of order"),
+        (dict(status=404, body=""), "answers 404: Not Found"),
+        (dict(body="<html>log in</html>"), "no state that is known: <html>log in</html>"),
+        (dict(body='{"ison": "maybe"}'), 'unknown ("maybe")'),
+        (dict(body="[" * 100_000), "no state that is known"),
+        (dict(body="{}"), "no state that is known: {}"),
+        (dict(body="null"), "no state that is known: null"),
+        (dict(redirect="http://127.0.0.1:1/"), "answers 302"),
+        (dict(body="x" * (1 << 21)), "answers with more than 1024 KiB"),
+        (dict(trickle=True), "no whole answer within "),
+        (dict(after=30), "no "),
+    ],
+)
+def test_what_a_device_may_answer(device, tmp_path, faults, said):
+    """Lost: that nothing is known, to a guess; or the verb, to one that never ends."""
+    one = device("shelly1")
+    one.faults.update(faults)
+    try:
+        with opened(one, tmp_path, seconds=1.5) as (session, _deadline):
+            found = str(session.status())
+    except HeteroError as error:
+        found = str(error)
+    assert said in found
+    assert not any(one.outlets.values())
+
+
+def test_an_order_that_is_refused_is_told(device, tmp_path):
+    one = device("shelly1")
+    with opened(one, tmp_path, seconds=3) as (session, deadline):
+        session.status()
+        one.faults["status"] = 503
+        with pytest.raises(HeteroError, match="answers 503: out of order"):
+            power.set_outlets(session, {"0": "on"}, deadline)
+
+
+def test_nobody_there_is_said_with_its_address(device, tmp_path):
+    one = device("netio")
+    given = settings_of(one)
+    one.shutdown()
+    one.socket.close()
+    said = r"plugs: no answer .*check its host and port \(127.0.0.1 port"
+    with pytest.raises(HeteroError, match=said), power.session(
+        "plugs", given, SECRETS, Deadline(1), str(tmp_path)
+    ) as session:
+        session.status()
+
+
+def test_a_certificate_is_checked_unless_told_otherwise(device, tmp_path):
+    """Lost: the password, to whoever answers in the device's place."""
+    files = certificate(tmp_path)
+    one = device("netio", certificate=files)
+    with pytest.raises(HeteroError, match=r"certificate is not trusted.*tls_ca.*tls_verify"), opened(
+        one, tmp_path, tls=True
+    ) as (session, _deadline):
+        session.status()
+    assert one.asked == []
+    assert switched(one, tmp_path, {"1": "on"}, tls=True, tls_ca=str(files[0])) == {"1": ("off", "on")}
+    assert switched(one, tmp_path, {"1": "off"}, tls=True, tls_verify=False) == {"1": ("on", "off")}
+
+
+def test_the_machines_own_proxy_gets_nothing(device, tmp_path, monkeypatch):
+    """Lost: the password, to whatever http_proxy names, and a plug that is not reached by it."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.setblocking(False)
+        for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{other.getsockname()[1]}")
+        assert switched(device("shelly1"), tmp_path, {"0": "on"}) == {"0": ("off", "on")}
+        with pytest.raises(BlockingIOError):
+            other.accept()
+
+
+def test_all_outlets_at_once_are_asked_for_once(device, tmp_path):
+    one = device("netio")
+    with opened(one, tmp_path) as (session, _deadline):
+        session.status()
+    assert [asked[:2] for asked in one.asked] == [("GET", "/netio.json")]
+
+
+@pytest.mark.parametrize("outlet", ["a/b", "1&on=true", "..%2f", "x y", "", "0", "-1", "x" * 101])
+def test_no_outlets_name_changes_what_is_asked(device, tmp_path, outlet):
+    """Lost: a plug that nobody named, switched by a slash in another one's name. (dli counts from 1.)"""
+    one = device("dli")
+    given = dict(settings_of(one), outlets=[outlet])
+    with pytest.raises(BadInput, match="is none that it can be asked for"), power.session(
+        "plugs", given, SECRETS, Deadline(5), str(tmp_path)
+    ) as session:
+        session.status()
+    assert one.asked == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "does not say which api it has"),
+        ({"api": "shelley2"}, "no such api: shelley2: write shelly2"),
+        ({"api": "netio", "api_table": OWN}, "has both"),
+        ({"api_table": dict(OWN, raed=1)}, "unknown key raed: write read"),
+        ({"api_table": dict(OWN, on={"path": "relay"})}, "no on with a path that begins with /"),
+        ({"api_table": dict(OWN, off="x")}, "no off with a path"),
+        ({"api_table": dict(OWN, read=dict(OWN["read"], mehtod="PUT"))}, "unknown key read.mehtod: write method"),
+        ({"api_table": dict(OWN, read=dict(OWN["read"], method="DELETE"))}, "no such read.method: DELETE"),
+        ({"api_table": dict(OWN, is_on=True)}, r"no list for is_on: give .*is_on: \[true\]"),
+        ({"api_table": dict(OWN, state="power")}, "has no state"),
+        ({"api_table": dict(OWN, auth="kerberos")}, "no such auth: kerberos"),
+        ({"api_table": dict(OWN, headers="x")}, "no mapping for headers"),
+        ({"api_table": {"state": ""}}, "no read with a path"),
+    ],
+)
+def test_what_is_wrong_with_its_settings(tmp_path, given, said):
+    """Lost: that it is wrong, to the first board that waits for its power."""
+    settings = dict(given, host="127.0.0.1", driver="http", outlets=["1"])
+    assert [str(error) for _key, error in http.Http.wrong("plugs", settings)][:1] != []
+    with pytest.raises(BadInput, match=said):
+        power.session("plugs", settings, {}, Deadline(5), str(tmp_path)).__enter__()
+
+
+def test_whose_library_is_missing_is_told_which(device, tmp_path, monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(http, "import_module", missing)
+    with pytest.raises(HeteroError, match="library requests is not installed: install python3-requests"), opened(
+        device("netio"), tmp_path
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "pointer", "value"),
+    [
+        ({"a": {"b": [1, 2]}}, "/a/b/1", 2),
+        ({"a/b": {"~": 3}}, "/a~1b/~0", 3),
+        ([{"ID": 7, "s": 1}, {"ID": 2, "s": 0}], "/ID=2/s", 0),
+        (True, "", True),
+        ([1], "/1", KeyError),
+        ([1], "/x", KeyError),
+        ({"a": None}, "/a", KeyError),
+        ("text", "/a", KeyError),
+        ([{"ID": 7}], "/ID=2/s", KeyError),
+    ],
+)
+def test_a_pointer_leads_to_one_value_or_to_none(answer, pointer, value):
+    if value is KeyError:
+        with pytest.raises(KeyError):
+            http_apis.found(answer, pointer)
+    else:
+        assert http_apis.found(answer, pointer) == value
