@@ -225,6 +225,8 @@ def test_no_outlets_name_changes_what_is_asked(device, tmp_path, outlet):
         ({"api": "shelley2"}, "no such api: shelley2: write shelly2"),
         ({"api": "netio", "api_table": OWN}, "has both"),
         ({"api_table": dict(OWN, raed=1)}, "unknown key raed: write read"),
+        ({"api_table": {"true": OWN["on"], **OWN}}, "put on in quotes"),
+        ({"api_table": {False: OWN["off"], **OWN}}, "put off in quotes"),
         ({"api_table": dict(OWN, on={"path": "relay"})}, "no on with a path that begins with /"),
         ({"api_table": dict(OWN, off="x")}, "no off with a path"),
         ({"api_table": dict(OWN, read=dict(OWN["read"], mehtod="PUT"))}, "unknown key read.mehtod: write method"),

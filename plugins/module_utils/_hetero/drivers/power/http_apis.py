@@ -161,7 +161,10 @@ def found(answer: Any, pointer: str) -> Any:
 def wrong_table(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, remedy) of each mistake in a table of the inventory."""
     for key in table:
-        if key not in KEYS:
+        if str(key).lower() in ("true", "false"):
+            word = "on" if str(key).lower() == "true" else "off"
+            yield f"its api_table has a key {key}", f"put {word} in quotes: YAML takes the bare word for that"
+        elif key not in KEYS:
             yield f"its api_table has an unknown key {key}", instead(key, KEYS)
     for key in REQUESTS:
         yield from _wrong_request(key, table.get(key))
