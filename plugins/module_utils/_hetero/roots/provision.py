@@ -21,7 +21,7 @@ from ..images.room import room_of, size_of
 from ..site.boot_sources import DISK, NFS
 from ..site.instance import gibibytes
 from ..tftp.board_folder import remove_entry
-from ..tftp.by_hand import lead, put_there
+from ..tftp.kernels_by_hand import lead, put_there
 from .console_log import is_own_log
 from .machine_identity import parse_key
 from .made_json import is_unread, remade, token_of, unread, why_unproven

@@ -4,7 +4,7 @@
 """`hetero kernels`: leads boards that nobody has to the kernels that were put into the TFTP root for them by hand.
 
 Set-up and `hetero reap` do so, too, so that a kernel that is put there later is found within a minute. What lies in the
-TFTP root is not changed; tftp/by_hand.py knows which files these are.
+TFTP root is not changed; tftp/kernels_by_hand.py knows which files these are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...core.locks import lock
 from ...roots.provision import lead_to_by_hand
 from ...site.proxy_config import CONFIG, files_of
 from ...tftp.board_folder import BoardFiles
-from ...tftp.by_hand import lead, put_there
+from ...tftp.kernels_by_hand import lead, put_there
 from ..verb_parser import verb_parser
 
 if TYPE_CHECKING:
