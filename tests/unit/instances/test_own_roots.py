@@ -7,6 +7,7 @@ another's root, or it goes with the end of an instance that is not its own.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -18,12 +19,27 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import make_empty
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks, own_root
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    disks,
+    own_root,
+    private_nodes,
+)
+from ansible_collections.hetero.compute.tests.in_time import in_time
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
+from ansible_collections.hetero.compute.tests.unit.killed_at import killed_at
 
 ANOTHERS = "a/root.ext4: this is the root of container b, not of a: put each back in its own place (mv"
+COPY = "a/root.ext4: this is a copy of the root of container b, or has taken its UUID: not a's: remove nothing: move"
 NOT_OWN = "root.ext4: this is not the root that was made for a (its file system is "
+#: What may lie in the place of a configuration.
+ODD = {
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "pipe": os.mkfifo,
+    "folder": os.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "huge": lambda path: path.write_text("#" * (1 << 21)),
+}
 
 
 @pytest.fixture
@@ -159,10 +175,112 @@ def test_a_folder_of_any_name_beside_them_is_in_nobodys_way(two):
 def test_one_that_took_the_uuid_of_another_is_not_told_to_be_anothers(two):
     """Lost: a neighbour's root, moved by an operator as told, since root in a privileged container set its own UUID."""
     uuid = own_root.recorded(two.container("b").config_file)
-    subprocess.run(["tune2fs", "-U", uuid, disks.file_of(two.container("a"))], check=True, capture_output=True)
+    root = Path(disks.file_of(two.container("a")))
+    subprocess.run(["tune2fs", "-U", uuid, root], check=True, capture_output=True)
     said = two.do(lifecycle.absent, "a")["msg"]
-    assert NOT_OWN in said
+    assert COPY in said
     assert ANOTHERS not in said
-    subprocess.run(re.search(r"tune2fs -U \S+ \S+", said)[0].split(), check=True, capture_output=True)
+    root.rename(two.folder / "kept")  # as printed
     assert not two.do(lifecycle.absent, "a").get("failed")
     assert two.up("b")["instances"][0]["state"] == "running"
+
+
+def of_an_earlier_release(site, *names):
+    """Its configuration does not say which is its root."""
+    for name in names:
+        config = Path(site.container(name).config_file)
+        config.write_text(re.sub(r"(?m)^# hetero\.compute: root .*\n", "", config.read_text()))
+
+
+def files(site, name):
+    """All in a container's folder, for its root is not mounted: {path: content}."""
+    folder = Path(site.container(name).folder)
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.stat().st_size < 1 << 20}
+
+
+@pytest.mark.parametrize("older", ["", "a", "b", "ab"])
+def test_a_copy_of_anothers_root_is_not_started_nor_called_its_own(two, older):
+    """Lost: all that bo has in b, to jo: a copy of b's root was put back into a's place, and started with jo's key; or
+    not before an operator had typed what was printed. Whatever of the two was made by an earlier release.
+    """
+    a, b = (Path(disks.file_of(two.container(name))) for name in "ab")
+    kept = a.rename(two.folder / "kept")
+    shutil.copy(b, a)
+    of_an_earlier_release(two, *older)
+    before = files(two, "a"), own_data(two)
+    verbs = [two.up, partial(two.do, lifecycle.rebooted), partial(two.do, lifecycle.rebuilt, fresh=True)]
+    for verb in [*verbs, partial(two.do, lifecycle.absent)]:
+        said = verb("a")["msg"]
+        assert "root of container b" in said
+        assert "remove nothing: move the copy out of its folder" in said
+        assert "tune2fs" not in said
+    assert any("root of container b" in found for found in found_by_reconcile(two, "a"))
+    assert (disks.is_mounted(two.container("a"), two.here.disks), two.container("a").running) == (False, False)
+    assert (files(two, "a"), own_data(two)) == before
+    a.rename(two.folder / "copy")  # as printed
+    kept.rename(a)
+    for name in "ab":
+        assert two.up(name)["instances"][0]["state"] == "running"
+        assert top(two, name).joinpath("own").read_text() == f"{name}'s"
+
+
+def test_a_copy_of_its_own_folder_is_in_no_containers_way(two):
+    """Lost: the start of a container of an earlier release, to a copy that an operator made of it before an upgrade."""
+    of_an_earlier_release(two, "a")
+    shutil.copytree(two.container("a").folder, two.lxcpath / "a old")
+    assert two.up("a")["instances"][0]["state"] == "running"
+    shutil.rmtree(two.lxcpath / "a old")
+
+
+def test_a_copy_of_its_own_folder_is_not_in_the_way_of_its_end(two):
+    """Lost: a name and an address for good, to a copy, where the end was cut off after its configuration was gone."""
+    shutil.copytree(two.container("a").folder, two.lxcpath / "a old")
+    killed_at(private_nodes, "forget", lambda: two.do(lifecycle.absent, "a"))
+    assert not two.container("a").defined
+    assert not two.do(lifecycle.absent, "a").get("failed")
+    shutil.rmtree(two.lxcpath / "a old")
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_cannot_be_read_is_in_nobodys_way(two, kind):
+    """Lost: every verb on every container of a host, and its reconcile, to one odd file beside them: they waited for a
+    pipe, or ended in a traceback, which says not which file it is.
+    """
+    of_an_earlier_release(two, "a")
+    (two.lxcpath / "odd").mkdir()
+    config = two.lxcpath / "odd" / "config"
+    ODD[kind](config)
+    with in_time(60):
+        assert two.up("a")["instances"][0]["state"] == "running"
+        assert not two.do(lifecycle.rebooted, "a").get("failed")
+        with two.host() as host:
+            (said,) = reconciliation.reconcile(host, Change(False), 5.0)["others"]
+        assert said.startswith(f"{config}: cannot be read as a container's configuration (")
+        assert two.info()["unclaimed"] == []
+        assert set(disks.restore(str(two.lxcpath), two.here.disks)) <= {"odd"}
+        assert not two.do(lifecycle.absent, "a").get("failed")
+    shutil.rmtree(config.parent)
+
+
+def test_a_root_is_nobodys_by_a_guess_while_it_may_be_that_of_one_that_cannot_be_read(two):
+    """Lost: bo's root, which lies in a's place, to jo: of both nothing says any more which root was made for them."""
+    two.claim("c", flavor=SMALL)
+    of_an_earlier_release(two, "a")
+    swap(two)
+    config = Path(two.container("b").config_file)
+    config.rename(two.folder / "config")
+    ODD["pipe"](config)
+    before = own_data(two)
+    ways = {"a": f"may be the root of container b, .* {config}: cannot be read", "b": f"{config}: cannot be read"}
+    with in_time(60):
+        for name, way in ways.items():
+            for verb in (two.up, partial(two.do, lifecycle.absent)):
+                assert re.search(way, verb(name)["msg"])
+            assert any(re.search(way, found) for found in found_by_reconcile(two, name))
+    assert own_data(two) == before
+    assert two.up("c")["instances"][0]["state"] == "running", "nobody else's root is in doubt"
+    config.unlink()
+    (two.folder / "config").rename(config)
+    assert ANOTHERS in two.up("a")["msg"]
+    swap(two)
+    assert two.up("a")["instances"][0]["state"] == "running"

@@ -11,8 +11,9 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from ..core.errors import naming
-from ..hypervisors.libvirt.guests import DESCRIPTION
+from ..core.errors import HeteroError
+from ..files.plain_file import read_at
+from ..hypervisors.libvirt.guests import DESCRIPTION, MOST
 
 if TYPE_CHECKING:
     from ..claims.host.config import HostConfig
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
 #: The lines that hypervisors/lxc/new_container.py and hypervisors/libvirt/guests.py write.
 OF_CONTAINER = re.compile(r"^lxc\.net\.\d+\.ipv4\.address\s*=\s*([0-9.]+)", re.MULTILINE)
 OF_GUEST = re.compile(r"\bip=([0-9.]+):")
+UNREAD = "cannot be read ({why}), and so nobody can tell which address is in use by it"
+WAY = "correct it, or move its folder away where it is nobody's"
 
 
 def addresses_there(config: HostConfig) -> set[str]:
     """Return the addresses of all containers and guests.
 
     :param config: as read_config returns it.
+    :raises HeteroError: a file cannot be read. Any address may be its container's, so none can be given.
     """
     containers = _found(config.lxc.lxcpath, "config", OF_CONTAINER)
     return {*containers, *_found(config.kvm.guests_folder, DESCRIPTION, OF_GUEST)}
@@ -35,10 +39,13 @@ def _found(folder: str, name: str, pattern: re.Pattern[str]) -> list[str]:
     found: list[str] = []
     for entry in os.listdir(folder) if os.path.isdir(folder) else []:
         path = os.path.join(folder, entry, name)
-        with naming(path):
-            try:
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    found += pattern.findall(file.read())
-            except (FileNotFoundError, NotADirectoryError):
-                continue  # nothing was made in that folder, or the file was just removed
+        try:
+            data = read_at(path, MOST + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # nothing was made in that folder, or the file was just removed
+        except OSError as error:
+            raise HeteroError(UNREAD.format(why=error.strerror), path, WAY) from error
+        if len(data) > MOST:
+            raise HeteroError(UNREAD.format(why=f"it has more than {MOST} bytes"), path, WAY)
+        found += pattern.findall(data.decode("utf-8", "replace"))
     return found

@@ -94,6 +94,7 @@ class ContainerWork(Work):
 
         A claim that never had a container accepts none, except one that a killed run of this method left.
         """
+        identity.key_of(self.container)  # one whose configuration cannot be read may be another's
         self._refuse_what_ran(self.container.thing, self.has_run)
         if self.claim.container is not None and self.container.defined and not self._is_ours():
             what = f"{self.container.config_file} is not the container that was made for it"

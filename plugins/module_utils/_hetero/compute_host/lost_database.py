@@ -12,14 +12,14 @@ is written down in it. While the mark is there, the database counts as lost.
 from __future__ import annotations
 
 import os
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Sequence
 
 from ..claims import lost_database
 from ..claims.host.claim_records import ClaimRecords
 from ..claims.host.config import CONFIG, HostConfig, config_here
 from ..claims.host.tables import claims_beside, mark_beside
 from ..claims.lost_database import RECONCILE, listed
-from ..core.errors import HeteroError, naming
+from ..core.errors import HeteroError, Refused, naming
 from ..files.whole_file import sync_folder, write_whole
 from ..hypervisors.libvirt.guests import is_whole
 from ..hypervisors.lxc import folders, identity
@@ -29,16 +29,6 @@ BEGUN = (
     "are only the records of their claims say: their names are given to nobody, and no lease ends"
 )
 UNFINISHED = "was lost, and not all that containers and guests have is written down in it again"
-
-
-class _Folder(NamedTuple):
-    """A container's folder, without LXC, which a host of guests does not have."""
-
-    folder: str
-
-    @property
-    def config_file(self) -> str:
-        return os.path.join(self.folder, "config")
 
 
 def must_not_be_lost(config: HostConfig, lxcpath: str | None = None) -> None:
@@ -135,18 +125,35 @@ def made_here(config: HostConfig, also: Iterable[str] = ()) -> list[tuple[str, s
 
     :param also: folders of containers beside the host's.
     """
-    places = sorted({config.lxc.lxcpath, *also})
-    containers = [path for place in places for path in _folders(place) if key_of_folder(path)]
+    containers = [path for path in _in_places(config, also) if key_of_folder(path)]
     guests = [path for path in _folders(config.kvm.guests_folder) if is_whole(path)]
     return [("container", path) for path in containers] + [("guest", path) for path in guests]
 
 
+def unread_here(config: HostConfig, also: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """Return [(path, why)] of the folders of which nobody can tell whether a container was made in them.
+
+    :param also: as of made_here.
+    """
+    found = []
+    for path in _in_places(config, also):
+        try:
+            identity.key_of(identity.Folder(path))
+        except Refused as error:
+            found.append((path, str(error)))
+    return found
+
+
 def key_of_folder(path: str) -> str | None:
-    """Return the key of the container in a folder; None where none was made here: its configuration may be a folder."""
+    """Return the key of the container in a folder; None where none was made here, or that cannot be read."""
     try:
-        return identity.key_of(_Folder(path))
-    except IsADirectoryError:
+        return identity.key_of(identity.Folder(path))
+    except Refused:
         return None
+
+
+def _in_places(config: HostConfig, also: Iterable[str]) -> list[str]:
+    return [path for place in sorted({config.lxc.lxcpath, *also}) for path in _folders(place)]
 
 
 def _signs(config: HostConfig, lxcpath: str | None) -> list[str]:
@@ -156,6 +163,7 @@ def _signs(config: HostConfig, lxcpath: str | None) -> list[str]:
     also = [*folders.in_use(), *([os.path.normpath(lxcpath)] if lxcpath else [])]
     records = ClaimRecords(claims_beside(config.state_db))
     there = [f"{kind} {path}" for kind, path in made_here(config, also)]
+    there += [why for path, why in unread_here(config, also) if os.path.lexists(os.path.join(path, identity.FOLDER))]
     return there + [f"record of a claim {records.path(instance)}" for instance in records.instances()]
 
 

@@ -19,11 +19,12 @@ from ..claims.host.tables import mark_beside
 from ..core.backups import copies, folder_of, how_to_restore
 from ..core.errors import Refused
 from ..core.plays import play
+from ..core.printable import printable
 from ..core.this_node import THIS_NODE
 from ..hypervisors.lxc.identity import id_of
 from ..site.leases import until
 from ..site.owners import number_of
-from .lost_database import key_of_folder, made_here
+from .lost_database import key_of_folder, made_here, unread_here
 
 if TYPE_CHECKING:
     from .host import Host
@@ -58,7 +59,7 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
     return [
-        dict(instance=instance, name=host.name, text=_told(host, instance, f"{kind} {path}"))
+        dict(instance=printable(instance), name=host.name, text=printable(_told(host, instance, f"{kind} {path}")))
         for kind, path, instance in _unclaimed(host, request)
     ]
 
@@ -70,12 +71,13 @@ def _unclaimed(host: Host, request: str | None) -> Iterator[tuple[str, str, str]
         instance = os.path.basename(path)
         asked = request in (None, instance) or number_of(instance, request) is not None
         # Asked once more, for an instance that was claimed meanwhile is known by now.
-        if asked and instance not in known and host.store.claim_of(instance) is None:
+        is_known = instance in known or (_is_text(instance) and host.store.claim_of(instance) is not None)
+        if asked and not is_known:
             yield kind, path, instance
 
 
 def of_no_instance(host: Host) -> list[str]:
-    """Return, in words, the containers and guests that no claim has, for reconcile.
+    """Return, in words, the containers and guests that no claim has, and folders that may have one, for reconcile.
 
     That a container may be removed is said only where nothing here says that it is somebody's.
     """
@@ -90,11 +92,20 @@ def of_no_instance(host: Host) -> list[str]:
             found.append(OTHERS.format(name=instance, lxcpath=os.path.dirname(path), folder=path))
         else:
             found.append(_told(host, instance, f"{kind} {path}"))
-    return found
+    claimed = {claim.instance for claim in host.store.claims()}
+    found += [why for path, why in unread_here(host.config) if os.path.basename(path) not in claimed]
+    return [printable(text) for text in found]
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a folder's name is one that an instance may have, which the database can be asked for."""
+    return name.isprintable()
 
 
 def whose(host: Host, instance: str) -> str | None:
     """Return, in words, what the record of an instance's claim says, or that it cannot be read; None without one."""
+    if not _is_text(instance):
+        return None
     kept = host.store.kept(instance)
     if kept:
         return f"by the record of its claim {kept.owner}'s, lease {until(kept.expires, time.time())}"
@@ -104,7 +115,8 @@ def whose(host: Host, instance: str) -> str | None:
 
 def _copy_of(host: Host, instance: str) -> str | None:
     """Return the newest copy of the database that has an instance."""
-    return next((path for path in reversed(copies(host.pci.state_db)) if _knows(path, instance)), None)
+    copied = reversed(copies(host.pci.state_db)) if _is_text(instance) else ()
+    return next((path for path in copied if _knows(path, instance)), None)
 
 
 def _told(host: Host, instance: str, what: str) -> str:

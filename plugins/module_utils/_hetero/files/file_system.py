@@ -19,9 +19,10 @@ import uuid
 from ..core.child import in_child
 from ..core.command import command
 from ..core.deadline import Deadline
-from ..core.errors import HeteroError, naming
+from ..core.errors import HeteroError
 from .loop import attached
 from .mounts import mount_ext4, own_mounts
+from .plain_file import read_at
 from .removal import remove_tree
 from .walk import walk
 
@@ -89,9 +90,7 @@ def has_errors(path: str) -> bool:
     :raises HeteroError: it cannot be read, or is no file.
     """
     try:
-        with open(path, "rb") as file:
-            file.seek(SUPERBLOCK + STATE)
-            state = file.read(2)
+        state = read_at(path, 2, SUPERBLOCK + STATE, device=True)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -105,13 +104,13 @@ def uuid_of(path: str) -> str | None:
 
     :raises HeteroError: it cannot be read.
     """
-    with naming(path):
-        try:
-            with open(path, "rb") as file:
-                file.seek(SUPERBLOCK)
-                block = file.read(SUPERBLOCK)
-        except FileNotFoundError:
-            return None
+    try:
+        block = read_at(path, SUPERBLOCK, SUPERBLOCK, device=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        remedy = "look at what lies there: it is to be the file with a root's file system"
+        raise HeteroError(f"cannot be read ({error.strerror})", path, remedy) from error
     if block[MAGIC : MAGIC + len(EXT4)] != EXT4:
         return None
     return str(uuid.UUID(bytes=block[UUID : UUID + 16]))

@@ -10,6 +10,28 @@ import os
 import stat
 
 
+def read_at(path: str, most: int, begin: int = 0, device: bool = False) -> bytes:
+    """Return up to `most` bytes of the plain file to which a path leads, also by a link, from this byte on.
+
+    :param device: whether it may be a block device.
+    :raises OSError: it cannot be read, or is neither.
+    """
+    _must_be_plain(os.stat(path).st_mode, path, device)
+    # Another may have put something else in its place since.
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(opened, "rb") as file:
+        _must_be_plain(os.fstat(opened).st_mode, path, device)
+        file.seek(begin)
+        return file.read(most)
+
+
+def _must_be_plain(mode: int, path: str, device: bool) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not (stat.S_ISREG(mode) or (device and stat.S_ISBLK(mode))):
+        raise OSError(errno.EINVAL, "it is no plain file", path)
+
+
 def read_plain(path: str, limit: int = -1) -> bytes | None:
     """Return the first `limit` bytes of a plain file, by default all; None where there is none, or a link.
 

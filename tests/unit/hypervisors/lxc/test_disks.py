@@ -211,5 +211,5 @@ def test_after_a_restart_of_the_host_all_are_there_and_one_that_is_not_is_named(
     failed = disks.restore(box.lxcpath, box.base)
     assert (box.mounted, list(failed)) == (True, ["a-folder", "broken", "odd"])
     assert "container odd of " in failed["odd"]
-    assert "a-folder/config: cannot be read or written (Is a directory)" in failed["a-folder"]
+    assert "a-folder/config: cannot be read as a container's configuration (Is a directory)" in failed["a-folder"]
     assert "its file system cannot be mounted" in failed["broken"]

@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import attachment
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import open_rights
+from ansible_collections.hetero.compute.tests.in_time import in_time
 
 NODE = SimpleNamespace(kind="c", major=195, minor=0, number=("c", 195, 0), path="/dev/nvidia0")
 GPU = SimpleNamespace(address="0000:05:00.0", nodes=[NODE], drm_nodes=[])
@@ -185,12 +186,10 @@ def test_who_lives(monkeypatch, tmp_path):
     (tmp_path / "lxc").mkdir()
     monkeypatch.setattr(open_rights, "LIBVIRT", ("/nowhere", str(tmp_path)))
     defined = {"ml": "id1", "off": None}
-    monkeypatch.setattr(
-        open_rights.liblxc, "Container", lambda name, folder: SimpleNamespace(name=name, defined=name != "no")
-    )
-    monkeypatch.setattr(
-        open_rights.identity, "key_of", lambda box: f"{tmp_path}/lxc/{box.name}#{defined.get(box.name, 'x')}"
-    )
+    monkeypatch.setattr(open_rights.liblxc, "Container", lambda name, folder: SimpleNamespace(name=name))
+    # without a configuration one has none
+    keys = {name: f"{tmp_path}/lxc/{name}#{defined[name]}" for name in defined}
+    monkeypatch.setattr(open_rights.identity, "key_of", lambda box: keys.get(box.name))
     lives = {
         "/a/b#1": True,
         "domain:vm1": True,
@@ -243,3 +242,18 @@ def test_all_nodes_of_a_gpu_are_tried(monkeypatch):
     monkeypatch.setattr(open_rights.identity, "key_of", lambda box: box.key)
     assert open_rights.key_or_path(SimpleNamespace(key="/lxc/ml#1", folder="/lxc/ml")) == "/lxc/ml#1"
     assert open_rights.key_or_path(SimpleNamespace(key=None, folder="/lxc/ml")) == "/lxc/ml"
+
+
+@pytest.mark.parametrize(("config", "there"), [("pipe", True), ("loop", True), ("another's", False), ("none", False)])
+def test_whose_configuration_cannot_be_read_may_have_its_gpus(tmp_path, config, there):
+    """Lost: the GPUs of a container, which the table gives to the next who asks, or the answer to who waits for it."""
+    folder = tmp_path / "box"
+    folder.mkdir()
+    if config == "pipe":
+        os.mkfifo(folder / "config")
+    elif config == "loop":
+        (folder / "config").symlink_to("config")
+    elif config == "another's":
+        (folder / "config").write_text(f"# hetero.compute: id {'1' * 32} of folder {folder.stat().st_ino}\n")
+    with in_time():
+        assert open_rights.Live(()).is_there(f"{folder}#{'0' * 32}") is there

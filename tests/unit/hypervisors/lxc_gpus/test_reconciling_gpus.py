@@ -139,9 +139,11 @@ def test_gpus_that_are_no_good_to_who_has_them_are_reported(host, monkeypatch, f
 def test_who_has_something_by_its_own_file_is_looked_at(monkeypatch, tmp_path):
     """Lost: a container that is off, and that a table which was lost does not know: its GPU goes to another."""
     monkeypatch.setattr(gpu_reconciliation.liblxc, "running", lambda lxcpath: ["c1"])
-    monkeypatch.setattr(gpu_reconciliation.liblxc, "containers", lambda lxcpath: ["c1", "c2", "c3"])
+    monkeypatch.setattr(gpu_reconciliation.liblxc, "containers", lambda lxcpath: ["c1", "c2", "c3", "c3 old"])
     monkeypatch.setattr(gpu_reconciliation.liblxc, "Container", lambda name, lxcpath: (lxcpath, name))
     monkeypatch.setattr(gpu_reconciliation.identity, "file_of", lambda box: str(tmp_path / box[1]))
+    # one that was moved aside is no container that may be called so
+    (tmp_path / "c3 old").touch()
     # even one that leads nowhere
     (tmp_path / "c3").symlink_to("/nowhere/at/all")
     site = SimpleNamespace(lxcpaths=[LXCPATH], store=SimpleNamespace(allocations=list))

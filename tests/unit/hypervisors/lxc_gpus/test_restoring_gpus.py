@@ -11,10 +11,13 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import ATTACHED, GpuRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import identity
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.boxes import LXCPATH, SHARED, gpu, standing_in
 
+#: The real one, which the stand-ins replace.
+CONTAINER = restoration.liblxc.Container
 ONE, TWO, THREE = gpu(1), gpu(2, arch="kepler"), gpu(3)
 
 
@@ -209,6 +212,23 @@ def test_one_odd_container_keeps_no_other_from_what_it_has(host, monkeypatch):
     assert begun.written == {ONE.address: ["ml"]}
     assert len(begun.left) == 1
     assert "container odd: is odd" in begun.left[0]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_folder_of_any_name_keeps_no_container_from_what_it_has(host, monkeypatch, tmp_path, ours):
+    """Lost: a new table for one that was lost, to a folder `ml old` beside those of containers; or the word that one
+    which was moved there may have GPUs.
+    """
+    host.box("ml")
+    host.files["ml"] = file(ONE)
+    (tmp_path / "ml old" / (identity.FOLDER if ours else "x")).mkdir(parents=True)
+    names = {str(tmp_path): ["ml old"], LXCPATH: ["ml"]}
+    monkeypatch.setattr(restoration.liblxc, "containers", names.get)
+    box = host.boxes["ml"]
+    monkeypatch.setattr(restoration.liblxc, "Container", lambda name, at: box if at == LXCPATH else CONTAINER(name))
+    begun = restoration.begin_anew(host.site, [str(tmp_path)])
+    assert begun.written == {ONE.address: ["ml"]}
+    assert ["'ml old': is no name for a container" in text for text in begun.left] == [True] * ours
 
 
 @pytest.mark.parametrize(("gpus", "has", "said"), [([], True, True), ([], False, False), ([ONE], True, False)])

@@ -27,6 +27,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compu
     preflight,
     selftest,
 )
+from ansible_collections.hetero.compute.tests.in_time import in_time
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.four import Seen
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
@@ -225,6 +226,19 @@ def test_containers_of_an_earlier_release_are_named(tmp_path):
     found = Findings()
     preflight.earlier(replace(PLAN, lxcpath=str(tmp_path)), found)
     assert [str(note).partition(":")[0] for note in found.notes] == ["container old"]
+
+
+def test_a_pipe_among_containers_is_said_and_not_waited_for(tmp_path):
+    """Lost: the set-up of a host, which waited for it for ever."""
+    (tmp_path / "odd").mkdir()
+    os.mkfifo(tmp_path / "odd" / "config")
+    found = Findings()
+    with in_time():
+        preflight.earlier(replace(PLAN, lxcpath=str(tmp_path)), found)
+    assert [str(note) for note in found.notes] == [
+        f"{tmp_path}/odd/config: cannot be read as a container's configuration (it is no plain file): correct it: put "
+        "the container's own file there, or move a folder away that is no container's"
+    ]
 
 
 # --- the network

@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 from ...core.command import command
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
+from ...files.plain_file import read_plain
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
 from ...roots import cloud_init, machine_identity
@@ -54,6 +55,8 @@ PARTS = (
 )
 #: File in its folder with its domain as it was made, which is written last.
 DESCRIPTION = "domain.xml"
+#: Bytes of the largest that is read; ours have 2,000.
+MOST = 1 << 20
 CONSOLE = "console.log"
 DISK = "disk.raw"
 
@@ -87,10 +90,18 @@ class Spec:
 
     @property
     def uuid(self) -> str:
-        return str(uuid.uuid5(NAMESPACE, f"{self.name} {self.made!r}"))
+        return uuid_for(self.name, self.made)
 
     def file(self, name: str) -> str:
         return os.path.join(self.folder, name)
+
+
+def uuid_for(name: str, made: float) -> str:
+    """Return the UUID of the guest of a claim.
+
+    :param made: time of the claim.
+    """
+    return str(uuid.uuid5(NAMESPACE, f"{name} {made!r}"))
 
 
 def domain_type(libvirt: Libvirt, configured: str | None) -> str:
@@ -141,6 +152,14 @@ def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
 def is_whole(folder: str) -> bool:
     """Return whether a guest was made here completely. Its domain may have been removed since."""
     return os.path.exists(os.path.join(folder, DESCRIPTION))
+
+
+def made_for(folder: str) -> str | None:
+    """Return the UUID of the guest whose files lie in a folder; None where none do, or that cannot be read."""
+    with contextlib.suppress(OSError, ElementTree.ParseError):
+        made = read_plain(os.path.join(folder, DESCRIPTION), MOST)
+        return None if made is None else ElementTree.fromstring(made).findtext("uuid")
+    return None
 
 
 def _copy(source: str, target: str, spec: Spec, deadline: Deadline) -> None:

@@ -65,7 +65,7 @@ def make(container: Container, size_gb: int, base: str = BASE) -> str:
             os.close(file)
         make_empty(path)
         os.mkdir(root, 0o700)
-        mount(container, base)
+        _mount(container, base)  # it was made here just now
         os.rmdir(os.path.join(root, "lost+found"))
     return root
 
@@ -76,6 +76,10 @@ def mount(container: Container, base: str = BASE) -> None:
     One with errors is checked before, unless its container runs. Another container's is not mounted.
     """
     own_root.must_be_own(container, file_of(container))
+    _mount(container, base)
+
+
+def _mount(container: Container, base: str) -> None:
     root, node = root_of(container), node_of(container, base)
     with naming(node):
         if os.path.ismount(root) and has_errors(container) and not container.running:

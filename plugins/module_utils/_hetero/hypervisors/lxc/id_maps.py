@@ -14,7 +14,8 @@ import re
 import stat
 from typing import Iterable, Mapping
 
-from ...core.errors import BadInput, HeteroError, naming
+from ...core.errors import BadInput, HeteroError, Refused, naming
+from .config_text import text_of
 from .liblxc import IdMap
 
 #: Number of ids: Debian's users have numbers up to 65535 (base-passwd).
@@ -77,15 +78,14 @@ def mapped(lxcpath: str) -> list[tuple[int, int]]:
     """
     found = []
     for name in os.listdir(lxcpath) if os.path.isdir(lxcpath) else []:
-        try:
-            path = os.path.join(lxcpath, name, "config")
-            with open(path, encoding="utf-8", errors="replace") as file:
-                found += [(int(first), int(count)) for first, count in MAPPED.findall(file.read())]
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        path = os.path.join(lxcpath, name, "config")
+        if os.path.isdir(path):
             continue  # no container
-        except OSError as error:
-            what = f"cannot be read ({error.strerror}), and so nobody can tell which ids its container has"
-            raise HeteroError(what, path, "correct it, or move the container's folder away") from error
+        try:
+            found += [(int(first), int(count)) for first, count in MAPPED.findall(text_of(path) or "")]
+        except Refused as error:
+            what = f"{error.what}, and so nobody can tell which ids its container has"
+            raise HeteroError(what, path, error.remedy) from error
     return found
 
 

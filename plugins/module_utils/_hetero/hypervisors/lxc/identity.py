@@ -13,10 +13,11 @@ import os
 import re
 import shlex
 import uuid
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from ...core.errors import naming
 from ...files.whole_file import as_before, write_whole
+from .config_text import text_of
 
 if TYPE_CHECKING:
     from .liblxc import Container
@@ -46,6 +47,16 @@ class InFolder(Protocol):
     def config_file(self) -> str: ...
 
 
+class Folder(NamedTuple):
+    """A container's folder, without LXC: a host of guests has none, and it takes not every name."""
+
+    folder: str
+
+    @property
+    def config_file(self) -> str:
+        return os.path.join(self.folder, "config")
+
+
 def folder_of(container: Container) -> str:
     """Return the folder that its configuration includes."""
     return os.path.join(container.folder, FOLDER)
@@ -56,21 +67,33 @@ def file_of(container: Container) -> str:
 
 
 def key_of(container: InFolder) -> str | None:
-    """Return lxcpath/name#id, or None for a container that does not exist, has no id or has another's."""
+    """Return lxcpath/name#id, or None for a container that does not exist, has no id or has another's.
+
+    :raises Refused: its configuration cannot be read.
+    """
+    found = written(container.config_file)
     try:
-        with open(container.config_file, encoding="utf-8", errors="surrogateescape") as file:
-            found = list(ID.finditer(file.read()))
         number = os.stat(container.folder).st_ino
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if not found or int(found[-1].group("folder")) != number:
-        return None
-    return f"{container.folder}#{found[-1].group('id')}"
+    return f"{container.folder}#{found[0]}" if found and found[1] == number else None
 
 
 def id_of(key: str | None) -> str | None:
     """Return the id in a container's key, which stays the same where its folder is moved; None of none."""
     return key.rpartition("#")[2] if key else None
+
+
+def written(configuration: str) -> tuple[str, int] | None:
+    """Return (id, inode number of the folder for which it is valid) of a configuration, or None.
+
+    The number is another folder's where the configuration lies in a copy of a container's folder.
+
+    :param configuration: the path of that file.
+    :raises Refused: it cannot be read.
+    """
+    found = ID.findall(text_of(configuration) or "")
+    return (str(found[-1][0]), int(found[-1][1])) if found else None
 
 
 def give_id(container: Container, command: str = COMMAND) -> str:

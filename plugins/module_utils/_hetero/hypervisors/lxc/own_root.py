@@ -12,30 +12,36 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
+from typing import NamedTuple
 
-from ...core.errors import Refused, naming
+from ...core.errors import HeteroError, Refused, naming
 from ...files.file_system import uuid_of
 from ...files.whole_file import as_before, write_whole
-from .liblxc import Container, containers
+from . import identity
+from .config_text import text_of
+from .liblxc import Container
 
 #: One of the lines that identity.OURS matches, so that it stays where the rest of a configuration is put back.
 LINE = re.compile(r"^# hetero\.compute: root (?P<uuid>[0-9a-f-]{36})$", re.MULTILINE)
 ANOTHERS = "this is the root of container {other}, not of {name}"
 SWAP = "put each back in its own place (mv, which does no harm to one that runs), then run this again"
+COPY = "this is a copy of the root of container {other}, or has taken its UUID: not {name}'s"
+SAME = "this and the root of container {other} are copies of one another, and nobody can tell which is the first"
+#: Nothing is lost by it, whichever of them it is.
+ASIDE = "remove nothing: move the copy out of its folder, and put the container's own root there, then run this again"
 UNKNOWN = "this is not the root that was made for {name} (its file system is {found}, not {own})"
 TAKE = "put its own back; where this one is to be its root from now on, tune2fs -U {own} {file} says so"
+UNREAD = "this may be the root of container {other}, whose configuration says which is its own, and cannot be read"
 
 
 def recorded(configuration: str) -> str | None:
     """Return the UUID of the file system that was made for a container; None where its configuration has none.
 
     :param configuration: the path of that file.
+    :raises Refused: it cannot be read.
     """
-    try:
-        with open(configuration, encoding="utf-8", errors="surrogateescape") as file:
-            found = LINE.findall(file.read())
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
+    found = LINE.findall(text_of(configuration) or "")
     return str(found[-1]) if found else None
 
 
@@ -49,8 +55,7 @@ def record(container: Container, file: str) -> None:
         return
     path = container.config_file
     with naming(path):
-        with open(path, encoding="utf-8", errors="surrogateescape") as written:
-            text = written.read()
+        text = text_of(path) or ""
         end = "" if text.endswith("\n") or not text else "\n"
         write_whole(path, f"{text}{end}# hetero.compute: root {found}\n", **as_before(path, 0o600))
     container.reload()
@@ -59,28 +64,69 @@ def record(container: Container, file: str) -> None:
 def must_be_own(container: Container, file: str) -> None:
     """Raise Refused if the file system in `file`, a container's folder, was made for another container.
 
-    One that is damaged so that nothing can be read of it is nobody else's.
+    One that is damaged so that nothing can be read of it is nobody else's. Where the container's own configuration does
+    not say which is its root, as that of an earlier release, one whose configuration cannot be read may be the other.
     """
     found, own = uuid_of(file), recorded(container.config_file)
     if found in (None, own):
         return
-    other = _other(container, file, found)
     name = container.name
-    if other is not None:
-        raise Refused(ANOTHERS.format(other=other, name=name), file, SWAP)
+    looks = (_look(container, other, os.path.basename(file)) for other in sorted(os.listdir(container.lxcpath)))
+    others = [look for look in looks if look.name != name and not look.is_of_this]
+    its = sorted((look for look in others if look.line == found), key=lambda look: look.is_copy)
+    if its and its[0].root != found:
+        raise Refused(ANOTHERS.format(other=its[0].name, name=name), file, SWAP)
+    if its:
+        raise Refused(COPY.format(other=its[0].name, name=name), file, ASIDE)
+    for look in others:
+        if look.has_config and look.line is None and look.root == found:
+            raise Refused(SAME.format(other=look.name), file, ASIDE)
+    for look in others:
+        if look.unread is not None and look.was_ours:
+            raise Refused(UNREAD.format(other=look.name), file, str(look.unread))
     if own is not None:
         raise Refused(UNKNOWN.format(name=name, found=found, own=own), file, TAKE.format(own=own, file=file))
 
 
-def _other(container: Container, file: str, found: str | None) -> str | None:
-    """Return the name of the other container in the same folder whose root has this UUID, or None.
+class _Look(NamedTuple):
+    """What is found in the folder of another container, or of anything else beside this one's.
 
-    One that has its own root is none whose was put here: root in a privileged container can set its root's UUID.
+    :param line: the UUID of its root by its configuration.
+    :param root: the UUID of the file system that lies in it.
+    :param is_copy: whether no container of ours was made in it: it may be a copy of the folder of one.
+    :param is_of_this: whether it is a copy of this container's folder, whose configuration may be gone since.
+    :param unread: why its configuration cannot be read.
+    :param was_ours: whether a container of ours is or was in it, by the other files.
     """
-    for name in containers(container.lxcpath):
-        # by its path: a folder that somebody has put there may have any name, which is no container's here
-        folder = os.path.join(container.lxcpath, name)
-        is_its = name != container.name and recorded(os.path.join(folder, "config")) == found
-        if is_its and uuid_of(os.path.join(folder, os.path.basename(file))) != found:
-            return name
-    return None
+
+    name: str
+    line: str | None
+    root: str | None
+    is_copy: bool
+    is_of_this: bool
+    has_config: bool
+    unread: Refused | None
+    was_ours: bool
+
+
+def _look(container: Container, name: str, root: str) -> _Look:
+    """Look at the folder beside a container's.
+
+    :param root: the name of the file with a container's root.
+    """
+    # by its path: a folder that somebody has put there may have any name, which is no container's here
+    folder = identity.Folder(os.path.join(container.lxcpath, name))
+    config, file = folder.config_file, os.path.join(folder.folder, root)
+    line = made = unread = uuid = None
+    with suppress(HeteroError):  # whose root it is then says its configuration
+        uuid = uuid_of(file)
+    try:
+        line, made = recorded(config), identity.written(config)
+    except Refused as error:
+        unread = error
+    number = os.stat(container.folder).st_ino
+    own = identity.written(container.config_file)
+    is_copy = unread is not None or identity.key_of(folder) is None
+    is_of_this = is_copy and made is not None and (made[1] == number if own is None else made[0] == own[0])
+    was_ours = os.path.lexists(file) or os.path.lexists(os.path.join(folder.folder, identity.FOLDER))
+    return _Look(name, line, uuid, is_copy, is_of_this, os.path.lexists(config), unread, was_ours)

@@ -123,7 +123,8 @@ def _containers(site: Site) -> list[liblxc.Container]:
     found = {(lxcpath, name) for lxcpath in site.lxcpaths for name in liblxc.running(lxcpath)}
     for lxcpath in site.lxcpaths:
         for name in liblxc.containers(lxcpath):
-            if os.path.lexists(identity.file_of(liblxc.Container(name, lxcpath))):
+            # a folder that was moved aside may have any name; host_reconcile says whose it is
+            if liblxc.NAME.fullmatch(name) and os.path.lexists(identity.file_of(liblxc.Container(name, lxcpath))):
                 found.add((lxcpath, name))
     for row in site.store.allocations():
         if row.holder.startswith("/"):

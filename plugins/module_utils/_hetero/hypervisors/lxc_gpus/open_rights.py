@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Collection, Iterable, Mapping, Sequence, Tuple, cast
 
-from ...core.errors import HeteroError, naming
+from ...core.errors import HeteroError, Refused, naming
 from ...devices.cgroup.devices import of_container
 from ...devices.cgroup.rules import MAJORS, MINORS
 from ...devices.gpus.discovery import HELD_FOR_GUESTS
@@ -88,8 +88,10 @@ class Live:
         folder, name = os.path.split(holder.rpartition("#")[0])
         if not os.path.isdir(folder):
             return True  # its file system may not be mounted yet
-        container = liblxc.Container(name, folder)
-        return container.defined and identity.key_of(container) == holder
+        try:
+            return identity.key_of(liblxc.Container(name, folder)) == holder
+        except Refused:
+            return True  # whose configuration cannot be read may be the one
 
 
 def look(lxcpaths: Collection[str], gpus: Sequence[Gpu]) -> Live:

@@ -9,6 +9,7 @@ On another host it gets other GPUs, by its request. hypervisors/lxc/persistence.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from dataclasses import replace
@@ -29,7 +30,7 @@ from typing import (
 from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest, allocate, follow_the_moved, gpu_of, write_again
 from ...claims.lost_database import RECONCILE, listed
 from ...core.deadline import Deadline
-from ...core.errors import NoneFree, Refused, told
+from ...core.errors import BadInput, NoneFree, Refused, told
 from ...core.locks import lock
 from ...devices.gpus.container_gpus import nodes_for
 from ..lxc import folders, identity, liblxc, persistence
@@ -166,7 +167,11 @@ def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun
     left: list[str] = []
     for lxcpath in sorted({*site.lxcpaths, *also, *folders.in_use()}):
         for name in liblxc.containers(lxcpath):
-            container = liblxc.Container(name, lxcpath)
+            try:
+                container = liblxc.Container(name, lxcpath)
+            except BadInput as error:  # a folder that somebody has put there may have any name
+                left += [str(error)] if os.path.lexists(os.path.join(lxcpath, name, identity.FOLDER)) else []
+                continue
             try:
                 had += [(name, row) for row in _had(site, container)] if identity.key_of(container) else []
             except Exception as error:  # noqa: BLE001 - the others have what they have, whatever is wrong with one

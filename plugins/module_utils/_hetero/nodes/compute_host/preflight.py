@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ...claims.host.config import file_system_gb
 from ...compute_host import gpu_nodes, network
 from ...core.command import command
-from ...core.errors import BadInput, HeteroError
+from ...core.errors import BadInput, HeteroError, Refused
 from ...core.findings import Findings, system
 from ...core.machine import missing_packages, mount_of
 from ...devices.cgroup import bpf, mounts
@@ -185,7 +185,11 @@ def earlier(plan: Plan, found: Findings) -> None:
     """Note the containers of an earlier release, which have neither ids nor a disk of their own."""
     for name in sorted(os.listdir(plan.lxcpath)) if os.path.isdir(plan.lxcpath) else []:
         folder = os.path.join(plan.lxcpath, name)
-        ours = identity.ID.search(text_of(folder, "config") or "")
+        try:
+            ours = identity.written(os.path.join(folder, "config"))
+        except Refused as error:
+            found.note(error.thing, error.what, error.remedy)
+            continue
         if ours and not os.path.exists(os.path.join(folder, DISK)):
             what = "was made by an earlier release: its disk has no limit, and its ids are those of others made then"
             found.note(f"container {name}", what, "rebuild it when its owner can spare what is in it")
