@@ -18,7 +18,12 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks
 from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
 
-GONE = "ml-8/config: is gone, and ml-8 has run: nothing is made in its place: put it back (is its file system mounted?)"
+GONE = "ml-8/config: is gone, and ml-8 has run: nothing is made in its place: "
+#: What is said of the way, by what is elsewhere: its folder is found where it lies.
+WAYS = {
+    "configuration": "put it back (is its file system mounted?)",
+    "folder": "lxc/away is the container of ml-8, moved: not touched: end nothing of it, and move it back to ",
+}
 RUNS = "ml-8/config: is gone, and its container runs: put it back, or end its monitor (ss -xlp | grep "
 
 
@@ -58,9 +63,10 @@ def test_a_container_that_is_gone_is_not_made_anew(kept, what):
             said = kept.do(verb, check=check)
             assert said["failed"], said
             assert GONE in said["msg"]
+            assert WAYS[what] in said["msg"]
         with kept.host() as host:
             (seen,) = reconciliation.reconcile(host, Change(), 5.0)["instances"]
-        assert [GONE in one["found"] for one in seen["found"]] == [True]
+        assert [GONE in one["found"] and WAYS[what] in one["found"] for one in seen["found"]] == [True]
     assert kept.up()["instances"][0]["state"] == "running"
     assert is_kept(kept)
 

@@ -89,9 +89,9 @@ class GuestWork(Work):
         return os.path.join(self.folder, guests.CONSOLE)
 
     def _stranger(self) -> bool:
-        """Return whether a domain of that name is another than the one that was made for this claim."""
-        found = guests.uuid_of(self.claim.instance, self.libvirt)
-        return found not in (None, self._spec().uuid)
+        """Return whether the domain of that name, or what lies in its folder, was not made for this claim."""
+        found = {guests.uuid_of(self.claim.instance, self.libvirt), guests.made_for(self.folder)}
+        return not found <= {None, self._spec().uuid}
 
     def _rows(self) -> list[Allocation]:
         return self.host.store.allocations(self.claim.holder)
@@ -120,7 +120,8 @@ class GuestWork(Work):
     def _refuse_stranger(self) -> None:
         self._refuse_what_ran(f"guest {self.folder}", self.has_run)
         if self._stranger():
-            what = f"{self.domain.thing} is not the one that was made for it"
+            here = guests.made_for(self.folder) in (None, self._spec().uuid)
+            what = f"{self.domain.thing if here else f'guest {self.folder}'} is not the one that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
 
     def _refuse_hidden(self) -> None:

@@ -11,6 +11,7 @@ claimed.
 from __future__ import annotations
 
 import ipaddress
+import os
 import time
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
@@ -22,12 +23,13 @@ from ..hypervisors.lxc import id_maps, liblxc
 from ..scheduling.compute_hosts import gpu_arch, gpu_count, rejections
 from ..scheduling.extra_specs import satisfies
 from ..scheduling.fit import AMOUNTS, nodes_found, summary
-from ..site.kinds import CONTAINER, GUEST
+from ..site.kinds import CONTAINER, GUEST, OF_HOSTS
 from ..site.leases import as_date, kept
 from ..site.node_clock import begin_lease
 from .addresses import addresses_there
 from .guest_claims import Guests
 from .info import claim_fields
+from .moved_instances import of_another
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
@@ -171,7 +173,8 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
     claim, new = host.store.claim(asked, host.capacity, host.site.look, host.gpus)
     if not new:
         return claim
-    why = kind.taken(instance)
+    folder = os.path.join(host.config.disks(request.kind), instance)
+    why = of_another(host, OF_HOSTS[request.kind].name, folder) or kind.taken(instance)
     if why:
         raise NoneFree(why, instance, rejected={"name": why})
     kind.allocate(claim)

@@ -21,10 +21,10 @@ from ..core.errors import Refused
 from ..core.plays import play
 from ..core.printable import printable
 from ..core.this_node import THIS_NODE
-from ..hypervisors.lxc.identity import id_of
 from ..site.leases import until
 from ..site.owners import number_of
-from .lost_database import key_of_folder, made_here, unread_here
+from .lost_database import made_here, unread_here
+from .moved_instances import of_another
 
 if TYPE_CHECKING:
     from .host import Host
@@ -42,8 +42,6 @@ OTHERS = (
     "names and whose lies in {folder}: either may be another container's; once nobody wants it, end it, unmount what "
     "is mounted there, and remove that folder"
 )
-#: Of the container of a claim, in another folder than its own.
-MOVED = "{path} is the container of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
 
 
 def refuse_unclaimed(host: Host, request: str) -> None:
@@ -59,7 +57,11 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
     return [
-        dict(instance=printable(instance), name=host.name, text=printable(_told(host, instance, f"{kind} {path}")))
+        dict(
+            instance=printable(instance),
+            name=host.name,
+            text=printable(of_another(host, kind, path) or _told(host, instance, f"{kind} {path}")),
+        )
         for kind, path, instance in _unclaimed(host, request)
     ]
 
@@ -82,16 +84,12 @@ def of_no_instance(host: Host) -> list[str]:
     That a container may be removed is said only where nothing here says that it is somebody's.
     """
     found = []
-    moved = {id_of(claim.container): claim for claim in host.store.claims() if claim.container}
     for kind, path, instance in _unclaimed(host, None):
-        claim = moved.get(id_of(key_of_folder(path))) if kind == "container" else None
-        if claim is not None:
-            own = os.path.join(os.path.dirname(path), claim.instance)
-            found.append(MOVED.format(path=path, instance=claim.instance, own=own))
-        elif kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
+        moved = of_another(host, kind, path)
+        if moved is None and kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
             found.append(OTHERS.format(name=instance, lxcpath=os.path.dirname(path), folder=path))
         else:
-            found.append(_told(host, instance, f"{kind} {path}"))
+            found.append(moved or _told(host, instance, f"{kind} {path}"))
     claimed = {claim.instance for claim in host.store.claims()}
     found += [why for path, why in unread_here(host.config) if os.path.basename(path) not in claimed]
     return [printable(text) for text in found]

@@ -21,6 +21,7 @@ from ..site import instance_states
 from ..site.leases import until
 from .host_claims import wrong_arch
 from .info import claim_fields
+from .moved_instances import elsewhere, of_another
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
@@ -116,10 +117,14 @@ class Work(ABC):
         return image
 
     def _refuse_what_ran(self, thing: str, ran: Callable[[], bool]) -> None:
-        """Raise Refused if, by the database, nothing was made for the claim, but what is there has run.
+        """Raise Refused if what is there is that of another claim; or if, by the database, nothing was made for this
+        one, but what is there has run.
 
         :param ran: called to see whether what is there has run.
         """
+        others = of_another(self.host, self.word, os.path.dirname(self.sign))
+        if others:
+            raise Refused(others, self.claim.instance)
         if self.claim.container is None and ran():
             raise Refused(HAS_RUN.format(thing=thing), self.claim.instance, KEEP)
 
@@ -157,8 +162,12 @@ class Work(ABC):
     def must_not_be_lost(self) -> None:
         """Raise Refused if the instance is lost, for what is left of it may be all that its tenant has."""
         self._refuse_stranger()
+        moved = None if self.is_made else elsewhere(self.host, self.claim)
         if self.is_lost:
-            raise Refused(LOST.format(name=self.claim.instance), self.sign, LOST_WAY.format(anew=self._anew))
+            way = moved or LOST_WAY.format(anew=self._anew)
+            raise Refused(LOST.format(name=self.claim.instance), self.sign, way)
+        if moved:
+            raise Refused(moved, self.claim.instance)
 
     def must_be_seen(self) -> None:
         """Raise Refused if nothing is there of an instance that has run: what holds it may not be mounted.
@@ -167,8 +176,8 @@ class Work(ABC):
         """
         none_to_see = (*instance_states.NEVER_RAN, instance_states.ENDING)
         if not self.is_made and not self.has_root and self._had_one(none_to_see):
-            what, way = UNSEEN.format(name=self.claim.instance), UNSEEN_WAY.format(anew=self._anew)
-            raise Refused(what, os.path.dirname(self.sign), way)
+            way = elsewhere(self.host, self.claim) or UNSEEN_WAY.format(anew=self._anew)
+            raise Refused(UNSEEN.format(name=self.claim.instance), os.path.dirname(self.sign), way)
 
     @property
     def _anew(self) -> str:

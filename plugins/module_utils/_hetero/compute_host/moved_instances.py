@@ -1,0 +1,70 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find containers and guests of claims in other folders than their own, whatever name somebody gave to a folder: also
+that of another instance.
+
+A container is known by its id, which stays valid where its folder is moved and not where it is copied; a guest by the
+UUID that its claim gives to its domain. This file only reads.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..hypervisors.libvirt import guests
+from ..hypervisors.lxc.identity import id_of
+from ..site.kinds import CONTAINER, GUEST
+from .lost_database import key_of_folder, made_here
+
+if TYPE_CHECKING:
+    from ..claims.host.claim_records import Claim
+    from .host import Host
+
+MOVED = "{path} is the {word} of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
+#: A folder that is moved to where another is would lie inside that one.
+TAKEN = ", once what lies there now is in its own place"
+
+
+def of_another(host: Host, word: str, path: str) -> str | None:
+    """Return, in words, of which claim the container or guest in a folder is, if that is not the claim's own folder.
+
+    :param word: "container" or "guest".
+    """
+    found = _found(word, path)
+    for claim in host.store.claims() if found else ():
+        if (word, found) == (_word(claim), _given(claim)) and os.path.basename(path) != claim.instance:
+            return _told(host, claim, path)
+    return None
+
+
+def elsewhere(host: Host, claim: Claim) -> str | None:
+    """Return, in words, in which other folder a claim's container or guest lies; None where it does in none."""
+    given = _given(claim)
+    for word, path in made_here(host.config) if given else ():
+        if word == _word(claim) and os.path.basename(path) != claim.instance and _found(word, path) == given:
+            return _told(host, claim, path)
+    return None
+
+
+def _told(host: Host, claim: Claim, path: str) -> str:
+    own = os.path.join(host.config.disks(claim.kind), claim.instance)
+    taken = TAKEN if os.path.lexists(own) else ""
+    return MOVED.format(path=path, word=_word(claim), instance=claim.instance, own=own) + taken
+
+
+def _word(claim: Claim) -> str:
+    return GUEST.name if claim.kind == GUEST.section else CONTAINER.name
+
+
+def _given(claim: Claim) -> str | None:
+    """Return the id that what was made for a claim has; None where nothing was."""
+    if claim.kind == GUEST.section:
+        return guests.uuid_for(claim.instance, claim.created)
+    return id_of(claim.container)
+
+
+def _found(word: str, path: str) -> str | None:
+    """Return the id of what lies in a folder."""
+    return guests.made_for(path) if word == GUEST.name else id_of(key_of_folder(path))
