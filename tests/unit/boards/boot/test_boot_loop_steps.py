@@ -237,7 +237,7 @@ def test_a_board_is_switched_on(loop, monkeypatch, over):
         return
     switch = (0, "switch", "pdu-a outlet 5 is to be switched on")
     marks = ["clock read", switch, "marked"]
-    assert work.did == ["before boot", "console", ("→", "booting"), *marks, ("ask", "5", "on")]
+    assert work.did == ["before boot", "console", ("→", "booting"), *marks, ("ask", "5", "on", None)]
 
 
 @pytest.mark.parametrize(

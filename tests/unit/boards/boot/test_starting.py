@@ -101,6 +101,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     boot = SimpleNamespace(
         work=work, **{"stage": DECIDING, "outlet_now": None, "probe": None, "is_probed": True, "used": False, **fields}
     )
+    boot.answered_at, boot.outlet_at, boot.root_at = None, 0.0, None
     one = Starting.__new__(Starting)
     one.reboot, one.check = reboot, False
     one._feeds = SimpleNamespace(remember=lambda *given: did.append("remember"))
@@ -132,6 +133,7 @@ def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
     )
     work.line = lambda phase, text: did.append(f"says {phase}")
     boot = SimpleNamespace(work=work, stage=DECIDING, outlet_now="on", probe=probe, is_probed=True, used=False)
+    boot.answered_at = None
     one = Starting.__new__(Starting)
     one.reboot, one.check = False, False
     one._feeds = SimpleNamespace(remember=lambda *given: did.append("remember"))
@@ -171,7 +173,7 @@ def test_a_board_that_is_to_boot_anew_is_asked_nothing_more(before):
     """Lost: a boot that is called done by an answer of the system before it, or a call that waits for that answer."""
     asked, one = threading.Event(), Starting.__new__(Starting)
     one.check, said = True, []
-    work = SimpleNamespace(doubt=None, state="running", outlet_name="pdu-a outlet 5", over=False)
+    work = SimpleNamespace(doubt=None, state="running", outlet_name="pdu-a outlet 5", over=False, changed=False)
     work.board, work.note = SimpleNamespace(name="board0"), lambda *change: True
     work.say = lambda phase, text: said.append(text)
     boot = SimpleNamespace(work=work, outlet_now=before, cancelled=asked, watching=asked)

@@ -38,6 +38,7 @@ class Work:
         self.claim, self.instance = SimpleNamespace(instance="jackie"), "jackie"
         self.system = SimpleNamespace(host_key="ssh-ed25519 x")
         self.over = self.stays_on = self.ran = self.only_from_off = self.off_by_all = False
+        self.changed = False
         self.doubt, self.state, self.began = None, "power off", "power off"
         vars(self).update(more)
 
@@ -78,6 +79,7 @@ def loop(check=False, reboot=False, **of_store):
 
 def boot_of(work, **more):
     known = dict(stage=DECIDING, outlet_now=None, probe=None, signs=None, cycled=False, used=False)
+    known.update(answered_at=None, outlet_at=0.0, root_at=None, signs_at=0.0)
     events = dict(cancelled=threading.Event(), has_power=threading.Event(), watching=None)
     return SimpleNamespace(**{"work": work, "board": work.board, **known, **events, **more})
 
@@ -131,7 +133,7 @@ def test_a_board_that_may_be_in_use_is_asked_for_long(monkeypatch, state, check)
         timers.append((seconds, post, given))
         return SimpleNamespace(start=lambda: timers.append("started"), daemon=False)
 
-    monkeypatch.setattr(starts, "threading", SimpleNamespace(Timer=timer))
+    monkeypatch.setattr(starts, "threading", SimpleNamespace(Timer=timer, Event=threading.Event))
     one, boot = loop(check), boot_of(Work(state=state))
     one._wait_for_ssh = lambda boot, deadline, handler: waited.append((boot, 1 < deadline.seconds < 3, handler))
     one._probe(boot)

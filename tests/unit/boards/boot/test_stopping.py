@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import stops
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import late_cuts, stops
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.stops import Stopping
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet, power_proof
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
@@ -67,6 +67,7 @@ class Work:
 def stopped(monkeypatch):
     """Make a Stopping of some works, without threads: what is spawned is kept, what is posted is done."""
     monkeypatch.setattr(stops, "remove_entry", lambda work: work.did.append("no entry"))
+    monkeypatch.setattr(stops, "note_if_used", lambda work: None)
 
     def make(*works, **options):
         proxy = SimpleNamespace(boards={}, config=SimpleNamespace(pdus={}))
@@ -102,6 +103,19 @@ def test_both_are_known_before_an_outlet_is_switched(stopped, first):
         ("seen", "on"),
     ]
     assert work.over is False
+
+
+def test_a_board_whose_pdu_was_waited_for_is_looked_at_once_more(stopped, monkeypatch):
+    """Lost: a board on which another key answers since; or a stop that looks for ever."""
+    work = Work()
+    one = stopped(work)
+    one._on_looked_before(work, False)
+    one._looked[work.board.id] -= late_cuts.FRESH + 0.1
+    status(one)
+    assert (one.asked, one.spawned) == ([], [(one._look_before, (work,))])
+    one._looked[work.board.id] = 0.0  # a look may take long
+    one._on_looked_before(work, False)
+    assert (one.asked, len(one.spawned)) == ([("5", "off")], 1)
 
 
 def test_a_board_that_is_off_by_its_record_stays_so(stopped):

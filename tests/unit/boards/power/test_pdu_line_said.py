@@ -110,6 +110,38 @@ def test_a_session_that_is_idle_is_left_and_the_status_told_once(line, monkeypat
     assert line.told == [LOGIN, STATUS, "log out", LOGIN, {"1": "on"}, "log out"]
 
 
+def test_what_its_last_look_spares_is_not_switched(line):
+    """Lost: a board that came up while its PDU was waited for; or the order of another board beside it."""
+    looked = []
+
+    def last_look(outlet, still):
+        return lambda: looked.append((outlet, LOGIN in line.told)) or still
+
+    line.ask("1", "off", last_look(1, False))
+    line.ask("2", "off", last_look(2, True))
+    line.ask("3", "on")
+    line.close()
+    line.run()
+    assert sorted(looked) == [(1, True), (2, True)]
+    assert line.told == [LOGIN, STATUS, {"2": "off", "3": "on"}, "log out"]
+
+
+def test_where_all_is_spared_the_pdu_is_asked_for_nothing(line):
+    line.ask("1", "off", lambda: False)
+    line.close()
+    line.run()
+    assert line.told == [LOGIN, STATUS, "log out"]
+
+
+def test_a_last_look_is_of_the_newest_order(line):
+    """Lost: an outlet that is to be on, for what its board showed before."""
+    line.ask("1", "off", lambda: False)
+    line.ask("1", "on")
+    line.close()
+    line.run()
+    assert line.told == [LOGIN, STATUS, {"1": "on"}, "log out"]
+
+
 def test_an_outlet_that_does_not_obey_does_not_stop_the_line(line, monkeypatch):
     """Lost: all other boards of that PDU, for one relay that is stuck."""
     stuck = HeteroError("still off", "outlet 1 of pdu-t", "check its relay")

@@ -39,7 +39,7 @@ class Work:
         self.did = []
         self.board = SimpleNamespace(id=number, name=f"board{number}")
         one = SimpleNamespace(instance=claim, boot_source=None) if claim else None
-        self.record = Record(state, one, note)
+        self.record, self.began = Record(state, one, note), state
         store = SimpleNamespace(
             has_run=lambda claim: self.ran, out_of_use=lambda board: None, take_out=lambda board: False
         )

@@ -31,6 +31,7 @@ from . import power_marks
 from .boot_entry import remove_entry
 from .boot_progress import ASKED, BOOTING, DECIDING, SWITCHING, Boot
 from .ended_boots import EndedBoots
+from .late_cuts import LateCuts
 from .proven_cuts import ProvenCuts
 from .silent_boots import SilentBoots
 
@@ -65,7 +66,7 @@ ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
-class BootLoop(ProvenCuts, SilentBoots, EndedBoots):
+class BootLoop(ProvenCuts, LateCuts, SilentBoots, EndedBoots):
     """Boot boards, each until it runs or fails.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
@@ -178,7 +179,8 @@ class BootLoop(ProvenCuts, SilentBoots, EndedBoots):
             text = f"{boot.work.outlet_name} {TO_BE.format(state=state)}{again}"
             self.proxy.store.event(boot.board.id, SWITCH, text)
         self._open_line(boot.work.pdu)
-        self.lines[boot.work.pdu].ask(boot.work.outlet, state)
+        last_look = self._last_look(boot) if state == "off" else None
+        self.lines[boot.work.pdu].ask(boot.work.outlet, state, last_look)
 
     def _on_switched(self, pdu: str, outlet: str, before: str, after: str, seconds: float) -> None:
         for boot in self._of(pdu, outlet):
@@ -235,6 +237,7 @@ class BootLoop(ProvenCuts, SilentBoots, EndedBoots):
             self._feeds.remember(boot.work, power_proof.is_by_its_outlet(boot))
             boot.work.over = True
         else:
+            boot.answered_at = at
             boot.failed_step = answer if isinstance(answer, StepFailed) else None
             self._stalled(boot, answer if isinstance(answer, WrongHostKey) else None)
 

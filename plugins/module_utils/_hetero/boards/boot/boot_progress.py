@@ -47,6 +47,8 @@ class Boot:
         self.outlet_now: str | None = None  # "on" or "off", as read
         self.probe: Answer = None  # a board found on: whether it proved its key
         self.is_probed = False  # whether that was asked, so that an answer will come
+        self.answered_at: float | None = None  # monotonic time of the board's newest answer, or of its silence
+        self.outlet_at = 0.0  # monotonic time when the outlet was read
         self.then: Any = None  # a function that is called with this boot once its outlet was read back as off
         self.way = "off → on"
         self.doomed: Any = None  # the note with which the board goes to state error once its outlet was dealt with
@@ -59,6 +61,10 @@ class Boot:
         self.used: bool | None = (
             False  # True: a tenant may be at work since another process began this boot; None: not looked up yet
         )
+        self.root_at: float | None = None  # monotonic time when its root was looked into for that
+        self.since: tuple[float | None, set[str]] = (None, set())  # of its present boot, as used_root.since_power says
+        self.changed = False  # whether its work had changed anything before its power was to be cut
+        self.spared = 0  # how often it was to be cut, and was not
         self.taken_over: bool | None = False  # as `used`, until this call sees its firmware ask for anything
         self.tries = 0
         self.kinds: dict[str, float] = {}  # kind of request seen: monotonic time
@@ -74,6 +80,7 @@ class Boot:
         self.signs: list[str] | None = (
             None  # signs of life from before anything was switched, once they were listened for
         )
+        self.signs_at = 0.0  # monotonic time when that ended
 
     @property
     def was_served(self) -> bool:

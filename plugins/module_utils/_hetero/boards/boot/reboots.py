@@ -15,7 +15,7 @@ from ...core import askers
 from ...core.deadline import Deadline
 from ...drivers.boot.driver import FIRMWARE, SYSTEM
 from ...site import board_states
-from ..power.presence import ANOTHERS, is_others
+from ..power.presence import ANOTHERS, OTHER_KEY, is_others
 from ..records.board_records import SWITCH
 from . import power_marks
 from .boot_progress import ASKED, BOOTING, DECIDING, REBOOT, REQUESTED
@@ -106,8 +106,15 @@ class Rebooting(Starting):
         if others:
             self._leave(boot, ANOTHERS)
         else:
-            boot.stage = DECIDING
+            boot.stage, boot.answered_at = DECIDING, time.monotonic()
             self._by_power(boot, why)
+
+    def _spares(self, boot: Boot, shown: str, used: bool) -> bool:
+        return super()._spares(boot, shown, used) if boot.tries else shown == OTHER_KEY
+
+    def _found_in_use(self, boot: Boot, shown: str, used: bool) -> None:
+        self._undo_note(boot)
+        self._leave(boot, ANOTHERS)
 
     def _by_power(self, boot: Boot, why: str) -> None:
         if boot.outlet_now == "on" and not self._was_ours(boot):

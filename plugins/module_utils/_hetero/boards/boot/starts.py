@@ -21,6 +21,7 @@ from ..power import last_outlet, power_proof, presence
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS
 from ..records.board_records import STATE_PHASE, SWITCH, TO_BE
 from ..work.board_work import no_outlet
+from . import late_cuts
 from .boot_loop import BootLoop
 from .boot_progress import BEGINS, DECIDING, LISTENING
 from .soft_reboot import SOFT
@@ -87,8 +88,7 @@ class Starting(BootLoop):
         if not self.check:
             self._spawn(self._listen, boot)
         if boot.work.state == board_states.BOOTING and boot.work.claim and not self.reboot:
-            boot.used = None
-            self._spawn(self._look_into_root, boot, *since_power(boot.work))
+            self._look_at_root(boot)
         if not boot.work.system.host_key:
             boot.probe = False  # a dry run on a board that is not made ready
         elif not self.reboot and self._resumes(boot) is None:
@@ -98,11 +98,11 @@ class Starting(BootLoop):
 
     def _probe(self, boot: Boot) -> None:
         """Ask a board that may be on whether it runs what it is to run."""
-        boot.is_probed = True
+        boot.is_probed, boot.probe = True, None
         if boot.work.state not in SOMEBODYS:
             self._wait_for_ssh(boot, Deadline(SHORT_PATIENCE), self._on_probe)
             return
-        boot.watching = boot.cancelled
+        boot.cancelled = boot.watching = threading.Event()
         self._spawn(self._look, boot, boot.watching)
         if not self.check:
             teller = threading.Timer(TELL, self._post, (self._tell_look, boot))
@@ -119,6 +119,20 @@ class Starting(BootLoop):
         seen = presence.look(boot.work, watching, DRY_PATIENCE if self.check else None)
         self._post(self._on_ssh, boot, watching, self._on_probe, seen, time.monotonic())
 
+    def _look_at_root(self, boot: Boot) -> None:
+        boot.used, boot.root_at, boot.since = None, time.monotonic(), since_power(boot.work)
+        self._spawn(self._look_into_root, boot, *boot.since)
+
+    def _is_root_known(self, boot: Boot, since: float) -> bool:
+        """Return whether it is known if its root is in use; else it is being looked at, and the answer decides.
+
+        :param since: monotonic time of what else the board is judged by; an older look at its root does not count.
+        """
+        if boot.used is None or boot.used or boot.root_at is None or boot.root_at >= since - late_cuts.FRESH:
+            return boot.used is not None
+        self._look_at_root(boot)
+        return False
+
     def _look_into_root(self, boot: Boot, since: float | None, phases: set[str]) -> None:
         self._post(self._on_root_seen, boot, may_be_used(boot.work, since, phases))
 
@@ -132,7 +146,7 @@ class Starting(BootLoop):
     def _on_status(self, pdu: str, outlets: Mapping[str, str]) -> None:
         for boot in self._of(pdu):
             if boot.stage == DECIDING and not boot.work.over:
-                boot.outlet_now = outlets.get(boot.work.outlet)
+                boot.outlet_now, boot.outlet_at = outlets.get(boot.work.outlet), time.monotonic()
                 if boot.outlet_now is None:
                     boot.work.fail(blame.PROXY, no_outlet(boot.work, outlets))
                     continue
@@ -149,13 +163,17 @@ class Starting(BootLoop):
     def _on_probe(self, boot: Boot, answer: Answer, at: float) -> None:
         answer = presence.OTHER_KEY if isinstance(answer, WrongHostKey) else answer
         left_alone = answer in (presence.ALIVE, presence.OTHER_KEY)
+        boot.answered_at = at
         boot.probe = answer if left_alone else answer in (True, presence.OWN_KEY)
         self._decide(boot)
 
     def _decide(self, boot: Boot) -> None:
-        """Observed truth beats the record; nothing is cut before the outlet's state and the board's answer are in."""
+        """Observed truth beats the record; nothing is cut before the outlet's state and the board's answer are in.
+
+        A board that answered long before its outlet was read is asked once more, and its root is looked into again.
+        """
         work = boot.work
-        if boot.stage != DECIDING or boot.outlet_now is None or (boot.used is None and boot.outlet_now == "on"):
+        if boot.stage != DECIDING or boot.outlet_now is None:
             return
         if work.only_from_off and boot.outlet_now == "on":
             work.fail(None, f"{work.board.name}: {ON_BY_NOW.format(name=work.instance)}")
@@ -166,10 +184,13 @@ class Starting(BootLoop):
         elif boot.outlet_now == "off":
             self._found_off(boot)
         elif (under_way := self._resumes(boot)) is not None:
-            self._resume(boot, under_way)
+            if self._is_root_known(boot, boot.outlet_at):
+                self._resume(boot, under_way)
         elif boot.probe is None:
             if not boot.is_probed:  # the time of a boot that was under way ended since this began
                 self._probe(boot)
+        elif boot.answered_at is not None and boot.answered_at < boot.outlet_at - late_cuts.FRESH:
+            self._probe(boot)
         elif self.check and boot.probe == presence.ALIVE and work.state in SOMEBODYS:
             self._would_ask(boot)
         elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
@@ -182,6 +203,8 @@ class Starting(BootLoop):
             work.over = True
         elif work.stays_on:
             self._leave_on(boot, SILENT_ON)
+        elif not self._is_root_known(boot, max(boot.outlet_at, boot.answered_at or 0.0)):
+            return
         elif work.state in SOMEBODYS and (work.ran or (boot.used and self._was_ours(boot))):
             if self.check:
                 self._would_ask(boot)
@@ -245,12 +268,16 @@ class Starting(BootLoop):
         self._on_heard(boot)
 
     def _on_signs(self, boot: Boot, signs: list[str]) -> None:
-        boot.signs = signs
+        boot.signs, boot.signs_at = signs, time.monotonic()
         self._on_heard(boot)
 
     def _on_heard(self, boot: Boot) -> None:
         work = boot.work
         if work.over or boot.stage != LISTENING or boot.signs is None:
+            return
+        if boot.signs_at < boot.outlet_at - late_cuts.FRESH:  # it may be off since then
+            boot.signs = None
+            self._spawn(self._listen, boot)
             return
         if not boot.signs:
             boot.stage = DECIDING
@@ -271,6 +298,7 @@ class Starting(BootLoop):
             return
         boot.cancelled.set()
         boot.watching = None
+        boot.changed = work.changed
         way, after = ("on → off → on", "cycled") if before == "on" else ("off → on", "on")
         work.note(
             work.board.name, {"power": before, "state": work.state}, {"power": after, "state": board_states.RUNNING}
@@ -283,6 +311,24 @@ class Starting(BootLoop):
         else:
             boot.cycled = True
             self._on(boot)
+
+    def _found_in_use(self, boot: Boot, shown: str, used: bool) -> None:
+        self._undo_note(boot)
+        boot.spared += 1
+        boot.stage, boot.used, boot.probe = DECIDING, used, shown
+        if shown == presence.ALIVE and boot.spared == 1:
+            self._probe(boot)
+        else:
+            self._on_probe(boot, shown, time.monotonic())
+
+    def _undo_note(self, boot: Boot) -> None:
+        """Forget that a board was to be cut which was not."""
+        work = boot.work
+        as_found = {"power": "on", "state": work.began}
+        work.change.note(work.board.name, as_found, as_found)
+        work.changed = boot.changed
+        if work.began == board_states.RUNNING:
+            work.move(board_states.RUNNING)
 
     # ---- a boot that another process began
 

@@ -10,6 +10,7 @@ before, and so is one that silences another tenant's board.
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Mapping, Sequence
@@ -24,7 +25,9 @@ from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
 from ..work.board_work import no_outlet
 from .boot_entry import remove_entry
+from .late_cuts import FRESH
 from .undone_cuts import NOT_OFF, Undo, end_uncut, undo_of_cut
+from .used_root import note_if_used
 
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
@@ -56,7 +59,7 @@ class Stopping(PduLoop):
         self._bystanders = Bystanders(proxy, self.silences)
         self._found_on: dict[int, str] = {}  # board id: the state that the board gets once it is off
         self._found_off: set[int] = set()
-        self._looked: set[int] = set()
+        self._looked: dict[int, float] = {}  # board id: monotonic time when the look at it ended
         self._shown: dict[int, str] = {}  # board id: what it showed while its outlet was off
         self._cut: dict[int, Deadline] = {}  # board id: counts from when its outlet was switched off
         self._silent: dict[int, list[int]] = {}  # board id: others' boards that fell silent when it was
@@ -106,7 +109,7 @@ class Stopping(PduLoop):
 
     def _on_looked_before(self, work: BoardWork, others: bool) -> None:
         """Go on with a board that was looked at; switch it off where its outlet was already read as on."""
-        self._looked.add(work.board.id)
+        self._looked[work.board.id] = time.monotonic()
         if work.over or work.board.id in self._found_off:
             return  # its outlet is off, so what answers is no reason to leave it on
         if others:
@@ -178,7 +181,10 @@ class Stopping(PduLoop):
                 self._spawn(self._look_after, work, self._on_silence)
             else:
                 self._found_on[work.board.id] = after
-                if work.board.id in self._looked:
+                looked = self._looked.get(work.board.id)
+                if looked is not None and looked < time.monotonic() - FRESH:
+                    self._spawn(self._look_before, work)  # its PDU was waited for since
+                elif looked is not None:
                     self._ask_off(work)
 
     def _leave_on(self, work: BoardWork) -> None:
@@ -194,6 +200,7 @@ class Stopping(PduLoop):
         work.fail(blame.INSTANCE, f"{work.board.name}: {why}: {ways}")
 
     def _off(self, work: BoardWork) -> None:
+        note_if_used(work)  # it may have come up while its PDU was waited for
         remove_entry(work)
         work.over = True
 

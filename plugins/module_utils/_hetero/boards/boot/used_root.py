@@ -55,8 +55,11 @@ def note_unwatched(work: BoardWork) -> None:
 
 
 def note_if_used(work: BoardWork) -> None:
-    """Call note_unwatched where a boot that no play watches may have come up; for verbs that then switch the board."""
-    if work.state == board_states.BOOTING and work.claim and not (work.change.check or work.ran):
+    """Call note_unwatched where a boot that no play watches may have come up.
+
+    For verbs that switch the board, before they do, and once its outlet is off.
+    """
+    if work.began == board_states.BOOTING and work.claim and not (work.change.check or work.ran):
         if work.proxy.store.had_power(work.claim) and may_be_used(work, *since_power(work)):
             note_unwatched(work)
 

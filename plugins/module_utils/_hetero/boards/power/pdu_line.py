@@ -10,6 +10,7 @@ boot/stops.py) decide what to switch, and what a refusal means.
 from __future__ import annotations
 
 import queue
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
 from ...core.deadline import Deadline
@@ -59,12 +60,17 @@ class PduLine:
         self.name = name
         self.seconds = seconds
         self.listener = listener
-        self._asked: queue.Queue[tuple[str, str] | None] = queue.Queue()
+        self._asked: queue.Queue[tuple[str, str, Callable[[], bool] | None] | None] = queue.Queue()
+        self._last_looks: dict[str, Callable[[], bool] | None] = {}  # {outlet: its function, of its newest request}
         self._told = self._closed = False  # whether the status was reported, and whether close() was called
 
-    def ask(self, outlet: str, state: str) -> None:
-        """Switch an outlet "on" or "off"; requests that come while the PDU is busy go into one command."""
-        self._asked.put((outlet, state))
+    def ask(self, outlet: str, state: str, last_look: Callable[[], bool] | None = None) -> None:
+        """Switch an outlet "on" or "off"; requests that come while the PDU is busy go into one command.
+
+        :param last_look: is called in a thread of the line, logged in and directly before the switching. Where it
+            returns False, the outlet is not switched, and nothing is reported of it.
+        """
+        self._asked.put((outlet, state, last_look))
 
     def close(self) -> None:
         """End the line once all requests until now are done."""
@@ -106,9 +112,23 @@ class PduLine:
         while not self._asked.empty():
             items.append(self._asked.get())
         self._closed = self._closed or None in items
-        return dict(item for item in items if item)
+        wanted = [item for item in items if item]
+        self._last_looks.update({outlet: last_look for outlet, _state, last_look in wanted})
+        return {outlet: state for outlet, state, _last_look in wanted}
+
+    def _still(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        """Return what is still to be switched by the last looks, all at the same time."""
+        looks = {outlet: look for outlet in wanted if (look := self._last_looks.pop(outlet, None))}
+        if not looks:
+            return dict(wanted)
+        with ThreadPoolExecutor(max_workers=len(looks)) as threads:
+            still = dict(zip(looks, threads.map(lambda look: look(), looks.values())))
+        return {outlet: state for outlet, state in wanted.items() if still.get(outlet, True)}
 
     def _switch(self, pdu: Session, wanted: Mapping[str, str], deadline: Deadline) -> None:
+        wanted = self._still(wanted)
+        if not wanted:
+            return
         try:
             set_outlets(pdu, wanted, deadline, report=self._on_done)
         except OutletsFailed as error:
