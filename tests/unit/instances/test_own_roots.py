@@ -102,7 +102,8 @@ def test_a_root_of_another_is_not_touched(two):
     assert [one["instance"] for one in two.info()["instances"]] == ["a", "b"]
     swap(two)
     for name in "ab":
-        assert two.up(name)["instances"][0]["state"] == "running"
+        result = two.up(name)
+        assert result["instances"][0]["state"] == "running", result["msg"]
         assert top(two, name).joinpath("own").read_text() == f"{name}'s"
 
 
