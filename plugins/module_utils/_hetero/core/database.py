@@ -101,13 +101,14 @@ class Database:
                 self._keep()
 
     def _open(self) -> None:
-        if not os.path.exists(self.path):
-            self._db = self._connect(":memory:")
-        elif self._writes:
+        is_there = os.path.exists(self.path)
+        if self._create or (self._writes and is_there):
             self._spend()
             self._db = self._connect(self.path)
-        else:
+        elif is_there:
             self._look()
+        else:
+            self._db = self._connect(":memory:")
         if self._upgradable():
             self._upgrade(self._writes)
         elif not self._is_ready():
