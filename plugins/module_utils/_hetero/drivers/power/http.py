@@ -19,7 +19,7 @@ from ...core.errors import BadInput, HeteroError, Lost, TimedOut
 from ...core.printable import brief
 from ...core.spelling import instead
 from .driver import CUT_OFF, Answer, PowerDriver
-from .http_apis import APIS, OUTLET, Api, Ask, filled, found, named, own, wrong_table
+from .http_apis import APIS, NUMBER, OUTLET, Api, Ask, filled, found, named, own, wrong_table
 
 #: Most bytes of an answer: a PDU of 48 outlets with its measurements tells some 20 KB.
 MOST = 1 << 20
@@ -119,8 +119,8 @@ class Http(PowerDriver):
         return Answer(True, self._quoted(text) or "done")
 
     def _filled(self, ask: Ask, outlet: str) -> Ask:
-        is_number = outlet.isdigit() and int(outlet) > 0
-        if not OUTLET.fullmatch(outlet) or (self._api.needs_numbers() and not is_number):
+        allowed = NUMBER if self._api.needs_numbers() else OUTLET
+        if not allowed.fullmatch(outlet):
             kind = "a number from 1" if self._api.needs_numbers() else "letters, digits, and . : _ - only"
             raise BadInput("is none that it can be asked for", f"outlet {brief(outlet)} of {self.name}", f"give {kind}")
         return filled(ask, outlet)

@@ -19,6 +19,8 @@ AUTHS = ("basic", "digest", "bearer", "query", "none")
 METHODS = ("GET", "POST", "PUT")
 #: A name of an outlet, which comes into paths and bodies.
 OUTLET = re.compile(r"[\w.:-]{1,100}", re.ASCII)
+#: The same of a device that counts its outlets from 1.
+NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 #: What stands for an outlet in a table: its name, and a number less by one.
 NAME, INDEX = "{outlet}", "{index}"
 
@@ -148,7 +150,7 @@ def found(answer: Any, pointer: str) -> Any:
         if isinstance(answer, list) and equals:
             answer = next((one for one in answer if isinstance(one, dict) and str(one.get(key)) == value), None)
         elif isinstance(answer, list):
-            answer = answer[int(part)] if part.isdigit() and int(part) < len(answer) else None
+            answer = answer[int(part)] if part.isdecimal() and int(part) < len(answer) else None
         elif isinstance(answer, dict):
             answer = answer.get(part)
         else:
@@ -173,6 +175,8 @@ def wrong_table(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"its api_table has no list for {key}", f"give the values of the state, such as {key}: [true]"
     if not str(table.get("state", "")).startswith("/") and table.get("state") != "":
         yield "its api_table has no state", "give the JSON pointer of the state in the answer, such as /ison"
+    if not isinstance(table.get("alone", ""), str):
+        yield "its api_table has an alone that is no text", "give the JSON pointer of the only outlet's state"
     if table.get("auth", AUTHS[0]) not in AUTHS:
         yield f"its api_table has no such auth: {table['auth']}", instead(table["auth"], AUTHS)
     if not isinstance(table.get("headers", {}), dict):
@@ -187,6 +191,8 @@ def _wrong_request(key: str, given: Any) -> Iterator[tuple[str, str]]:
     for name in given:
         if name not in ASK_KEYS:
             yield f"its api_table has an unknown key {key}.{name}", instead(name, ASK_KEYS)
+    if not isinstance(given.get("body", ""), str):
+        yield f"its api_table has a {key}.body that is no text", "write it as the device reads it, in quotes"
     if given.get("method", METHODS[0]) not in METHODS:
         yield f"its api_table has no such {key}.method: {given['method']}", instead(given["method"], METHODS)
 
