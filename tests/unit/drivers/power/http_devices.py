@@ -20,6 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
 USER, PASSWORD = "admin", "plug ä-1957"
+#: Home Assistant gives out such a token.
+TOKEN = "eyJ0eXAi.JKV1QiLCJh-bGc_iOiJ"
 #: Algorithm of the digest that a kind of device asks for.
 DIGESTS = {"shelly2": ("SHA-256", hashlib.sha256), "dli": ("MD5", hashlib.md5)}
 NONCE = "dcd98b7102dd2f0e8b11d0f600bfb0c0"
@@ -29,7 +31,7 @@ class Device(ThreadingHTTPServer):
     """A device of one kind: `outlets` by name, `stuck` those that do not follow, and how it misbehaves.
 
     :param faults: {name: value}: `status` and `body` are answered in place of what is right, `after` seconds pass
-        before an answer, `trickle` sends a byte a time for ever, `redirect` leads elsewhere.
+        before an answer, `trickle` sends a byte a time for ever, `redirect` leads elsewhere; `challenge` is how a digest is asked for.
     """
 
     daemon_threads = True
@@ -37,6 +39,7 @@ class Device(ThreadingHTTPServer):
     def __init__(self, kind, outlets, certificate=None):
         super().__init__(("127.0.0.1", 0), Handler)
         self.kind, self.outlets, self.stuck, self.faults, self.asked = kind, dict(outlets), set(), {}, []
+        self.password = TOKEN if kind == "home_assistant" else PASSWORD
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
@@ -115,12 +118,12 @@ class Handler(BaseHTTPRequestHandler):
                 self._say(401, json.dumps({"WARNING": "Need user=<username>&password=<password>"}))
                 return False
         elif kind == "home_assistant":
-            if given != f"Bearer {PASSWORD}":
+            if given != f"Bearer {TOKEN}":
                 self._say(401, "401: Unauthorized")
                 return False
         elif kind in DIGESTS:
             return self._proves(given, *DIGESTS[kind])
-        elif given not in {f"Basic {base64.b64encode(f'{USER}:{PASSWORD}'.encode(code)).decode()}" for code in CODES}:
+        elif given != f"Basic {base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()}":
             self._say(401, "who are you", WWW_Authenticate='Basic realm="plug"')
             return False
         return True
@@ -137,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
             if fields.get("response") == hashed(secret, NONCE, fields["nc"], fields["cnonce"], fields["qop"], what):
                 return True
         challenge = f'Digest qop="auth", realm="plug", nonce="{NONCE}", algorithm={algorithm}'
-        self._say(401, "", WWW_Authenticate=challenge)
+        self._say(401, "", WWW_Authenticate=self.server.faults.get("challenge", challenge))
         return False
 
     # ---- what each kind answers; None where there is no such thing
@@ -209,9 +212,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_words):
         """Nothing of it belongs into the tests' output."""
-
-
-CODES = ("utf-8", "latin-1")
 
 
 def certificate(folder, name="127.0.0.1"):

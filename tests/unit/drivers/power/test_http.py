@@ -67,7 +67,8 @@ def settings_of(device, **more):
 def opened(device, folder, seconds=20.0, secrets=None, **more):
     deadline = Deadline(seconds)
     given = settings_of(device, **more)
-    with power.session("plugs", given, SECRETS if secrets is None else secrets, deadline, str(folder)) as session:
+    secrets = dict(SECRETS, password=device.password) if secrets is None else secrets
+    with power.session("plugs", given, secrets, deadline, str(folder)) as session:
         yield session, deadline
 
 
@@ -138,6 +139,7 @@ def test_the_only_relay_of_a_tasmota(tmp_path):
         (dict(body="{}"), "no state that is known: {}"),
         (dict(body="null"), "no state that is known: null"),
         (dict(redirect="http://127.0.0.1:1/"), "answers 302"),
+        (dict(redirect="http://[::1/"), "answers against the rules of HTTP"),
         (dict(body="x" * (1 << 21)), "answers with more than 1024 KiB"),
         (dict(trickle=True), "no whole answer within "),
         (dict(after=30), "no "),
@@ -154,6 +156,32 @@ def test_what_a_device_may_answer(device, tmp_path, faults, said):
         found = str(error)
     assert said in found
     assert not any(one.outlets.values())
+
+
+@pytest.mark.parametrize("challenge", ["Digest", 'Digest realm="plug"', 'Digest nonce="1", qop="auth"'])
+def test_a_challenge_that_is_none_is_the_devices_fault(device, tmp_path, challenge):
+    """Lost: what is wrong, to a traceback."""
+    one = device("shelly2")
+    one.faults["challenge"] = challenge
+    with pytest.raises(HeteroError, match="plugs: answers against the rules of HTTP .*: see what answers there"), opened(
+        one, tmp_path
+    ) as (session, _deadline):
+        session.status()
+
+
+@pytest.mark.parametrize(
+    ("kind", "secrets", "which"),
+    [
+        ("home_assistant", dict(password="žeton"), "password"),
+        ("dli", dict(username="jürgen"), "username"),
+    ],
+)
+def test_a_credential_that_cannot_be_sent_is_named(device, tmp_path, kind, secrets, which):
+    one = device(kind)
+    said = f"plugs: its {which} has characters that are not ASCII.*correct the credential of plugs"
+    with pytest.raises(BadInput, match=said), opened(one, tmp_path, secrets=dict(SECRETS, **secrets)):
+        pass
+    assert one.asked == []
 
 
 def test_an_order_that_is_refused_is_told(device, tmp_path):
@@ -221,10 +249,13 @@ def test_all_outlets_at_once_are_asked_for_once(device, tmp_path):
     assert [asked[:2] for asked in one.asked] == [("GET", "/netio.json")]
 
 
-@pytest.mark.parametrize("outlet", ["a/b", "1&on=true", "..%2f", "x y", "", "0", "-1", "²", "9" * 5000, "x" * 101])
-def test_no_outlets_name_changes_what_is_asked(device, tmp_path, outlet):
+@pytest.mark.parametrize("outlet", ["a/b", "1&on=true", "..%2f", "x y", "", "..", "0", "-1", "²", "9" * 5000, "x" * 101])
+@pytest.mark.parametrize("kind", ["dli", "own"])
+def test_no_outlets_name_changes_what_is_asked(device, tmp_path, outlet, kind):
     """Lost: a plug that nobody named, switched by a slash in another one's name. (dli counts from 1.)"""
-    one = device("dli")
+    if kind == "own" and outlet in ("0", "-1", "9" * 5000):
+        outlet = "."
+    one = device(kind)
     given = dict(settings_of(one), outlets=[outlet])
     with pytest.raises(BadInput, match="is none that it can be asked for"), power.session(
         "plugs", given, SECRETS, Deadline(5), str(tmp_path)
@@ -249,15 +280,28 @@ def test_no_outlets_name_changes_what_is_asked(device, tmp_path, outlet):
         ({"api_table": dict(OWN, read=dict(OWN["read"], body={"power": "up"}))}, r"a read\.body that is no text"),
         ({"api_table": dict(OWN, alone=1)}, "an alone that is no text"),
         ({"api_table": dict(OWN, is_on=True)}, r"no list for is_on: give .*is_on: \[true\]"),
+        ({"api_table": dict(OWN, is_off=["up"])}, 'has "up" for on and for off'),
+        ({"api_table": {**OWN, "is_on": ["x", 1], "is_off": [0, 1]}}, "has 1 for on and for off"),
+        ({"api_table": {**{key: OWN[key] for key in OWN if key != "is_on"}, "is_off": [True]}}, "has true for on and"),
         ({"api_table": dict(OWN, state="power")}, "has no state"),
         ({"api_table": dict(OWN, auth="kerberos")}, "no such auth: kerberos"),
         ({"api_table": dict(OWN, headers="x")}, "no mapping for headers"),
+        ({"api_table": dict(OWN, headers={"X-Key": "abc\r\nX-B: 1"})}, "has a header that HTTP cannot carry: give"),
+        ({"api_table": dict(OWN, headers={"X Key": "abc"})}, "has a header that HTTP cannot carry"),
+        ({"api_table": dict(OWN, headers={"X-Key": "žeton"})}, "has a header that HTTP cannot carry"),
+        ({"api_table": dict(OWN, on={"path": "/a b"})}, "and has no space"),
+        ({"api_table": dict(OWN, on={"path": "/a", "body": "\ud800"})}, r"a on\.body that is no text"),
+        ({"api": "netio", "host": "a..b"}, "'a..b' is no host"),
+        ({"api": "netio", "host": "1::2::3"}, "'1::2::3' is no host"),
+        ({"api": "netio", "host": "x" * 64}, "is no host"),
+        ({"api": "netio", "tls_ca": "/dev/null"}, "has tls_ca without tls"),
+        ({"api": "netio", "tls": True, "tls_ca": "/none.pem"}, "its tls_ca /none.pem is no file: put"),
         ({"api_table": {"state": ""}}, "no read with a path"),
     ],
 )
 def test_what_is_wrong_with_its_settings(tmp_path, given, said):
     """Lost: that it is wrong, to the first board that waits for its power."""
-    settings = dict(given, host="127.0.0.1", driver="http", outlets=["1"])
+    settings = dict({"host": "127.0.0.1"}, **given, driver="http", outlets=["1"])
     assert [str(error) for _key, error in http.Http.wrong("plugs", settings)][:1] != []
     with pytest.raises(BadInput, match=said):
         power.session("plugs", settings, {}, Deadline(5), str(tmp_path)).__enter__()

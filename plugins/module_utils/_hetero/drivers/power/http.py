@@ -9,7 +9,9 @@ unless the settings say otherwise. Others read back whether an outlet switched.
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import os
 from importlib import import_module
 from typing import Any, Iterator, Mapping
 
@@ -26,7 +28,7 @@ MOST = 1 << 20
 #: Most seconds for one answer.
 ANSWER = 10.0
 #: In place of an answer's status.
-UNTRUSTED, UNANSWERED, TOO_MUCH = -1, -2, -3
+UNTRUSTED, UNANSWERED, TOO_MUCH, NO_HTTP = -1, -2, -3, -4
 #: The user that devices have where none is given.
 USER = "admin"
 PACKAGE = "python3-requests"
@@ -41,6 +43,7 @@ class Http(PowerDriver):
     @classmethod
     def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
         yield from super().wrong(name, settings)
+        yield from _wrong_way(name, settings)
         api, table = settings.get("api"), settings.get("api_table")
         if api and table:
             yield "api", BadInput("has both an api and an api_table", name, "give one of them")
@@ -62,7 +65,7 @@ class Http(PowerDriver):
             what = "the Python library requests is not installed"
             raise HeteroError(what, self.name, f"install {PACKAGE}") from error
         table = self.settings.get("api_table")
-        self._api: Api = own(table, json.dumps) if table else APIS[self.settings["api"]]
+        self._api: Api = own(table) if table else APIS[self.settings["api"]]
         self.dialect = self.settings.get("api") or "own api"
         if not self.settings.get("outlets"):
             raise BadInput("does not tell which outlets it has", self.name, "name its outlets")
@@ -143,6 +146,9 @@ class Http(PowerDriver):
             raise HeteroError(f"its certificate is not trusted ({self._quoted(words)})", self.name, remedy)
         if kind == UNANSWERED:
             raise Lost(f"no answer ({self._quoted(words)})", self.name, f"{self.way}, and that it has power")
+        if kind == NO_HTTP:
+            remedy = "see what answers there, and check its host, port and tls"
+            raise HeteroError(f"answers against the rules of HTTP ({self._quoted(words)})", self.name, remedy)
         if kind == TOO_MUCH:
             raise HeteroError(f"answers with more than {MOST >> 10} KiB", self.name, "see what answers there")
         if kind in (401, 403):
@@ -153,7 +159,7 @@ class Http(PowerDriver):
         return str(text)
 
     def _exchange(self, ask: Ask, limit: float) -> tuple[int, str, str]:
-        """Return (status, reason, text) of an answer; one of UNTRUSTED, UNANSWERED, TOO_MUCH in place of the status."""
+        """Return (status, reason, text) of an answer; or in place of the status what went wrong."""
         requests = import_module("requests")
         given: dict[str, Any] = dict(timeout=limit, allow_redirects=False, stream=True)
         if ask.body:
@@ -172,6 +178,8 @@ class Http(PowerDriver):
             return UNTRUSTED, str(error), ""
         except requests.exceptions.RequestException as error:
             return UNANSWERED, str(error), ""
+        except (ValueError, KeyError, TypeError, AttributeError) as error:  # the library's, of headers it cannot read
+            return NO_HTTP, f"{type(error).__name__}: {error}", ""
         return answer.status_code, str(answer.reason), said.decode("utf-8", "replace")
 
     def _base(self) -> str:
@@ -184,11 +192,17 @@ class Http(PowerDriver):
         user, password = self.secrets.get("username") or USER, self.secrets.get("password")
         if not password:
             return None
+        # basic is sent as UTF-8, digest's password is hashed
+        for word, secret in (("username", user), ("password", password)):
+            if not secret.isascii() and (self._api.auth, word) in (("digest", "username"), ("bearer", "password")):
+                what = f"its {word} has characters that are not ASCII, which {self._api.auth} does not carry"
+                raise BadInput(what, self.name, self.credential)
         if self._api.auth == "bearer":
             self._session.headers["Authorization"] = f"Bearer {password}"
         ways = {"basic": requests.auth.HTTPBasicAuth, "digest": requests.auth.HTTPDigestAuth}
         way = ways.get(self._api.auth)
-        return way(user, password) if way else None
+        as_sent = (user.encode(), password.encode()) if self._api.auth == "basic" else (user, password)
+        return way(*as_sent) if way else None
 
     def _strange(self, outlet: str, text: str) -> HeteroError:
         what = f"its answer has no state that is known: {self._quoted(text)}"
@@ -196,3 +210,20 @@ class Http(PowerDriver):
 
     def _quoted(self, text: str) -> str:
         return brief(" ".join(self.masked(text).split()))
+
+
+def _wrong_way(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
+    """Yield (key, error) of each setting by which no device is reached."""
+    host, authority = str(settings.get("host") or ""), settings.get("tls_ca")
+    try:
+        if ":" in host:
+            ipaddress.ip_address(host.partition("%")[0])
+        else:
+            host.encode("idna")
+    except ValueError:
+        yield "host", BadInput(f"'{brief(host)}' is no host", name, "give its name or address")
+    if authority and not settings.get("tls"):
+        yield "tls_ca", BadInput("has tls_ca without tls, and so nothing would be checked", name, "give tls: true, too")
+    elif authority and not os.path.isfile(authority):
+        what = f"its tls_ca {brief(str(authority))} is no file"
+        yield "tls_ca", BadInput(what, name, "put the certificate there, or name the file that it is in")

@@ -8,6 +8,7 @@ A site's own device has such a table in the inventory, with the same keys. http.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, fields, replace
 from typing import Any, Iterator, Mapping, Sequence, Tuple
@@ -17,10 +18,15 @@ from ...core.spelling import instead
 #: How a device is logged in to.
 AUTHS = ("basic", "digest", "bearer", "query", "none")
 METHODS = ("GET", "POST", "PUT")
-#: A name of an outlet, which comes into paths and bodies.
-OUTLET = re.compile(r"[\w.:-]{1,100}", re.ASCII)
+#: A name of an outlet, which comes into paths and bodies; "." and ".." would lead to another path.
+OUTLET = re.compile(r"(?!\.{1,2}\Z)[\w.:-]{1,100}", re.ASCII)
 #: The same of a device that counts its outlets from 1.
 NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+#: A path that goes into a request as it is, and what no body may have: half a character of UTF-16.
+PATH = re.compile(r"/[^\s\x00-\x1f\x7f\ud800-\udfff]*")
+HALF = re.compile(r"[\ud800-\udfff]")
+#: A header's name and its value (RFC 9110, sections 5.1 and 5.5).
+HEADER, VALUE = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII), re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 #: What stands for an outlet in a table: its name, and a number less by one.
 NAME, INDEX = "{outlet}", "{index}"
 
@@ -170,42 +176,53 @@ def wrong_table(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"its api_table has an unknown key {key}", instead(key, KEYS)
     for key in REQUESTS:
         yield from _wrong_request(key, table.get(key))
-    for key in ("is_on", "is_off"):
-        if key in table and not (isinstance(table[key], list) and table[key]):
-            yield f"its api_table has no list for {key}", f"give the values of the state, such as {key}: [true]"
+    yield from _wrong_values(table)
     if not str(table.get("state", "")).startswith("/") and table.get("state") != "":
         yield "its api_table has no state", "give the JSON pointer of the state in the answer, such as /ison"
     if not isinstance(table.get("alone", ""), str):
         yield "its api_table has an alone that is no text", "give the JSON pointer of the only outlet's state"
     if table.get("auth", AUTHS[0]) not in AUTHS:
         yield f"its api_table has no such auth: {table['auth']}", instead(table["auth"], AUTHS)
-    if not isinstance(table.get("headers", {}), dict):
+    headers = table.get("headers", {})
+    if not isinstance(headers, dict):
         yield "its api_table has no mapping for headers", "give names and values"
+    elif not all(HEADER.fullmatch(str(name)) and VALUE.fullmatch(str(value)) for name, value in headers.items()):
+        # a value may be a secret
+        yield "its api_table has a header that HTTP cannot carry", "give names and values of one line of plain ASCII"
+
+
+def _wrong_values(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    known: list[set[str]] = []
+    for key in ("is_on", "is_off"):
+        values = table.get(key, [json.loads(text) for text in getattr(Api, key)])
+        if not isinstance(values, list) or not values:
+            yield f"its api_table has no list for {key}", f"give the values of the state, such as {key}: [true]"
+            return
+        known.append({json.dumps(value) for value in values})
+    for value in sorted(known[0] & known[1]):
+        yield f"its api_table has {value} for on and for off", "give is_on and is_off, each with values of its own"
 
 
 def _wrong_request(key: str, given: Any) -> Iterator[tuple[str, str]]:
     example = f"{key}: {{path: '/relay/{NAME}'}}"
-    if not isinstance(given, dict) or not str(given.get("path", "")).startswith("/"):
-        yield f"its api_table has no {key} with a path that begins with /", f"give {example}"
+    if not isinstance(given, dict) or not PATH.fullmatch(str(given.get("path", ""))):
+        yield f"its api_table has no {key} with a path that begins with / and has no space", f"give {example}"
         return
     for name in given:
         if name not in ASK_KEYS:
             yield f"its api_table has an unknown key {key}.{name}", instead(name, ASK_KEYS)
-    if not isinstance(given.get("body", ""), str):
+    if not isinstance(given.get("body", ""), str) or HALF.search(given.get("body", "")):
         yield f"its api_table has a {key}.body that is no text", "write it as the device reads it, in quotes"
     if given.get("method", METHODS[0]) not in METHODS:
         yield f"its api_table has no such {key}.method: {given['method']}", instead(given["method"], METHODS)
 
 
-def own(table: Mapping[str, Any], as_json: Any) -> Api:
-    """Return the Api of a table of the inventory in which wrong_table finds nothing.
-
-    :param as_json: turns a value of the table into text of JSON.
-    """
+def own(table: Mapping[str, Any]) -> Api:
+    """Return the Api of a table of the inventory in which wrong_table finds nothing."""
     plain = {key: table[key] for key in ("state", "alone", "auth") if key in table}
     requests = {key: Ask(**table[key]) for key in REQUESTS}
     values: dict[str, Sequence[str]] = {
-        key: tuple(as_json(value) for value in table[key]) for key in ("is_on", "is_off") if key in table
+        key: tuple(json.dumps(value) for value in table[key]) for key in ("is_on", "is_off") if key in table
     }
     headers = tuple((str(name), str(value)) for name, value in table.get("headers", {}).items())
     return Api(**plain, **requests, **values, headers=headers)  # type: ignore[arg-type]
