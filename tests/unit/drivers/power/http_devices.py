@@ -31,7 +31,8 @@ class Device(ThreadingHTTPServer):
     """A device of one kind: `outlets` by name, `stuck` those that do not follow, and how it misbehaves.
 
     :param faults: {name: value}: `status` and `body` are answered in place of what is right, `after` seconds pass
-        before an answer, `trickle` sends a byte a time for ever, `redirect` leads elsewhere; `challenge` is how a digest is asked for.
+        before an answer, `trickle` sends a byte a time for ever, `redirect` leads elsewhere; `challenge` is how a
+        digest is asked for.
     """
 
     daemon_threads = True

@@ -163,9 +163,8 @@ def test_a_challenge_that_is_none_is_the_devices_fault(device, tmp_path, challen
     """Lost: what is wrong, to a traceback."""
     one = device("shelly2")
     one.faults["challenge"] = challenge
-    with pytest.raises(HeteroError, match="plugs: answers against the rules of HTTP .*: see what answers there"), opened(
-        one, tmp_path
-    ) as (session, _deadline):
+    said = r"plugs: answers against the rules of HTTP .*: see what answers there"
+    with pytest.raises(HeteroError, match=said), opened(one, tmp_path) as (session, _deadline):
         session.status()
 
 
@@ -249,11 +248,11 @@ def test_all_outlets_at_once_are_asked_for_once(device, tmp_path):
     assert [asked[:2] for asked in one.asked] == [("GET", "/netio.json")]
 
 
-@pytest.mark.parametrize("outlet", ["a/b", "1&on=true", "..%2f", "x y", "", "..", "0", "-1", "²", "9" * 5000, "x" * 101])
+@pytest.mark.parametrize("outlet", ["a/b", "1&on=true", "..%2f", "x y", "", "..", "0", "-1", "²", "9" * 999, "x" * 101])
 @pytest.mark.parametrize("kind", ["dli", "own"])
 def test_no_outlets_name_changes_what_is_asked(device, tmp_path, outlet, kind):
     """Lost: a plug that nobody named, switched by a slash in another one's name. (dli counts from 1.)"""
-    if kind == "own" and outlet in ("0", "-1", "9" * 5000):
+    if kind == "own" and outlet in ("0", "-1"):
         outlet = "."
     one = device(kind)
     given = dict(settings_of(one), outlets=[outlet])
