@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import child
@@ -18,3 +22,38 @@ def test_an_answer_without_measure_is_an_error(monkeypatch):
     assert len(child.in_child(lambda: "x" * (1 << 19), Deadline(60), "jackie", "see it")) == 1 << 19
     with pytest.raises(HeteroError, match="jackie: work inside it answered more than 1 MiB: see what is in it"):
         child.in_child(lambda: "x" * (1 << 21), Deadline(60), "jackie", "see it")
+
+
+def test_an_answer_waits_for_no_other_threads_child(monkeypatch):
+    """Lost: the time of all well PDUs of a site, and their answers, to one that is dead."""
+    has_pipe, forked, took = threading.Event(), threading.Event(), {}
+    pipe, fork = os.pipe, os.fork
+
+    def well_waits():
+        ends = pipe()
+        if threading.current_thread() is threads[0]:
+            has_pipe.set()
+            forked.wait(1)  # until the other one forks, where that can be
+        return ends
+
+    def forks():
+        number = fork()
+        if number and threading.current_thread() is threads[1]:
+            forked.set()
+        return number
+
+    def ask(name, seconds):
+        began = time.monotonic()
+        assert child.in_child(lambda: time.sleep(seconds) or name, Deadline(60), name, "see it") == name
+        took[name] = time.monotonic() - began
+
+    monkeypatch.setattr(child.os, "pipe", well_waits)
+    monkeypatch.setattr(child.os, "fork", forks)
+    threads = [threading.Thread(target=ask, args=words) for words in (("well", 0), ("dead", 20))]
+    threads[0].start()
+    assert has_pipe.wait(30)
+    threads[1].start()
+    threads[0].join(15)
+    assert "well" in took
+    threads[1].join()
+    assert took.keys() == {"well", "dead"}

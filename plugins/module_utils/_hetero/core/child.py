@@ -12,6 +12,7 @@ import locale
 import os
 import signal
 import struct
+import threading
 from typing import Any, Callable, NoReturn
 
 from .deadline import Deadline
@@ -26,6 +27,9 @@ ENDING_TIME = 0.01
 #: clone3(2), the same number on every architecture; <linux/sched.h>. Its cgroup came with Linux 5.7.
 CLONE3, CLONE_INTO_CGROUP = 435, 0x200000000
 NO_CLONE3 = (errno.ENOSYS, errno.E2BIG, errno.EINVAL, errno.EPERM)
+#: Held from when a pipe is there until our own end for writing is closed. A child of another thread would inherit that
+#: end, and the answer would be waited for until that other child has ended, too.
+_FORKING = threading.Lock()
 #: The error of clone3 into a cgroup whose pids.max is reached. A process that is moved there later is not counted.
 FULL = errno.EAGAIN
 
@@ -48,12 +52,14 @@ class Child:
     """
 
     def __init__(self, work: Callable[[], Any], cgroup: int | None = None) -> None:
-        self._reader, writer = os.pipe()
-        self._pid = os.fork() if cgroup is None else _fork_into(cgroup)
-        if self._pid == 0:
-            os.close(self._reader)
-            _child(work, writer)
-        os.close(writer)
+        with _FORKING:
+            self._reader, writer = os.pipe()
+            self._pid = os.fork() if cgroup is None else _fork_into(cgroup)
+            if self._pid == 0:
+                _FORKING.release()  # for children of its own
+                os.close(self._reader)
+                _child(work, writer)
+            os.close(writer)
 
     def fileno(self) -> int:
         return self._reader

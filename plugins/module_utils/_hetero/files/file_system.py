@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 import struct
-import uuid
+import uuid as uuids
 
 from ..core.child import in_child
 from ..core.command import command
@@ -54,12 +54,13 @@ UNREAD = f"{OPTIONS},no_prefetch_block_bitmaps"
 LEAST = 64 << 20
 
 
-def make_empty(path: str) -> None:
+def make_empty(path: str, uuid: str = "random") -> None:
     """Make an empty file system in a sparse file.
 
     :param path: the file, which has its size already.
+    :param uuid: of the file system (mke2fs(8), -U).
     """
-    command([*MAKE, *EMPTY, path], path, "check the space there", timeout=MAKE_TIME)
+    command([*MAKE, *EMPTY, "-U", uuid, path], path, "check the space there", timeout=MAKE_TIME)
 
 
 def mount_file(path: str, point: str, read_only: bool = False) -> None:
@@ -113,7 +114,7 @@ def uuid_of(path: str) -> str | None:
         raise HeteroError(f"cannot be read ({error.strerror})", path, remedy) from error
     if block[MAGIC : MAGIC + len(EXT4)] != EXT4:
         return None
-    return str(uuid.UUID(bytes=block[UUID : UUID + 16]))
+    return str(uuids.UUID(bytes=block[UUID : UUID + 16]))
 
 
 def pack(folder: str, path: str) -> None:

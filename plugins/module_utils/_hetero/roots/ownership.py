@@ -202,8 +202,8 @@ def _is_dry(proxy: RootsNode, claim: RootClaim) -> bool:
 def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> None:
     """Raise Refused where a board is another instance's than that of the database's claim.
 
-    That is so by its root, here or on its disk, by a newer record of a claim, or by who used its disks last. A board
-    without a claim passes.
+    That is so by its root, here or on its disk, by the file system in the root's file, by a newer record of a claim, or
+    by who used its disks last. A board without a claim passes.
     """
     if claim is None:
         return
@@ -218,6 +218,7 @@ def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> 
             same = f"its {root} was made for another claim of {whose}"
             what = same if whose == claim.instance else f"its {root} is that of {whose}, not of {claim.instance}"
             raise Refused(what, board.name, THEIRS)
+    Root(proxy.config.state_folder, board.id).must_be_own()
     user = user_of(proxy, board)
     if user not in (None, claim.instance, NOBODY_KNOWS):
         what = f"disk {' and '.join(proxy.disks(board))} was used by {user} since, not by {claim.instance}"

@@ -14,13 +14,14 @@ import json
 import os
 import re
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Iterator, cast
+from uuid import UUID, uuid5
 
-from ..core.errors import BadInput, HeteroError
+from ..core.errors import BadInput, HeteroError, Refused
 from ..core.this_node import THIS_NODE
-from ..files.file_system import has_errors, make_empty, mount_file
+from ..files.file_system import has_errors, make_empty, mount_file, uuid_of
 from ..files.mounts import mount_overlay, mounts_below, unmount
 from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
@@ -44,6 +45,11 @@ ROOT_NAME = re.compile(r"fs_\d+")
 MADE = "made.json"
 #: The name that made.json gets in the first step of a removal; it is removed last, with the folder.
 REMOVED = "removed.json"
+
+#: Namespace of the UUIDs of roots' file systems (RFC 9562, version 5): a random one.
+SPACE = UUID("6f0c1f54-2a3e-4c5b-9f0e-8d6a1b7c4e21")
+ANOTHERS = "is the root of {other}, not of {name}"
+SWAP = "nothing is touched: put each file back in its own folder, and a copy somewhere else; then run this again"
 
 
 @dataclass(frozen=True)
@@ -170,6 +176,22 @@ class Root:
         """Return the public host key in the root; None where there is none, or where the root is not mounted."""
         return machine_identity.host_key(self.path) if self.is_mounted or self.older else None
 
+    def must_be_own(self) -> None:
+        """Raise Refused if the file system in the root's file was made for another claim than the root.
+
+        That of an earlier release has a random UUID, and may be anybody's; so may one that cannot be read.
+        """
+        made, found = self.made() or made_of(self.folder, REMOVED), None
+        with suppress(HeteroError):
+            found = None if self.older else uuid_of(self.file)
+        if made is None or found is None or UUID(found).version != 5 or found == uuid_for(made.claim):
+            return
+        roots = os.path.dirname(self._own)
+        claims = [other.claim for other in (made_of(os.path.join(roots, name)) for name in os.listdir(roots)) if other]
+        whose = [_name(claim) for claim in claims if uuid_for(claim) == found]
+        what = ANOTHERS.format(other=whose[0] if whose else "another instance", name=_name(made.claim))
+        raise Refused(what, self.file, SWAP)
+
     # ---- making and removing
 
     def create(self, image: Image, claim: str, room: Room, size: int) -> None:
@@ -183,7 +205,7 @@ class Root:
         os.chmod(os.path.dirname(self.folder), 0o700)
         self.write(Made(claim, image.hash))
         room.take(self.file, size)
-        make_empty(self.file)
+        make_empty(self.file, uuid_for(claim))
         for folder in (self.layers, self.path):
             os.mkdir(folder, 0o700)
         with self._layers():
@@ -200,6 +222,7 @@ class Root:
         if self.older:
             self._overlay(image)
             return
+        self.must_be_own()
         root_of(image)
         with self._layers():
             self._overlay(image)
@@ -234,6 +257,7 @@ class Root:
         points = self.mounts()
         if points:
             raise HeteroError("is still mounted", sorted(points)[0], "unmount it first")
+        self.must_be_own()
         if os.path.isdir(self.folder) and not os.path.islink(self.folder):
             # Rename made.json first: what a killed removal leaves then looks neither like a whole root nor like a root
             # that lost its file.
@@ -302,10 +326,22 @@ class Root:
         machine_identity.put_host_key(self.path, comment, self.folder)
 
 
-def made_of(folder: str) -> Made | None:
+def uuid_for(claim: str) -> str:
+    """Return the UUID of the file system of a root that is made for a claim.
+
+    :param claim: the text that names it (made_json.token_of).
+    """
+    return str(uuid5(SPACE, claim))
+
+
+def _name(claim: str) -> str:
+    return claim.partition(" ")[0]
+
+
+def made_of(folder: str, name: str = MADE) -> Made | None:
     """Return what made.json in a root's folder says; None where the file is missing or cannot be read."""
     try:
-        with open(os.path.join(folder, MADE), encoding="utf-8") as file:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
             made = Made(**json.load(file))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
