@@ -17,6 +17,10 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 
+#: Stops and ends that cut a board whatever answers on it: (keep, its state, whether another key answers).
+UNASKED = [(False, "running", True), (True, "error", True)]
+
+
 class Work:
     """A board's work: `did` is what was done with the board, in order."""
 
@@ -72,8 +76,13 @@ def stopped(monkeypatch):
     def make(*works, **options):
         proxy = SimpleNamespace(boards={}, config=SimpleNamespace(pdus={}))
         one = Stopping(proxy, list(works), Options(**options))
-        one.asked, one.spawned = [], []
-        one.lines = {"pdu-a": SimpleNamespace(ask=lambda *given: one.asked.append(given), close=lambda: None)}
+        one.asked, one.last_looks, one.spawned = [], [], []
+
+        def ask(outlet, state, last_look=None):
+            one.asked.append((outlet, state))
+            one.last_looks.append(last_look)
+
+        one.lines = {"pdu-a": SimpleNamespace(ask=ask, close=lambda: None)}
         one._spawn = lambda function, *given: one.spawned.append((function, given))
         one._post = lambda handler, *given: handler(*given)
         return one
@@ -116,6 +125,49 @@ def test_a_board_whose_pdu_was_waited_for_is_looked_at_once_more(stopped, monkey
     one._looked[work.board.id] = 0.0  # a look may take long
     one._on_looked_before(work, False)
     assert (one.asked, len(one.spawned)) == ([("5", "off")], 1)
+
+
+def test_another_key_that_was_seen_before_the_pdu_was_waited_for_is_looked_for_once_more(stopped):
+    """Lost: a stop, to a machine that had the board's address 90 s ago, and is off since."""
+    work = Work()
+    one = stopped(work)
+    one._on_looked_before(work, True)
+    assert (work.did, one.asked) == ([], []), "nothing is said before it is known whether its outlet is on"
+    one._looked[work.board.id] -= late_cuts.FRESH + 0.1
+    status(one)
+    assert (len(work.did), one.spawned) == (1, [(one._look_before, (work,))])
+    one._on_looked_before(work, False)
+    assert (one.asked, work.over) == ([("5", "off")], False)
+
+
+@pytest.mark.parametrize("ago", [late_cuts.FRESH - 1.0, late_cuts.FRESH + 1.0])
+@pytest.mark.parametrize(("keep", "state", "others"), [(True, "running", True), (True, "running", False)] + UNASKED)
+def test_a_board_whose_next_session_was_waited_for_is_looked_at_in_it(stopped, monkeypatch, ago, keep, state, others):
+    """Lost: the power of somebody else's board; or who else fell silent, and that it answered, by a look of long ago.
+
+    The session in which its outlet was read ends while a slow board is looked at.
+    """
+    work, did = Work(state=state), []
+    monkeypatch.setattr(stops, "is_others", lambda work: others)
+    one = stopped(work, keep=keep)
+    one.silences[0] = SimpleNamespace(before=lambda: did.append("looked"), answered=True)
+    one._bystanders = SimpleNamespace(
+        find=lambda work: False, watched=lambda work: True, before=lambda work: did.append("looked around")
+    )
+    one._on_looked_before(work, False)
+    status(one)
+    assert one.asked == [("5", "off")]
+    monkeypatch.setattr(stops, "time", SimpleNamespace(monotonic=lambda: one._looked[0] + ago))
+    late = ago > late_cuts.FRESH
+    spared = late and others and (keep, state) == (True, "running")
+    before = list(work.did)
+    assert one.last_looks[0]() is not spared
+    assert did == ["looked around", "looked"] * late
+    if spared:
+        assert work.did[len(before)] == ("→", "running")
+        assert "another host key than its own answers" in work.did[-1][2]
+    else:
+        assert work.did == before
 
 
 def test_a_board_that_is_off_by_its_record_stays_so(stopped):
@@ -198,6 +250,11 @@ def test_what_answers_where_the_outlet_is_off_keeps_nobody_on(stopped):
         before = list(work.did)
         one._on_looked_before(work, True)
         assert (work.did, one.asked) == (before, [])
+    work = Work()
+    one = stopped(work)
+    one._on_looked_before(work, True)
+    status(one, **{"5": "off"})
+    assert (work.over, work.did[1:]) == (False, [("→", "shutting down"), ("seen", "off"), ("driver", "off")])
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,9 @@ class Stopping(PduLoop):
         self.silences = {work.board.id: power_proof.Silence(work) for work in works}
         self._bystanders = Bystanders(proxy, self.silences)
         self._found_on: dict[int, str] = {}  # board id: the state that the board gets once it is off
-        self._found_off: set[int] = set()
         self._looked: dict[int, float] = {}  # board id: monotonic time when the look at it ended
+        self._others: set[int] = set()  # ids of the boards that showed another key in that look
+        self._states: dict[int, str] = {}  # board id: its state until its outlet was to be switched off
         self._shown: dict[int, str] = {}  # board id: what it showed while its outlet was off
         self._cut: dict[int, Deadline] = {}  # board id: counts from when its outlet was switched off
         self._silent: dict[int, list[int]] = {}  # board id: others' boards that fell silent when it was
@@ -101,31 +102,38 @@ class Stopping(PduLoop):
     # ---- what the board shows
 
     def _look_before(self, work: BoardWork) -> None:
-        silence = self.silences[work.board.id]
+        self._post(self._on_looked_before, work, self._shows_anothers(work))
+
+    def _shows_anothers(self, work: BoardWork) -> bool:
+        """Look at a board, and return whether it must not be cut, for another key answers; for any thread."""
+        silence, state = self.silences[work.board.id], self._states.get(work.board.id, work.state)
         silence.before()
         # The end of an instance cuts whatever its outlet feeds; a stop must not cut a board that shows another key.
-        asks = self.keep and work.state != board_states.ERROR  # one out of use is stopped to be mended
-        self._post(self._on_looked_before, work, bool(asks and silence.answered and is_others(work)))
+        asks = self.keep and state != board_states.ERROR  # one out of use is stopped to be mended
+        return bool(asks and silence.answered and is_others(work))
 
     def _on_looked_before(self, work: BoardWork, others: bool) -> None:
-        """Go on with a board that was looked at; switch it off where its outlet was already read as on."""
+        """Go on with a board that was looked at, where its outlet was already read as on."""
         self._looked[work.board.id] = time.monotonic()
-        if work.over or work.board.id in self._found_off:
-            return  # its outlet is off, so what answers is no reason to leave it on
-        if others:
-            why = ANOTHERS.format(ip=work.board.ip)
-            work.say("error", f"the board is left as it is: {why}")
-            work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
-        elif work.board.id in self._found_on:
-            self._ask_off(work)
+        (self._others.add if others else self._others.discard)(work.board.id)
+        if not work.over and work.board.id in self._found_on:  # of one that is off, what answers is no reason
+            self._judge(work)
 
-    def _ask_off(self, work: BoardWork) -> None:
-        if work.doubt:
+    def _judge(self, work: BoardWork) -> None:
+        """Switch off a board whose outlet is on, unless the look at it, which is not FRESH seconds old, forbids it."""
+        if work.board.id in self._others:
+            self._leave_anothers(work)
+        elif work.doubt:
             last_outlet.refuse(work)
         elif self._bystanders.find(work):
             self._spawn(self._look_around, work)
         else:
             self._switch_off(work)
+
+    def _leave_anothers(self, work: BoardWork) -> None:
+        why = ANOTHERS.format(ip=work.board.ip)
+        work.say("error", f"the board is left as it is: {why}")
+        work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
 
     def _look_around(self, work: BoardWork) -> None:
         self._bystanders.before(work)
@@ -134,9 +142,27 @@ class Stopping(PduLoop):
     def _switch_off(self, work: BoardWork) -> None:
         if work.over:
             return
+        self._states[work.board.id] = work.state
         work.move(self._found_on[work.board.id])
         work.power_seen("on")
-        self.lines[work.pdu].ask(work.outlet, "off")
+        looked = self._looked[work.board.id]
+        self.lines[work.pdu].ask(work.outlet, "off", partial(self._is_still_to_be_cut, work, looked))
+
+    def _is_still_to_be_cut(self, work: BoardWork, looked: float) -> bool:
+        """Look once more, in the session that is to switch the outlet, where its PDU was waited for since."""
+        if time.monotonic() - looked <= FRESH:
+            return True
+        if self._bystanders.watched(work):
+            self._bystanders.before(work)
+        if not self._shows_anothers(work):
+            return True
+        self._post(self._on_spared, work)
+        return False
+
+    def _on_spared(self, work: BoardWork) -> None:
+        if not work.over:
+            work.move(self._states[work.board.id])
+            self._leave_anothers(work)
 
     def _look_after(self, work: BoardWork, then: Callable[[BoardWork, list[str]], None]) -> None:
         signs = self.silences[work.board.id].life()
@@ -173,7 +199,6 @@ class Stopping(PduLoop):
                     work.say("power", f"{work.outlet_name} is on: on → off")
                 self._off(work)
             elif now == "off":
-                self._found_off.add(work.board.id)
                 work.move(after)
                 work.power_seen(now)
                 work.driver.switched(work.board, now)  # a process that switched it may have been killed before this
@@ -185,7 +210,7 @@ class Stopping(PduLoop):
                 if looked is not None and looked < time.monotonic() - FRESH:
                     self._spawn(self._look_before, work)  # its PDU was waited for since
                 elif looked is not None:
-                    self._ask_off(work)
+                    self._judge(work)
 
     def _leave_on(self, work: BoardWork) -> None:
         """Leave a board on whose outlet was never switched on for its claim: somebody else may be at work on it."""
