@@ -225,11 +225,9 @@ def _replace(domain: Domain, look: _Look, address: str, live: bool) -> None:
 def _gone(domain: Domain, address: str, live: bool) -> None:
     """Wait until a running guest has released a device, which libvirt only asks it to do."""
     deadline = domain.libvirt.deadline
-    while address in hostdev.devices_in(domain.xml(live)):
-        if deadline.passed:
-            what = f"its guest has not let go of {address} within {deadline.seconds:g} s"
-            raise TimedOut(what, domain.thing, "does it know PCI hot-plug? else end it, or detach with live: false")
-        deadline.nap()
+    what = f"its guest has not let go of {address} within {deadline.seconds:g} s"
+    error = TimedOut(what, domain.thing, "does it know PCI hot-plug? else end it, or detach with live: false")
+    domain.wait(lambda: address not in hostdev.devices_in(domain.xml(live)), deadline, error)
 
 
 # ---- the host's allocation table

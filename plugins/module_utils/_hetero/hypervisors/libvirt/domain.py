@@ -9,7 +9,7 @@ Callers know what is in a domain's XML.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 from xml.etree import ElementTree
 
 from ...core.command import Limits, ended
@@ -63,6 +63,11 @@ SAID = (
 )
 
 
+def gave_up(deadline: Deadline) -> str:
+    """Return in words, for errors, how long all took together at whose end something was cut off."""
+    return f"(gave up after {deadline.seconds:g} s)"
+
+
 def must_be_name(name: str) -> None:
     """Raise BadInput for a name that virsh would take for another domain's number or UUID."""
     if NO_NAME.fullmatch(name):
@@ -106,7 +111,14 @@ class Libvirt:
         """
         limits = Limits(min(CALL_TIME, max(1.0, self.deadline.left)))
         remedy = "see: systemctl status libvirtd, and whether a driver does not let go of a device (dmesg)"
-        done = ended(["virsh", "-q", "-c", self.uri, *words], thing, remedy, limits, stdin, env={"LC_ALL": "C"})
+        argv = ["virsh", "-q", "-c", self.uri, *words]
+        try:
+            done = ended(argv, thing, remedy, limits, stdin, env={"LC_ALL": "C"})
+        except TimedOut as error:
+            if limits.seconds == CALL_TIME:
+                raise
+            what = f"virsh {words[0]} did not end {gave_up(self.deadline)}"  # it had only what was left
+            raise TimedOut(what, thing, remedy, **error.facts) from error
         if done.returncode == 0:
             return done.stdout
         raise named(done.stderr, thing, words[0])
@@ -159,10 +171,26 @@ class Domain:
         """Ask the guest to end and wait for that; raise TimedOut if it does not end."""
         self._call("shutdown")
         end = self.libvirt.deadline.within(timeout)
-        while self.active:
+        its = f"within {timeout:g} s" if end.seconds == timeout else gave_up(self.libvirt.deadline)
+        error = TimedOut(f"its guest did not end {its}", self.thing, "does its init know ACPI's power button?")
+        self.wait(lambda: not self.active, end, error)
+
+    def wait(self, is_done: Callable[[], bool], end: Deadline, error: TimedOut) -> None:
+        """Ask libvirt again until something is done; raise `error` if it is not in time.
+
+        That is what was read last, also where the deadline of all calls cut off the next answer.
+        """
+        answered = False
+        while True:
+            try:
+                if is_done():
+                    return
+                answered = True
+            except TimedOut:
+                if not (answered and self.libvirt.deadline.passed):
+                    raise
             if end.passed:
-                what = f"its guest did not end within {timeout:g} s"
-                raise TimedOut(what, self.thing, "does its init know ACPI's power button?")
+                raise error
             end.nap()
 
     def stop(self) -> None:
