@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import HeteroError
 from ..files.plain_file import read_at
-from ..hypervisors.libvirt.guests import DESCRIPTION, MOST
+from ..hypervisors.libvirt.guest_folder import DESCRIPTION, MOST
 
 if TYPE_CHECKING:
     from ..claims.host.config import HostConfig

@@ -18,7 +18,7 @@ from ..core.plays import play
 from ..devices.pci import domains
 from ..devices.pci.allocation import write_down
 from ..hypervisors.libvirt.attachment import holder_of
-from ..hypervisors.libvirt.guests import is_whole
+from ..hypervisors.libvirt.guest_folder import is_whole
 from .unclaimed_instances import whose
 
 if TYPE_CHECKING:

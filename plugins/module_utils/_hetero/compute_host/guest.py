@@ -11,19 +11,20 @@ from __future__ import annotations
 import ipaddress
 import os
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Collection, Sequence
 
 from ..claims.host.allocation import ATTACHED
 from ..core.changes import Change
 from ..core.deadline import Deadline
-from ..core.errors import Refused
+from ..core.errors import HeteroError, Refused
 from ..devices.pci import sysfs
 from ..devices.pci.binding_change import change_driver
 from ..devices.pci.sysfs import STUBS
 from ..files.file_system import has_errors
 from ..hypervisors import pinning
-from ..hypervisors.libvirt import guests
+from ..hypervisors.libvirt import guest_folder, guests, own_disk
 from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.domain import Libvirt
 from ..hypervisors.libvirt.hostdev import VFIO
@@ -72,25 +73,25 @@ class GuestWork(Work):
     @property
     def is_made(self) -> bool:
         """Return whether the guest's files are whole, and its domain, where there is one, was made for this claim."""
-        return self.claim.container is not None and guests.is_whole(self.folder) and not self._stranger()
+        return self.claim.container is not None and guest_folder.is_whole(self.folder) and not self._stranger()
 
     @property
     def sign(self) -> str:
         """The file whose existence shows that the guest is there."""
-        return os.path.join(self.folder, guests.DESCRIPTION)
+        return os.path.join(self.folder, guest_folder.DESCRIPTION)
 
     @property
     def has_root(self) -> bool:
-        return os.path.lexists(os.path.join(self.folder, guests.DISK))
+        return os.path.lexists(os.path.join(self.folder, guest_folder.DISK))
 
     @property
     def inside(self) -> str:
         """Return the path of the guest's console log, for people."""
-        return os.path.join(self.folder, guests.CONSOLE)
+        return os.path.join(self.folder, guest_folder.CONSOLE)
 
     def _stranger(self) -> bool:
         """Return whether the domain of that name, or what lies in its folder, was not made for this claim."""
-        found = {guests.uuid_of(self.claim.instance, self.libvirt), guests.made_for(self.folder)}
+        found = {guests.uuid_of(self.claim.instance, self.libvirt), guest_folder.made_for(self.folder)}
         return not found <= {None, self._spec().uuid}
 
     def _rows(self) -> list[Allocation]:
@@ -120,7 +121,7 @@ class GuestWork(Work):
     def _refuse_stranger(self) -> None:
         self._refuse_what_ran(f"guest {self.folder}", self.has_run)
         if self._stranger():
-            here = guests.made_for(self.folder) in (None, self._spec().uuid)
+            here = guest_folder.made_for(self.folder) in (None, self._spec().uuid)
             what = f"{self.domain.thing if here else f'guest {self.folder}'} is not the one that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
 
@@ -137,7 +138,7 @@ class GuestWork(Work):
         """Return whether a guest is there and was ever started: its console's log is empty until then."""
         log = os.path.join(self.folder, "console.log")
         said = os.path.exists(log) and os.path.getsize(log) > 0
-        return guests.is_whole(self.folder) and (said or self.container.running)
+        return guest_folder.is_whole(self.folder) and (said or self.container.running)
 
     def _must_boot(self, image: Image) -> None:
         if image.kernel is None:
@@ -158,11 +159,14 @@ class GuestWork(Work):
                 guests.put_back(self._spec(), self.libvirt)
         if not self.change.check and self.domain.autostart(self.autostart):
             self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
+        if not self.change.check:
+            with suppress(HeteroError):  # one of an earlier release; on a full disk, the next look does it
+                own_disk.record(self.folder, self._spec().uuid)
 
     @property
     def harm(self) -> str | None:
         """A guest can write anything to its disk, and this host runs no e2fsck on what a tenant may have forged."""
-        if self.is_made and has_errors(os.path.join(self.folder, guests.DISK)):
+        if self.is_made and has_errors(os.path.join(self.folder, guest_folder.DISK)):
             return "its file system has errors: its own system is to check it (fsck); nothing else reads it"
         return None
 
@@ -229,9 +233,11 @@ class GuestWork(Work):
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
         self._refuse_hidden()
+        own_disk.may_be_removed(self.folder, self._spec().uuid)
 
     def must_be_whole(self) -> None:
         guests.must_boot(self._spec())
+        own_disk.must_be_own(self.folder, self._spec().uuid)
 
     def remove(self) -> None:
         """Remove guest, domain and disk."""

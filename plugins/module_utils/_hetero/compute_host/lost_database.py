@@ -21,7 +21,7 @@ from ..claims.host.tables import claims_beside, mark_beside
 from ..claims.lost_database import RECONCILE, listed
 from ..core.errors import HeteroError, Refused, naming
 from ..files.whole_file import sync_folder, write_whole
-from ..hypervisors.libvirt.guests import is_whole
+from ..hypervisors.libvirt.guest_folder import is_whole
 from ..hypervisors.lxc import folders, identity
 
 BEGUN = (

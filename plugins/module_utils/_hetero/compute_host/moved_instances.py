@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..hypervisors.libvirt import guests
+from ..hypervisors.libvirt import guest_folder, guests
 from ..hypervisors.lxc.identity import id_of
 from ..site.kinds import CONTAINER, GUEST
 from .lost_database import key_of_folder, made_here
@@ -67,4 +67,4 @@ def _given(claim: Claim) -> str | None:
 
 def _found(word: str, path: str) -> str | None:
     """Return the id of what lies in a folder."""
-    return guests.made_for(path) if word == GUEST.name else id_of(key_of_folder(path))
+    return guest_folder.made_for(path) if word == GUEST.name else id_of(key_of_folder(path))

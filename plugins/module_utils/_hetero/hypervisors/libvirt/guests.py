@@ -21,13 +21,13 @@ from xml.etree import ElementTree
 from ...core.command import command
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
-from ...files.plain_file import read_plain
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
 from ...roots import cloud_init, machine_identity
 from .. import pinning
-from . import hostdev
+from . import hostdev, own_disk
 from .domain import Libvirt
+from .guest_folder import CONSOLE, DESCRIPTION, DISK
 
 if TYPE_CHECKING:
     from .domain import Domain
@@ -53,12 +53,6 @@ PARTS = (
     '<video><model type="none" /></video>',
     '<memballoon model="none" />',
 )
-#: File in its folder with its domain as it was made, which is written last.
-DESCRIPTION = "domain.xml"
-#: Bytes of the largest that is read; ours have 2,000.
-MOST = 1 << 20
-CONSOLE = "console.log"
-DISK = "disk.raw"
 
 
 @dataclass(frozen=True)
@@ -142,24 +136,12 @@ def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
     command(["sync", *files], spec.name, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
     with open(os.open(spec.file(CONSOLE), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
         pass  # QEMU's user may not make it
+    own_disk.record(spec.folder, spec.uuid)
     write_whole(spec.file(DESCRIPTION), xml(spec), 0o600)
     # QEMU's user may pass the folder, and reads only what libvirt gives to it.
     os.chmod(spec.folder, 0o711)
     libvirt.define(xml(spec))
     return host_key
-
-
-def is_whole(folder: str) -> bool:
-    """Return whether a guest was made here completely. Its domain may have been removed since."""
-    return os.path.exists(os.path.join(folder, DESCRIPTION))
-
-
-def made_for(folder: str) -> str | None:
-    """Return the UUID of the guest whose files lie in a folder; None where none do, or that cannot be read."""
-    with contextlib.suppress(OSError, ElementTree.ParseError):
-        made = read_plain(os.path.join(folder, DESCRIPTION), MOST)
-        return None if made is None else ElementTree.fromstring(made).findtext("uuid")
-    return None
 
 
 def _copy(source: str, target: str, spec: Spec, deadline: Deadline) -> None:

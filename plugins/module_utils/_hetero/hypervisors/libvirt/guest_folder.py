@@ -1,0 +1,32 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder with a guest's files: what they are called, and for which guest they were made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from xml.etree import ElementTree
+
+from ...files.plain_file import read_plain
+
+#: The file with its domain as it was made, which is written last.
+DESCRIPTION = "domain.xml"
+#: Bytes of the largest that is read; ours have 2,000.
+MOST = 1 << 20
+CONSOLE = "console.log"
+DISK = "disk.raw"
+
+
+def is_whole(folder: str) -> bool:
+    """Return whether a guest was made here completely. Its domain may have been removed since."""
+    return os.path.exists(os.path.join(folder, DESCRIPTION))
+
+
+def made_for(folder: str) -> str | None:
+    """Return the UUID of the guest whose files lie in a folder; None where none do, or that cannot be read."""
+    with contextlib.suppress(OSError, ElementTree.ParseError):
+        made = read_plain(os.path.join(folder, DESCRIPTION), MOST)
+        return None if made is None else ElementTree.fromstring(made).findtext("uuid")
+    return None

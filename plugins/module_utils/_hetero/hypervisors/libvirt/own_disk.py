@@ -1,0 +1,158 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which file system is a guest's root: its UUID, in a file of the guest's folder, as own_root.py has it of containers.
+
+The disk of another guest that was copied or moved into a guest's place is so told before it is started. A guest of an
+earlier release has no such file; it gets one with what is found there first.
+
+A guest's root can give its disk any UUID, so this says less than of a container. An unknown UUID is the guest's own
+doing. One that is another guest's keeps the guest from its start, which is its own harm, but not from its end, unless
+the file is another than the one that was made for it, which no guest can bring about.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import NamedTuple
+
+from ...core.errors import HeteroError, Refused, naming
+from ...files.file_system import uuid_of
+from ...files.plain_file import read_plain
+from ...files.whole_file import write_whole
+from .guest_folder import DISK, made_for
+
+#: The file, and its line: of the file system, of the file it is in, and of the guest (its domain's UUID).
+RECORD = "disk.uuid"
+LINE = re.compile(r"(?P<uuid>[0-9a-f-]{36}) in inode (?P<inode>\d+) of guest (?P<guest>[0-9a-f-]{36})\n")
+ANOTHERS = "this is the disk of guest {other}, not of {name}"
+SWAP = "put each back in its own place (mv, which does no harm to one that runs), then run this again"
+COPY = "this is a copy of the disk of guest {other}, or has taken its UUID: not {name}'s"
+SAME = "this and the disk of guest {other} are copies of one another, and nobody can tell which is the first"
+ASIDE = "remove nothing: move the copy out of its folder, and put the guest's own disk there, then run this again"
+
+
+class Record(NamedTuple):
+    """What is written down of a guest's disk.
+
+    :param uuid: of its file system.
+    :param inode: the number of the file.
+    :param guest: the UUID of the domain that it was made for.
+    """
+
+    uuid: str
+    inode: int
+    guest: str
+
+
+def recorded(folder: str) -> Record | None:
+    """Return what is written down in a guest's folder; None where nothing is, or it cannot be read."""
+    with suppress(OSError):
+        found = LINE.fullmatch((read_plain(os.path.join(folder, RECORD), 4096) or b"").decode("utf-8", "replace"))
+        return Record(found["uuid"], int(found["inode"]), found["guest"]) if found else None
+    return None
+
+
+def record(folder: str, guest: str) -> None:
+    """Write down the file system and the file in which a guest's root is.
+
+    Only what nothing speaks against: an unknown UUID where another is written down is not, nor one that others have.
+
+    :param guest: the UUID of its domain.
+    :raises HeteroError: it cannot be read or written.
+    """
+    file = os.path.join(folder, DISK)
+    found, own = uuid_of(file), _own(folder, guest)
+    if found is None or (own is not None and own.uuid != found) or (own is None and _refusal(folder, guest)):
+        return
+    path = os.path.join(folder, RECORD)
+    with naming(path):
+        new = Record(found, os.stat(file).st_ino, guest)
+        if own != new:
+            write_whole(path, f"{new.uuid} in inode {new.inode} of guest {new.guest}\n", 0o600)
+
+
+def must_be_own(folder: str, guest: str) -> None:
+    """Raise Refused if the disk in a guest's folder is another's, before the guest is started.
+
+    :param guest: the UUID of its domain.
+    :raises HeteroError: it cannot be read.
+    """
+    refusal = _refusal(folder, guest)
+    if refusal:
+        raise refusal
+
+
+def may_be_removed(folder: str, guest: str) -> None:
+    """Raise Refused if what would go with a guest's folder is another's disk.
+
+    Its own file, whatever its guest wrote into it, or somebody copied into it, is nobody's only one.
+
+    :param guest: the UUID of its domain.
+    """
+    line, own, inode, refusal = recorded(folder), _own(folder, guest), None, None
+    with suppress(OSError):
+        inode = os.stat(os.path.join(folder, DISK)).st_ino
+    if line is None or (own is not None and own.inode == inode):
+        return
+    with suppress(HeteroError):  # of what cannot be read nobody can tell whose it is
+        refusal = _refusal(folder, guest)
+    if refusal:
+        raise refusal
+
+
+def _own(folder: str, guest: str) -> Record | None:
+    """Return what is written down in a guest's folder, unless it came from another's with the disk."""
+    own = recorded(folder)
+    return own if own and own.guest == guest else None
+
+
+def _refusal(folder: str, guest: str) -> Refused | None:
+    file, name = os.path.join(folder, DISK), os.path.basename(folder)
+    found, own = uuid_of(file), _own(folder, guest)
+    if found is None or (own and own.uuid == found):
+        return None
+    line, others = recorded(folder), _others(folder, guest)
+    came_with = line.guest if line and line.uuid == found else None  # the other's own line
+    for look in sorted(others, key=lambda look: look.disk == found):
+        if look.line == found or look.guest == came_with:
+            if look.disk != found:
+                return Refused(ANOTHERS.format(other=look.name, name=name), file, SWAP)
+            return Refused(COPY.format(other=look.name, name=name), file, ASIDE)
+    for look in others:
+        if look.line is None and look.disk == found:
+            what = COPY if own else SAME
+            return Refused(what.format(other=look.name, name=name), file, ASIDE)
+    return None
+
+
+class _Look(NamedTuple):
+    """What is found in the folder of another guest.
+
+    :param guest: the UUID of its domain.
+    :param line: the UUID of its disk by what is written down.
+    :param disk: the UUID of the file system that lies there.
+    """
+
+    name: str
+    guest: str
+    line: str | None
+    disk: str | None
+
+
+def _others(folder: str, guest: str) -> list[_Look]:
+    """Look at the guests beside this one, other than copies of its own folder."""
+    parent, found = os.path.dirname(folder), []
+    for name in sorted(os.listdir(parent)):
+        path = os.path.join(parent, name)
+        line, made = recorded(path), made_for(path)
+        whose = made or (line.guest if line else None)
+        if whose is None or whose == guest or path == folder:
+            continue
+        disk = None
+        with suppress(HeteroError):
+            disk = uuid_of(os.path.join(path, DISK))
+        found.append(_Look(name, whose, line.uuid if line and line.guest == whose else None, disk))
+    return found
