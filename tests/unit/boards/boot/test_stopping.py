@@ -12,10 +12,10 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import late_cuts, stops
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.stops import Stopping
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet, power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import ANOTHERS
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
-
 
 #: Stops and ends that cut a board whatever answers on it: (keep, its state, whether another key answers).
 UNASKED = [(False, "running", True), (True, "error", True)]
@@ -23,6 +23,8 @@ UNASKED = [(False, "running", True), (True, "error", True)]
 
 class Work:
     """A board's work: `did` is what was done with the board, in order."""
+
+    claim = "jackie's"
 
     def __init__(self, number=0, **more):
         self.did, self.phases = [], {}
@@ -99,7 +101,7 @@ def test_both_are_known_before_an_outlet_is_switched(stopped, first):
     """Lost: the power of a board that another's key answers on; or a stop that never comes."""
     work = Work()
     one = stopped(work)
-    steps = [lambda: status(one), lambda: one._on_looked_before(work, False)]
+    steps = [lambda: status(one), lambda: one._on_looked_before(work, None)]
     if first == "look":
         steps.reverse()
     steps[0]()
@@ -118,12 +120,12 @@ def test_a_board_whose_pdu_was_waited_for_is_looked_at_once_more(stopped, monkey
     """Lost: a board on which another key answers since; or a stop that looks for ever."""
     work = Work()
     one = stopped(work)
-    one._on_looked_before(work, False)
+    one._on_looked_before(work, None)
     one._looked[work.board.id] -= late_cuts.FRESH + 0.1
     status(one)
     assert (one.asked, one.spawned) == ([], [(one._look_before, (work,))])
     one._looked[work.board.id] = 0.0  # a look may take long
-    one._on_looked_before(work, False)
+    one._on_looked_before(work, None)
     assert (one.asked, len(one.spawned)) == ([("5", "off")], 1)
 
 
@@ -131,12 +133,12 @@ def test_another_key_that_was_seen_before_the_pdu_was_waited_for_is_looked_for_o
     """Lost: a stop, to a machine that had the board's address 90 s ago, and is off since."""
     work = Work()
     one = stopped(work)
-    one._on_looked_before(work, True)
+    one._on_looked_before(work, ANOTHERS)
     assert (work.did, one.asked) == ([], []), "nothing is said before it is known whether its outlet is on"
     one._looked[work.board.id] -= late_cuts.FRESH + 0.1
     status(one)
     assert (len(work.did), one.spawned) == (1, [(one._look_before, (work,))])
-    one._on_looked_before(work, False)
+    one._on_looked_before(work, None)
     assert (one.asked, work.over) == ([("5", "off")], False)
 
 
@@ -154,7 +156,7 @@ def test_a_board_whose_next_session_was_waited_for_is_looked_at_in_it(stopped, m
     one._bystanders = SimpleNamespace(
         find=lambda work: False, watched=lambda work: True, before=lambda work: did.append("looked around")
     )
-    one._on_looked_before(work, False)
+    one._on_looked_before(work, None)
     status(one)
     assert one.asked == [("5", "off")]
     monkeypatch.setattr(stops, "time", SimpleNamespace(monotonic=lambda: one._looked[0] + ago))
@@ -174,7 +176,7 @@ def test_a_board_that_is_off_by_its_record_stays_so(stopped):
     """Lost: a free board that somebody switched on by hand, in a state that it must be cleaned from."""
     work = Work(state="power off")
     one = stopped(work)
-    one._on_looked_before(work, False)
+    one._on_looked_before(work, None)
     status(one)
     assert ("→", "power off") in work.did
     assert work.did[0][-1] == {"power": "off", "state": "power off"}
@@ -184,7 +186,7 @@ def test_who_ends_what_was_never_started_leaves_its_board_on(stopped):
     """Lost: the power of whoever is at work there, by the end of an instance that never was."""
     work = Work(state="error", never_had_power=True)
     one = stopped(work, ends=True)
-    one._on_looked_before(work, False)
+    one._on_looked_before(work, None)
     status(one)
     assert one.asked == []
     assert work.did[:2] == [
@@ -200,7 +202,7 @@ def test_who_stops_what_was_never_started_is_refused(stopped):
     work = Work(state="error", never_had_power=True)
     one = stopped(work, keep=True)
     status(one)
-    one._on_looked_before(work, False)
+    one._on_looked_before(work, None)
     assert one.asked == []
     (_seen, _said, (_fails, blame, error, _facts)) = work.did
     assert blame == "instance"
@@ -232,7 +234,7 @@ def test_another_key_than_its_own_keeps_a_board_on(stopped):
     work = Work()
     one = stopped(work)
     status(one)
-    one._on_looked_before(work, True)
+    one._on_looked_before(work, ANOTHERS.format(ip="10.0.2.1"))
     assert one.asked == []
     why = "another host key than its own answers at its address 10.0.2.1"
     assert work.did[1] == ("error", f"the board is left as it is: {why}", None)
@@ -248,11 +250,11 @@ def test_what_answers_where_the_outlet_is_off_keeps_nobody_on(stopped):
         one = stopped(work)
         status(one, **{"5": "off"})
         before = list(work.did)
-        one._on_looked_before(work, True)
+        one._on_looked_before(work, ANOTHERS)
         assert (work.did, one.asked) == (before, [])
     work = Work()
     one = stopped(work)
-    one._on_looked_before(work, True)
+    one._on_looked_before(work, ANOTHERS)
     status(one, **{"5": "off"})
     assert (work.over, work.did[1:]) == (False, [("→", "shutting down"), ("seen", "off"), ("driver", "off")])
 
@@ -275,7 +277,7 @@ def test_whose_board_it_is_asks_who_wants_it_again(stopped, monkeypatch, keep, s
     one = stopped(work, keep=keep)
     did = []
     one.silences[0] = SimpleNamespace(before=lambda: did.append("looked"), answered=answered)
-    one._on_looked_before = lambda work, others: got.append((work, others))
+    one._on_looked_before = lambda work, why: got.append((work, bool(why)))
     one._look_before(work)
     assert (got, did) == ([(work, told)], ["looked"])
 
@@ -285,7 +287,7 @@ def test_a_board_in_doubt_is_not_switched_off(stopped, monkeypatch):
     work = Work(doubt=Refused("its wiring names another", "board0", "correct it"))
     monkeypatch.setattr(last_outlet, "refuse", lambda work: work.did.append("refused"))
     one = stopped(work)
-    one._on_looked_before(work, False)
+    one._on_looked_before(work, None)
     status(one)
     assert work.did[1:] == ["refused"]
     assert one.asked == []

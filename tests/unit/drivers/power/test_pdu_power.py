@@ -40,7 +40,7 @@ def run(folder, check=False, module="pdu_power", **arguments):
         "ANSIBLE_NOCOLOR": "1",
         **shared(),
     }
-    done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=300, check=False)
     _head, found, text = done.stdout.partition(" => ")
     assert found, done.stdout + done.stderr
     return json.JSONDecoder().raw_decode(text)[0], done.stdout + done.stderr

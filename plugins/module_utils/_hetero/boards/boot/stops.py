@@ -41,6 +41,8 @@ WAYS_OUT = (
     f"{play('terminate_instance', instance='{name}')} ends it and leaves the outlet as it is; then "
     f"{play('repair', node='{board}')} switches it off, once it is known that nobody is at work there"
 )
+#: The same of a board that nobody has, which came up since it was seen as silent; {board} is its name.
+NOBODYS_WAY = f"see who is at work there; then {play('repair', node='{board}')} switches it off"
 
 
 class Stopping(PduLoop):
@@ -53,13 +55,13 @@ class Stopping(PduLoop):
     def __init__(self, proxy: Proxy, works: Sequence[BoardWork], options: BootOptions) -> None:
         super().__init__(proxy)
         self.check = options.check
-        self.keep, self.ends = options.keep, options.ends
+        self.keep, self.ends, self.by_guess = options.keep, options.ends, options.by_guess
         self.works = works
         self.silences = {work.board.id: power_proof.Silence(work) for work in works}
         self._bystanders = Bystanders(proxy, self.silences)
         self._found_on: dict[int, str] = {}  # board id: the state that the board gets once it is off
         self._looked: dict[int, float] = {}  # board id: monotonic time when the look at it ended
-        self._others: set[int] = set()  # ids of the boards that showed another key in that look
+        self._left: dict[int, str | None] = {}  # board id: why it is not to be cut by that look, or None
         self._states: dict[int, str] = {}  # board id: its state until its outlet was to be switched off
         self._shown: dict[int, str] = {}  # board id: what it showed while its outlet was off
         self._cut: dict[int, Deadline] = {}  # board id: counts from when its outlet was switched off
@@ -102,27 +104,30 @@ class Stopping(PduLoop):
     # ---- what the board shows
 
     def _look_before(self, work: BoardWork) -> None:
-        self._post(self._on_looked_before, work, self._shows_anothers(work))
+        self._post(self._on_looked_before, work, self._why_left(work))
 
-    def _shows_anothers(self, work: BoardWork) -> bool:
-        """Look at a board, and return whether it must not be cut, for another key answers; for any thread."""
+    def _why_left(self, work: BoardWork) -> str | None:
+        """Look at a board, and return why it must not be cut, or None; for any thread."""
         silence, state = self.silences[work.board.id], self._states.get(work.board.id, work.state)
         silence.before()
         # The end of an instance cuts whatever its outlet feeds; a stop must not cut a board that shows another key.
         asks = self.keep and state != board_states.ERROR  # one out of use is stopped to be mended
-        return bool(asks and silence.answered and is_others(work))
+        if silence.answered and self.by_guess and work.claim is None:
+            return power_proof.ANSWERS.format(ip=work.board.ip)
+        return ANOTHERS.format(ip=work.board.ip) if asks and silence.answered and is_others(work) else None
 
-    def _on_looked_before(self, work: BoardWork, others: bool) -> None:
+    def _on_looked_before(self, work: BoardWork, why: str | None) -> None:
         """Go on with a board that was looked at, where its outlet was already read as on."""
         self._looked[work.board.id] = time.monotonic()
-        (self._others.add if others else self._others.discard)(work.board.id)
+        self._left[work.board.id] = why
         if not work.over and work.board.id in self._found_on:  # of one that is off, what answers is no reason
             self._judge(work)
 
     def _judge(self, work: BoardWork) -> None:
         """Switch off a board whose outlet is on, unless the look at it, which is not FRESH seconds old, forbids it."""
-        if work.board.id in self._others:
-            self._leave_anothers(work)
+        why = self._left[work.board.id]
+        if why:
+            self._leave(work, why)
         elif work.doubt:
             last_outlet.refuse(work)
         elif self._bystanders.find(work):
@@ -130,10 +135,10 @@ class Stopping(PduLoop):
         else:
             self._switch_off(work)
 
-    def _leave_anothers(self, work: BoardWork) -> None:
-        why = ANOTHERS.format(ip=work.board.ip)
+    def _leave(self, work: BoardWork, why: str) -> None:
         work.say("error", f"the board is left as it is: {why}")
-        work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
+        way = HOW_TO_CUT.format(name=work.instance) if work.claim else NOBODYS_WAY.format(board=work.board.name)
+        work.fail(None, f"{work.board.name}: {why}: {way}")
 
     def _look_around(self, work: BoardWork) -> None:
         self._bystanders.before(work)
@@ -154,15 +159,15 @@ class Stopping(PduLoop):
             return True
         if self._bystanders.watched(work):
             self._bystanders.before(work)
-        if not self._shows_anothers(work):
-            return True
-        self._post(self._on_spared, work)
-        return False
+        why = self._why_left(work)
+        if why:
+            self._post(self._on_spared, work, why)
+        return not why
 
-    def _on_spared(self, work: BoardWork) -> None:
+    def _on_spared(self, work: BoardWork, why: str) -> None:
         if not work.over:
             work.move(self._states[work.board.id])
-            self._leave_anothers(work)
+            self._leave(work, why)
 
     def _look_after(self, work: BoardWork, then: Callable[[BoardWork, list[str]], None]) -> None:
         signs = self.silences[work.board.id].life()

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import queue
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ...drivers.power.outlets import Session
     from ..records.proxy import Proxy
 
+#: Tells whether an outlet is still to be switched.
+LastLook = Callable[[], bool]
 #: Refusals that say nothing of the outlet or the board behind it: the session was lost, or the wiring is wrong.
 NOT_THE_OUTLET = (BadInput, Busy, Lost, TimedOut)
 #: Seconds without a request after which the session ends: others wait for the PDU's only session, and a look at a board
@@ -60,15 +63,16 @@ class PduLine:
         self.name = name
         self.seconds = seconds
         self.listener = listener
-        self._asked: queue.Queue[tuple[str, str, Callable[[], bool] | None] | None] = queue.Queue()
-        self._last_looks: dict[str, Callable[[], bool] | None] = {}  # {outlet: its function, of its newest request}
+        self._asked: queue.Queue[tuple[str, str, LastLook | None] | None] = queue.Queue()
+        self._last_looks: dict[str, LastLook | None] = {}  # {outlet: its function, of its newest request}
         self._told = self._closed = False  # whether the status was reported, and whether close() was called
 
-    def ask(self, outlet: str, state: str, last_look: Callable[[], bool] | None = None) -> None:
+    def ask(self, outlet: str, state: str, last_look: LastLook | None = None) -> None:
         """Switch an outlet "on" or "off"; requests that come while the PDU is busy go into one command.
 
-        :param last_look: is called in a thread of the line, logged in and directly before the switching. Where it
-            returns False, the outlet is not switched, and nothing is reported of it.
+        :param last_look: is called in a thread of the line, logged in and directly before the switching, also before
+            that is repeated after a lost session. Where it returns False, the outlet is not switched, and nothing is
+            reported of it.
         """
         self._asked.put((outlet, state, last_look))
 
@@ -116,19 +120,9 @@ class PduLine:
         self._last_looks.update({outlet: last_look for outlet, _state, last_look in wanted})
         return {outlet: state for outlet, state, _last_look in wanted}
 
-    def _still(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """Return what is still to be switched by the last looks, all at the same time."""
-        looks = {outlet: look for outlet in wanted if (look := self._last_looks.pop(outlet, None))}
-        if not looks:
-            return dict(wanted)
-        with ThreadPoolExecutor(max_workers=len(looks)) as threads:
-            still = dict(zip(looks, threads.map(lambda look: look(), looks.values())))
-        return {outlet: state for outlet, state in wanted.items() if still.get(outlet, True)}
-
     def _switch(self, pdu: Session, wanted: Mapping[str, str], deadline: Deadline) -> None:
-        wanted = self._still(wanted)
-        if not wanted:
-            return
+        looks = {outlet: look for outlet in wanted if (look := self._last_looks.pop(outlet, None))}
+        pdu.still = partial(_still, looks)
         try:
             set_outlets(pdu, wanted, deadline, report=self._on_done)
         except OutletsFailed as error:
@@ -144,3 +138,13 @@ class PduLine:
     def _on_done(self, outlet: str, before: str, after: str | None, seconds: float) -> None:
         if after is not None:  # each is read back
             self.listener.on_switched(outlet, before, after, seconds)
+
+
+def _still(looks: Mapping[str, LastLook], outlets: Sequence[str]) -> list[str]:
+    """Return which outlets are still to be switched by their last looks, all at the same time."""
+    asked = [outlet for outlet in outlets if outlet in looks]
+    if not asked:
+        return list(outlets)
+    with ThreadPoolExecutor(max_workers=len(asked)) as threads:
+        still = dict(zip(asked, threads.map(lambda outlet: looks[outlet](), asked)))
+    return [outlet for outlet in outlets if still.get(outlet, True)]

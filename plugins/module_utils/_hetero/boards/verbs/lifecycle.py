@@ -70,6 +70,7 @@ class Options:
     :param boot_source: what the boards are to boot from; None for that of each board's claim.
     :param keep: a stopped board stays its instance's, which can be started again.
     :param ends: the claims end afterwards; where a board never had power for its claim, it is left as it is.
+    :param by_guess: nobody asked for a stop by name: of boards that nobody has, one that answers by now is left on.
     :param never_ran: refuse to stop an instance that ever ran.
     :param how: a reboot by ssh ("soft"), by power ("hard"), or by ssh and else by power ("auto").
     :param soft_timeout: seconds from the reboot by ssh to the board's boot request.
@@ -88,6 +89,7 @@ class Options:
     boot_source: str | None = None
     keep: bool = False
     ends: bool = False
+    by_guess: bool = False
     never_ran: bool = False
     how: str = soft_reboot.AUTO
     soft_timeout: float = 30.0

@@ -359,7 +359,7 @@ def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:
             if not look.nobodys:
                 look.work.let_go()
 
-    options = Options(check=change.check)
+    options = Options(check=change.check, by_guess=True)
     release(proxy, [look.work for look in looks], options, once_off=let_go_of_others, free=free)
     for look in looks:
         if look.work.failed:

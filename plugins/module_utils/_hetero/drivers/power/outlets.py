@@ -14,7 +14,19 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Dict, Iterator, Mapping, Optional, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    ContextManager,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    TypeVar,
+)
 
 from ...core.deadline import LOOK_AGAIN
 from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
@@ -33,6 +45,8 @@ if TYPE_CHECKING:
 Result = Dict[str, Any]
 #: Is called with (outlet, before, after, seconds) when an outlet is done. `after` is None if it was not read back.
 Report = Callable[[str, str, Optional[str], float], None]
+#: Is called with outlets that are about to be switched; returns those that still are to be.
+Still = Callable[[List[str]], List[str]]
 T = TypeVar("T")
 
 #: Seconds that an outlet has to show its new state. A PDU switches the relays of a batch one after another.
@@ -90,6 +104,9 @@ class Session:
     :param keep: makes a context in which what the PDU refuses is kept (refusals.py).
     """
 
+    #: Is asked directly before each order, also before one that is repeated after a lost session.
+    still: Still | None = None
+
     def __init__(
         self,
         driver: PowerDriver,
@@ -119,9 +136,18 @@ class Session:
         return {outlet: brief(state, LONGEST) for outlet, state in status.items()}
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
-        """Switch outlets and return {outlet: Answer}. It is repeated after a lost session, which does no harm."""
+        """Switch outlets and return {outlet: Answer}. It is repeated after a lost session, which does no harm.
+
+        An outlet that is not to be switched any more (`still`) has no answer.
+        """
         what = f"switching outlet{'s' * (len(outlets) > 1)} {', '.join(outlets)} {state}"
-        return self._ask(what, lambda: self._driver.switch(outlets, state))
+
+        def order() -> dict[str, Answer]:
+            left = self.still(outlets) if self.still else outlets
+            answers = self._driver.switch(left, state) if left else {}
+            return {outlet: answers[outlet] for outlet in left}
+
+        return self._ask(what, order)
 
     def take_turn(self) -> None:
         """Take the PDU's lock. What was read before may have been another process's half-done work."""
@@ -249,7 +275,7 @@ def set_outlets(
     :param report: is called with (outlet, before, after, seconds) as each outlet is done.
     :param verify: read back. Without it `after` is None; the off of a cycle is read back in any case.
     :param window: seconds that an outlet has to show its new state; None for WINDOW.
-    :returns: {outlet: {"before", "after", "seconds"}}.
+    :returns: {outlet: {"before", "after", "seconds"}}, without outlets that the session leaves as they are (`still`).
     :raises OutletsFailed: some failed; the others were done, and their results are in it.
     """
     if not check:
@@ -302,6 +328,7 @@ class _Batch:
         ordered = self._deadline.within(self._deadline.left)
         try:
             answers = self._opened.switch(waiting, state)
+            waiting = [outlet for outlet in waiting if outlet in answers]
             limit = self._deadline.within(self._window)
             if not verify:
                 for outlet in set(waiting) - set(halfway):
