@@ -35,21 +35,18 @@ def test_a_call_that_got_the_rest_of_a_deadline_names_what_was_given_as_a_whole(
     deadline = Deadline(0.25)
     with pytest.raises(TimedOut) as raised:
         Libvirt(deadline).domain("ml-8").state  # noqa: B018
-    said = "domain ml-8: virsh domstate did not end (gave up after 0.25 s): see: systemctl"
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith("domain ml-8: virsh domstate did not end (gave up after 0.25 s): see:")
 
 
 def test_a_call_that_had_all_its_time_says_so(virsh, monkeypatch):
     """Lost: that it was virsh itself that hung, with time left."""
     virsh(0)
     monkeypatch.setattr(domains, "CALL_TIME", 0.5)
-    with pytest.raises(TimedOut, match=r"virsh did not end within 0.5 s"):
+    with pytest.raises(TimedOut, match=r"virsh did not end within 0\.5 s"):
         Libvirt(Deadline(60)).domain("ml-8").state  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("whole", "timeout", "said"), [(60, 0.2, "within 0.2 s"), (1, 30, r"\(gave up after 1 s\)")]
-)
+@pytest.mark.parametrize(("whole", "timeout", "said"), [(60, 0.2, "within 0.2 s"), (1, 30, r"\(gave up after 1 s\)")])
 def test_a_guest_that_does_not_end_is_what_is_said(virsh, whole, timeout, said):
     """Lost: that the guest ignored its power button; the last question, which the deadline cut off, was blamed.
 

@@ -63,11 +63,6 @@ SAID = (
 )
 
 
-def gave_up(deadline: Deadline) -> str:
-    """Return in words, for errors, how long all took together at whose end something was cut off."""
-    return f"(gave up after {deadline.seconds:g} s)"
-
-
 def must_be_name(name: str) -> None:
     """Raise BadInput for a name that virsh would take for another domain's number or UUID."""
     if NO_NAME.fullmatch(name):
@@ -117,7 +112,8 @@ class Libvirt:
         except TimedOut as error:
             if limits.seconds == CALL_TIME:
                 raise
-            what = f"virsh {words[0]} did not end {gave_up(self.deadline)}"  # it had only what was left
+            # it had only what was left
+            what = f"virsh {words[0]} did not end (gave up after {self.deadline.seconds:g} s)"
             raise TimedOut(what, thing, remedy, **error.facts) from error
         if done.returncode == 0:
             return done.stdout
@@ -171,7 +167,8 @@ class Domain:
         """Ask the guest to end and wait for that; raise TimedOut if it does not end."""
         self._call("shutdown")
         end = self.libvirt.deadline.within(timeout)
-        its = f"within {timeout:g} s" if end.seconds == timeout else gave_up(self.libvirt.deadline)
+        whole = f"(gave up after {self.libvirt.deadline.seconds:g} s)"
+        its = f"within {timeout:g} s" if end.seconds == timeout else whole
         error = TimedOut(f"its guest did not end {its}", self.thing, "does its init know ACPI's power button?")
         self.wait(lambda: not self.active, end, error)
 
