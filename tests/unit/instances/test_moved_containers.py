@@ -113,6 +113,25 @@ def test_one_under_any_name_is_said_to_be_whose_it_is(two, name):
     assert two.up("a")["instances"][0]["state"] == "running"
 
 
+def test_one_that_was_moved_aside_before_a_rebuild_is_said_to_have_been_that_instances(two):
+    """Lost: whose the root is that reconcile and status call nobody's; or a's new root, which the old configuration
+    names, to the commands of LXC.
+    """
+    aside = two.lxcpath / "a-old"
+    folder(two, "a").rename(aside)
+    assert not two.do(lifecycle.rebuilt, "a", fresh=True).get("failed")
+    assert not two.do(lifecycle.rebuilt, "b", fresh=True).get("failed")
+    (said,) = others(two)
+    assert said.startswith(f"container a-old of {two.lxcpath}, of no instance any more (by the event of 20")
+    assert " it was a's): see who made it, and whose root lxc.rootfs.path in its config names" in said
+    assert [one["text"] for one in two.info()["unclaimed"]] == [said]
+    with two.host() as host:
+        texts = [event.text for event in host.store.events() if "its container no more" in event.text]
+    assert len(texts) == 1, "an event of the one that was not in its place, and none of b's"
+    two.do(lifecycle.absent, "a")
+    assert others(two) == [said]
+
+
 def test_one_that_cannot_be_read_is_said_to_be_that(two):
     """Lost: a's root, to a rebuild that is printed as the way for one whose configuration is "gone"."""
     config = folder(two, "a") / "config"

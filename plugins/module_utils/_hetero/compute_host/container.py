@@ -21,6 +21,7 @@ from ..hypervisors.lxc.liblxc import Container
 from ..hypervisors.lxc_gpus import attachment, open_rights
 from ..site import instance_states
 from .host_claims import free_ids, wanted_of
+from .moved_instances import note_if_elsewhere
 from .work import Work
 
 if TYPE_CHECKING:
@@ -213,6 +214,7 @@ class ContainerWork(Work):
     def remove(self) -> None:
         """Remove the container with its processes, root and device nodes, so that nothing of it can open a GPU."""
         self.must_be_own()
+        note_if_elsewhere(self.host, self.claim, identity.key_of(self.container))
         new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)

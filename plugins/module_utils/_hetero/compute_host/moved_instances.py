@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ..hypervisors.libvirt import guest_folder, guests
 from ..hypervisors.lxc.identity import id_of
 from ..site.kinds import CONTAINER, GUEST
+from ..site.leases import at
 from .lost_database import key_of_folder, made_here
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 MOVED = "{path} is the {word} of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
 #: A folder that is moved to where another is would lie inside that one.
 TAKEN = ", once what lies there now is in its own place"
+#: The phase and the text of the event of an instance that is made anew while its container lies elsewhere.
+PHASE, LEFT = "container", "container #{id} is not in its place, and is its container no more"
+FORMER = "of no instance any more (by the event of {when} it was {instance}'s)"
 
 
 def of_another(host: Host, word: str, path: str) -> str | None:
@@ -46,6 +50,27 @@ def elsewhere(host: Host, claim: Claim) -> str | None:
         if word == _word(claim) and os.path.basename(path) != claim.instance and _found(word, path) == given:
             return _told(host, claim, path)
     return None
+
+
+def note_if_elsewhere(host: Host, claim: Claim, there: str | None) -> None:
+    """Write down, before a claim's container is removed, that the one that it knows is not there.
+
+    It may lie in another folder, and nothing else would say by then whose it was.
+
+    :param there: the key of the container that lies in its folder.
+    """
+    known = id_of(claim.container)
+    if known is not None and known != id_of(there):
+        host.store.event(claim.instance, PHASE, LEFT.format(id=known))
+
+
+def formerly(host: Host, word: str, path: str) -> str | None:
+    """Return, in words, whose the container in a folder was by the events, which also name who has devices."""
+    found = _found(word, path) if word == CONTAINER.name else None
+    event = host.store.newest_event_about(f"#{found}") if found else None
+    if event is None or event.instance == os.path.basename(path):
+        return None
+    return FORMER.format(when=at(event.time), instance=event.instance)
 
 
 def _told(host: Host, claim: Claim, path: str) -> str:

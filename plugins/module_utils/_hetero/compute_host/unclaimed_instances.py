@@ -24,7 +24,7 @@ from ..core.this_node import THIS_NODE
 from ..site.leases import until
 from ..site.owners import number_of
 from .lost_database import made_here, unread_here
-from .moved_instances import of_another
+from .moved_instances import formerly, of_another
 
 if TYPE_CHECKING:
     from .host import Host
@@ -38,7 +38,7 @@ WAY = (
 #: command that removes it is told: one that was copied or renamed by hand still names the other's root, which
 #: lxc-destroy removes, and in its folder may lie another container's disk.
 OTHERS = (
-    "container {name} of {lxcpath}, of no instance: see who made it, and whose root lxc.rootfs.path in its config "
+    "container {name} of {lxcpath}, {whose}: see who made it, and whose root lxc.rootfs.path in its config "
     "names and whose lies in {folder}: either may be another container's; once nobody wants it, end it, unmount what "
     "is mounted there, and remove that folder"
 )
@@ -60,7 +60,7 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
         dict(
             instance=printable(instance),
             name=host.name,
-            text=printable(of_another(host, kind, path) or _told(host, instance, f"{kind} {path}")),
+            text=printable(_of_claims(host, kind, path, instance) or _told(host, instance, f"{kind} {path}")),
         )
         for kind, path, instance in _unclaimed(host, request)
     ]
@@ -85,14 +85,28 @@ def of_no_instance(host: Host) -> list[str]:
     """
     found = []
     for kind, path, instance in _unclaimed(host, None):
-        moved = of_another(host, kind, path)
-        if moved is None and kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
-            found.append(OTHERS.format(name=instance, lxcpath=os.path.dirname(path), folder=path))
+        known = _of_claims(host, kind, path, instance)
+        if known is None and kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
+            found.append(_nobodys(path, "of no instance"))
         else:
-            found.append(moved or _told(host, instance, f"{kind} {path}"))
+            found.append(known or _told(host, instance, f"{kind} {path}"))
     claimed = {claim.instance for claim in host.store.claims()}
     found += [why for path, why in unread_here(host.config) if os.path.basename(path) not in claimed]
     return [printable(text) for text in found]
+
+
+def _of_claims(host: Host, kind: str, path: str, instance: str) -> str | None:
+    """Return, in words, of which other claim what lies in a folder is, or was; None where nothing tells that."""
+    moved = of_another(host, kind, path)
+    if moved or _copy_of(host, instance) or whose(host, instance):
+        return moved
+    former = formerly(host, kind, path)
+    return _nobodys(path, former) if former else None
+
+
+def _nobodys(path: str, whose_it_is: str) -> str:
+    name, lxcpath = os.path.basename(path), os.path.dirname(path)
+    return OTHERS.format(name=name, lxcpath=lxcpath, folder=path, whose=whose_it_is)
 
 
 def _is_text(name: str) -> bool:

@@ -53,7 +53,12 @@ def until(expires: float | None, now: float) -> str:
     """Return the end of a lease for people at this machine: "until 2024-05-01 12:40 CEST, 3 h left"."""
     if expires is None:
         return "no end"
-    return f"until {time.strftime('%Y-%m-%d %H:%M %Z', time.localtime(expires))}, {left(expires - now)}"
+    return f"until {at(expires)}, {left(expires - now)}"
+
+
+def at(when: float) -> str:
+    """Return a time for people at this machine: "2024-05-01 12:40 CEST"."""
+    return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(when))
 
 
 def kept(instance: str, hours: float | None, expires: float | None, now: float) -> str | None:
@@ -73,6 +78,6 @@ def over(instance: str, expires: float | None, now: float) -> str | None:
     """Return that a lease ended, when, and what the way on is, or None while it lasts."""
     if expires is None or expires > now:
         return None
-    ended = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(expires))
+    ended = at(expires)
     keep = play("extend_instance", instance=instance, hours="HOURS")
     return f"its lease ended {ended}: its node ends it, with all that it has, at its next turn; {keep} keeps it"

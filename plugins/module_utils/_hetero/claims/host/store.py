@@ -242,6 +242,12 @@ class Store(KeptClaims):
         """Return the last `limit` events of an instance, or of all for None, the oldest of them first."""
         return self._events(0, instance, None, "DESC", limit)[::-1]
 
+    def newest_event_about(self, words: str) -> Event | None:
+        """Return the last event of any instance whose text has these words in it, such as a container's id."""
+        where = "instance IS NOT NULL AND instr(text, ?) > 0"
+        rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id DESC LIMIT 1", [words])
+        return Event(**dict(rows[0])) if rows else None
+
     def _events(self, after: int, instance: str | None, address: str | None, order: str, limit: int) -> list[Event]:
         where = "id > ?"
         values: list[Any] = [after]
