@@ -203,8 +203,13 @@ class Database:
             self._copied, self._copied_when = ("is on a full file system", reserve.SPACE), when
 
     def _see_what_is_new(self) -> None:
-        """Copy the file once more where others have written to it since."""
+        """Copy the file once more where others have written to it since.
+
+        :raises HeteroError: it is gone, or empty: that nobody has anything is not what it said.
+        """
         if self._copied and not self._db.in_transaction and database_copy.written(self.path) != self._copied_when:
+            if not (os.path.exists(self.path) and os.path.getsize(self.path)):
+                raise HeteroError("is gone or empty since it was read", self.path, self.layout.restore(self.path))
             self._copied = ()
             self._db.close()
             self._open()

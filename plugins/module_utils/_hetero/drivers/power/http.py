@@ -34,6 +34,10 @@ USER = "admin"
 PACKAGE = "python3-requests"
 
 
+class OneOutlet(HeteroError):
+    """What a device says of one outlet; it may tell of others."""
+
+
 class Http(PowerDriver):
     """A device that is asked by HTTP, an outlet at a time. There is no session, so that reading disturbs nobody."""
 
@@ -84,8 +88,18 @@ class Http(PowerDriver):
             session.close()
 
     def status(self) -> dict[str, str]:
+        """Return {outlet: "on", "off" or "unknown (…)"}; an outlet that a device does not know hides no other."""
         answers: dict[Ask, Any] = {}
-        return {outlet: self._state(outlet, answers) for outlet in map(str, self.settings["outlets"])}
+        states: dict[str, str] = {}
+        errors: dict[str, OneOutlet] = {}
+        for outlet in map(str, self.settings["outlets"]):
+            try:
+                states[outlet] = self._state(outlet, answers)
+            except OneOutlet as error:
+                errors[outlet] = error
+        if not states:
+            raise next(iter(errors.values()))
+        return {**states, **{outlet: f"unknown ({error.what})" for outlet, error in errors.items()}}
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         return {outlet: self._order(outlet, state) for outlet in outlets}
@@ -145,7 +159,8 @@ class Http(PowerDriver):
             remedy = "give the authority that signed it (tls_ca), or with tls_verify: false no proof is asked for"
             raise HeteroError(f"its certificate is not trusted ({self._quoted(words)})", self.name, remedy)
         if kind == UNANSWERED:
-            raise Lost(f"no answer ({self._quoted(words)})", self.name, f"{self.way}, and that it has power")
+            also = "that it speaks TLS there (tls)" if self.settings.get("tls") else "that it has power"
+            raise Lost(f"no answer ({self._quoted(words)})", self.name, f"{self.way}, and {also}")
         if kind == NO_HTTP:
             remedy = "see what answers there, and check its host, port and tls"
             raise HeteroError(f"answers against the rules of HTTP ({self._quoted(words)})", self.name, remedy)
@@ -155,7 +170,7 @@ class Http(PowerDriver):
             raise HeteroError(f"refuses the credential ({kind})", self.name, self.credential)
         if not 200 <= kind < 300:
             what = f"answers {kind}: {self._quoted(text) or self._quoted(words)}"
-            raise HeteroError(what, f"outlet {outlet} of {self.name}", "check its api, and the outlet's name")
+            raise OneOutlet(what, f"outlet {outlet} of {self.name}", "check its api, and the outlet's name")
         return str(text)
 
     def _exchange(self, ask: Ask, limit: float) -> tuple[int, str, str]:
@@ -174,10 +189,10 @@ class Http(PowerDriver):
                     said += part
                     if len(said) > MOST:
                         return TOO_MUCH, "", ""
-        except requests.exceptions.SSLError as error:
-            return UNTRUSTED, str(error), ""
         except requests.exceptions.RequestException as error:
-            return UNANSWERED, str(error), ""
+            # only a certificate is a matter of trust: a device may hang up, or speak no TLS
+            untrusted = isinstance(error, requests.exceptions.SSLError) and "certificate" in str(error).lower()
+            return UNTRUSTED if untrusted else UNANSWERED, str(error), ""
         except (ValueError, KeyError, TypeError, AttributeError) as error:  # the library's, of headers it cannot read
             return NO_HTTP, f"{type(error).__name__}: {error}", ""
         return answer.status_code, str(answer.reason), said.decode("utf-8", "replace")
@@ -204,9 +219,9 @@ class Http(PowerDriver):
         as_sent = (user.encode(), password.encode()) if self._api.auth == "basic" else (user, password)
         return way(*as_sent) if way else None
 
-    def _strange(self, outlet: str, text: str) -> HeteroError:
+    def _strange(self, outlet: str, text: str) -> OneOutlet:
         what = f"its answer has no state that is known: {self._quoted(text)}"
-        return HeteroError(what, f"outlet {outlet} of {self.name}", "check its api and host, and the outlet's name")
+        return OneOutlet(what, f"outlet {outlet} of {self.name}", "check its api and host, and the outlet's name")
 
     def _quoted(self, text: str) -> str:
         return brief(" ".join(self.masked(text).split()))
