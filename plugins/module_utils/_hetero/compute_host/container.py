@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from .host import Host
     from .work import Report
 
+#: What a person does about a copy of the container that was made for a claim.
+PUT_BACK = (
+    "its folder is a copy of that one's, such as from a backup or on another disk: where it is to be the container from "
+    "now on, and none else is, write {number} in place of {old} into the line '# hetero.compute: id' of that file, "
+    "then run this again"
+)
+
 
 class ContainerWork(Work):
     """An instance in a container, under its lock."""
@@ -99,7 +106,15 @@ class ContainerWork(Work):
         self._refuse_what_ran(self.container.thing, self.has_run)
         if self.claim.container is not None and self.container.defined and not self._is_ours():
             what = f"{self.container.config_file} is not the container that was made for it"
-            raise Refused(what, self.claim.instance, "look into it; to be made anew, it must be moved away")
+            raise Refused(what, self.claim.instance, self._way_on())
+
+    def _way_on(self) -> str:
+        """Return what a person does about a container that was not made for this claim, or is a copy of the one."""
+        found = identity.written(self.container.config_file)
+        if found is None or found[0] != identity.id_of(self.claim.container):
+            return "look into it; to be made anew, it must be moved away"
+        number = os.stat(self.container.folder).st_ino
+        return PUT_BACK.format(number=number, old=found[1])
 
     def has_run(self) -> bool:
         """Return whether a container is there and was ever started: LXC makes its console's log at the first start."""
