@@ -83,7 +83,8 @@ def test_a_killed_removal_leaves_a_whole_image_or_none(store, third):
         code, step = subprocess.run(argv, check=False, timeout=30).returncode, step + 1
         assert store.hashes() in ([], [image.hash])
         assert not store.hashes() or sorted(os.listdir(image.folder)) == folder
-        assert image_removal.listed(store, [], {}) == [] or listed(store)["third"]["arch"] == "tilepro64"
+        # while it leaves, nobody gets it by its name
+        assert [row["arch"] for row in image_removal.listed(store, [], {})] in ([], ["tilepro64"])
         if step % 2:
             remove(store, "third")
             assert (store.hashes(), store.names()) == ([], {})

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A container's folder that was put back from a backup, or moved to a bigger disk. If these fail, its tenant does not get
-it back, or it is taken for the one that was made without anybody's word.
+"""A container's folder that was put back from a backup, or moved to a bigger disk. If these fail, its tenant does not
+get it back, or it is taken for the one that was made without anybody's word.
 """
 
 from __future__ import annotations

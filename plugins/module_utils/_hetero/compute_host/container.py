@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 #: What a person does about a copy of the container that was made for a claim.
 PUT_BACK = (
-    "its folder is a copy of that one's, such as from a backup or on another disk: where it is to be the container from "
-    "now on, and none else is, write {number} in place of {old} into the line '# hetero.compute: id' of that file, "
-    "then run this again"
+    "its folder is a copy of that one's, such as from a backup or on another disk: where it is to be the container "
+    "from now on, and none else is, write {number} in place of {old} into the line '# hetero.compute: id' of that "
+    "file, then run this again"
 )
 
 

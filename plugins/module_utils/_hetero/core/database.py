@@ -84,6 +84,7 @@ class Database:
         #: () where it is the file itself.
         self._copied: tuple[str, ...] = ()
         self._copied_when: database_copy.Written = []
+        self._missing = False  # whether there was no file yet, or an empty one, and something in memory is read instead
         #: What a transaction changed, by names of the store's own. The store's function is called with it before the
         #: commit; it is not called where the transaction is rolled back or nothing is kept.
         self.touched: dict[Any, Any] = {}
@@ -109,6 +110,7 @@ class Database:
             self._look()
         else:
             self._db = self._connect(":memory:")
+        missing = not (self._create or is_there)
         if self._upgradable():
             self._upgrade(self._writes)
         elif not self._is_ready():
@@ -116,8 +118,9 @@ class Database:
                 self._create_tables()
             else:
                 self._db.close()
-                self._db = self._connect(":memory:")
+                self._db, missing = self._connect(":memory:"), True
                 self._write_tables()
+        self._missing = missing
 
     def close(self) -> None:
         if self._db is not None:
@@ -203,7 +206,7 @@ class Database:
             self._copied, self._copied_when = ("is on a full file system", reserve.SPACE), when
 
     def _see_what_is_new(self) -> None:
-        """Copy the file once more where others have written to it since.
+        """Copy the file once more where others have written to it since; read one that others have made.
 
         :raises HeteroError: it is gone, or empty: that nobody has anything is not what it said.
         """
@@ -211,6 +214,10 @@ class Database:
             if not (os.path.exists(self.path) and os.path.getsize(self.path)):
                 raise HeteroError("is gone or empty since it was read", self.path, self.layout.restore(self.path))
             self._copied = ()
+            self._db.close()
+            self._open()
+        elif self._missing and not self._db.in_transaction and database_copy.written(self.path):
+            self._missing = False
             self._db.close()
             self._open()
 

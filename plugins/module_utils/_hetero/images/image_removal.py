@@ -119,17 +119,20 @@ def remove(
         others = [other for other, its in names.items() if its == hash and other != name]
         if name == hash and others:
             raise BadInput(f"is image {', '.join(others)}", name, "remove it by that name")
-        used = list(claims())
-        by = users(store, name, hash, used, needed, last=not others)
-        if not by and name == hash and unmade(used):
-            raise Refused(MAY_BE_MADE.format(", ".join(unmade(used))), name, "try again when that is done")
-        if by:
-            remedy = "terminate or rebuild what runs it, or name another default"
-            raise Refused(f"is used by {', '.join(by)}", name, remedy)
+        def must_be_unused() -> None:
+            used = list(claims())
+            by = users(store, name, hash, used, needed, last=not others)
+            if not by and name == hash and unmade(used):
+                raise Refused(MAY_BE_MADE.format(", ".join(unmade(used))), name, "try again when that is done")
+            if by:
+                remedy = "terminate or rebuild what runs it, or name another default"
+                raise Refused(f"is used by {', '.join(by)}", name, remedy)
+
+        must_be_unused()
         row = _row(store, None if name == hash else name, hash, [])
         change.note(f"image {name}", {"hash": hash, "stored": True}, {"hash": None, "stored": bool(others)})
         if not change.check:
-            store.forget(name, None if others else hash, deadline)
+            store.forget(name, None if others else hash, deadline, must_be_unused)
         return row
 
 

@@ -13,8 +13,8 @@ import errno
 import fcntl
 import os
 import re
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator
 
 from ..core.command import command
 from ..core.deadline import Deadline
@@ -25,7 +25,6 @@ from ..files.file_system import pack
 from ..files.mounts import mounts_below, unmount
 from ..files.removal import remove_tree
 from ..files.scratch import KEEP_FREE
-from ..files.whole_file import write_whole
 from ..site.image_names import HASH, IMPORT, NAME, checksum_of, valid_image
 from .content import about_of, check_content, damage, note_sizes
 from .forms import ANY, Machine, complete
@@ -35,6 +34,7 @@ from .kernels import initrds_in, kernels_in
 from .room import Room
 from .sources import Local, Remote, image_hash, opened
 from .stored_image import Image
+from .stored_names import StoredNames
 
 if TYPE_CHECKING:
     from ..core.changes import Change
@@ -63,18 +63,15 @@ class ImageStore:
         self.folder = folder
         self.kernels = kernels
         self.closed = tuple(closed)
+        self._names = StoredNames(os.path.join(folder, "names"))
 
     def names(self) -> dict[str, str]:
         """Return {name: hash} of all images."""
-        folder = os.path.join(self.folder, "names")
-        if not os.path.isdir(folder):
-            return {}
-        found = {name: self._read_name(name) for name in sorted(os.listdir(folder)) if NAME.fullmatch(name)}
-        return {name: hash for name, hash in found.items() if hash}
+        return self._names.all()
 
     def get(self, name: str) -> Image:
         """Return the image of that name or hash; raise BadInput, with the known names, if there is none."""
-        hash = name if HASH.fullmatch(name) else NAME.fullmatch(name) and self._read_name(name)
+        hash = name if HASH.fullmatch(name) else NAME.fullmatch(name) and self._names.read(name)
         if not hash or not os.path.isdir(self._path(hash)):
             known = ", ".join(self.names()) or "none"
             raise BadInput(f"no such image in the store (known: {known})", name, f"give one of these; {IMPORT}")
@@ -126,7 +123,7 @@ class ImageStore:
                         self._must_be_whole(giver)
                         self._may_be_taken_in(hash, name)
                         self._take_in(found, hash, source, arch, giver, deadline)
-                    self._write_name(name, hash)
+                    self._names.write(name, hash)
         return self.get(name)
 
     def _giver(self, name: str) -> Image:
@@ -146,7 +143,7 @@ class ImageStore:
 
     def _may_stand_for(self, name: str, hash: str, replace: bool) -> str | None:
         """Return the hash that a name stands for, or None; raise Refused if that is another image and must stay."""
-        before, path = self._read_name(name), self._name_path(name)
+        before, path = self._names.read(name), self._names.path(name)
         if before is None and os.path.lexists(path) and not os.path.isfile(path):
             raise Refused(f"its name is taken: {path} is there, and is no file", name, "see whose it is; move it away")
         if before not in (None, hash) and not replace:
@@ -258,6 +255,7 @@ class ImageStore:
                 if LEFT.fullmatch(entry):
                     self._unmount(self._path(entry))
                     remove_tree(self._path(entry), deadline)
+            self._names.put_back()
             yield
         finally:
             os.close(lock)
@@ -273,13 +271,18 @@ class ImageStore:
         with _writing(self.folder), self._locked(deadline):
             yield
 
-    def forget(self, name: str, hash: str | None, deadline: Deadline) -> None:
-        """Remove a name, and the image of that hash if one is given. The caller has checked that nobody uses it."""
+    def forget(
+        self, name: str, hash: str | None, deadline: Deadline, check: Callable[[], object] = lambda: None
+    ) -> None:
+        """Remove a name, and the image of that hash if one is given. The caller has checked that nobody uses it.
+
+        :param check: checks that once more, when nobody can get the image any more; where it raises, the name stays.
+        """
         # In this order, so that wherever this is killed the image is whole or gone, and a name that is left can be
         # removed.
-        out = self._set_aside(hash) if hash is not None and os.path.lexists(self._path(hash)) else None
-        if HASH.fullmatch(name) is None:
-            os.unlink(self._name_path(name))
+        with nullcontext() if HASH.fullmatch(name) else self._names.leaving(name):
+            check()
+            out = self._set_aside(hash) if hash is not None and os.path.lexists(self._path(hash)) else None
         if out is not None:
             remove_tree(out, deadline)
 
@@ -323,22 +326,8 @@ class ImageStore:
         """Return the folder of an image."""
         return self._path(hash)
 
-    def _name_path(self, name: str) -> str:
-        return os.path.join(self.folder, "names", name)
-
     def _path(self, entry: str) -> str:
         return os.path.join(self.folder, entry)
-
-    def _read_name(self, name: str) -> str | None:
-        try:
-            with open(self._name_path(name), encoding="ascii", opener=_at_once) as file:
-                hash = file.read(65).strip()
-        except (OSError, UnicodeDecodeError):
-            return None  # image_removal.foreign reports it
-        return hash if HASH.fullmatch(hash) else None
-
-    def _write_name(self, name: str, hash: str) -> None:
-        write_whole(self._name_path(name), f"{hash}\n")
 
     def _image(self, hash: str, name: str) -> Image:
         folder = self._path(hash)
@@ -360,11 +349,6 @@ class ImageStore:
             kernels=kernels,
             initrds=initrds,
         )
-
-
-def _at_once(path: str, flags: int) -> int:
-    """Open a file without waiting for a named pipe's writer."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 @contextmanager

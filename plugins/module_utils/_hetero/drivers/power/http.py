@@ -34,10 +34,6 @@ USER = "admin"
 PACKAGE = "python3-requests"
 
 
-class OneOutlet(HeteroError):
-    """What a device says of one outlet; it may tell of others."""
-
-
 class Http(PowerDriver):
     """A device that is asked by HTTP, an outlet at a time. There is no session, so that reading disturbs nobody."""
 
@@ -91,11 +87,13 @@ class Http(PowerDriver):
         """Return {outlet: "on", "off" or "unknown (…)"}; an outlet that a device does not know hides no other."""
         answers: dict[Ask, Any] = {}
         states: dict[str, str] = {}
-        errors: dict[str, OneOutlet] = {}
+        errors: dict[str, HeteroError] = {}
         for outlet in map(str, self.settings["outlets"]):
             try:
                 states[outlet] = self._state(outlet, answers)
-            except OneOutlet as error:
+            except HeteroError as error:
+                if error.thing == self.name:  # not of this outlet alone
+                    raise
                 errors[outlet] = error
         if not states:
             raise next(iter(errors.values()))
@@ -170,7 +168,7 @@ class Http(PowerDriver):
             raise HeteroError(f"refuses the credential ({kind})", self.name, self.credential)
         if not 200 <= kind < 300:
             what = f"answers {kind}: {self._quoted(text) or self._quoted(words)}"
-            raise OneOutlet(what, f"outlet {outlet} of {self.name}", "check its api, and the outlet's name")
+            raise HeteroError(what, f"outlet {outlet} of {self.name}", "check its api, and the outlet's name")
         return str(text)
 
     def _exchange(self, ask: Ask, limit: float) -> tuple[int, str, str]:
@@ -219,9 +217,9 @@ class Http(PowerDriver):
         as_sent = (user.encode(), password.encode()) if self._api.auth == "basic" else (user, password)
         return way(*as_sent) if way else None
 
-    def _strange(self, outlet: str, text: str) -> OneOutlet:
+    def _strange(self, outlet: str, text: str) -> HeteroError:
         what = f"its answer has no state that is known: {self._quoted(text)}"
-        return OneOutlet(what, f"outlet {outlet} of {self.name}", "check its api and host, and the outlet's name")
+        return HeteroError(what, f"outlet {outlet} of {self.name}", "check its api and host, and the outlet's name")
 
     def _quoted(self, text: str) -> str:
         return brief(" ".join(self.masked(text).split()))
