@@ -1,28 +1,32 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copies of a node's database beside it, each checked before it counts; the newest ones are kept.
+"""Copies of a node's database beside it, each checked before it counts; retention.py says which of them stay.
 
-The commands `hetero backup` and `hetero gpu-backup` decide when a copy is made. A damaged database is never touched.
+The commands `hetero backup` and `hetero gpu-backup` decide when a copy is made. A damaged database is never touched,
+and neither is what somebody else put into the folder.
 """
 
 from __future__ import annotations
 
 import filecmp
 import os
+import re
 import sqlite3
+import stat
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 
-from . import reserve
+from . import reserve, retention
 from .errors import HeteroError
 from .plays import play
 from .this_node import THIS_NODE
 
-#: Number of copies that are kept: those of two days at one an hour. A database that did not change is not copied.
-KEPT = 48
 END = ".db"
+#: The time in a copy's name; a number follows where the clock was set back.
+STAMP = "%Y%m%dT%H%M%SZ"
+OWN = re.compile(r"(\d{8}T\d{6}Z)(\+\d+)?")
 #: Words in SQLite's errors about a damaged database; its other errors are about the disk, permissions or other
 #: processes.
 DAMAGED = ("malformed", "not a database", "encrypted")
@@ -34,11 +38,14 @@ def folder_of(database: str) -> str:
 
 
 def copies(database: str) -> list[str]:
-    """Return the paths of all copies, the oldest first; a name is the database's and the UTC time of the copy."""
+    """Return the paths of all copies, the oldest first; a name is the database's and the UTC time of the copy.
+
+    Before them are those that a person has put there under other names, of which nobody knows the time.
+    """
     folder, stem = folder_of(database), _stem(database)
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    stamps = sorted(name[: -len(END)] for name in names if name.startswith(stem) and name.endswith(END))
-    return [os.path.join(folder, stamp + END) for stamp in stamps]
+    there = sorted(name[: -len(END)] for name in names if name.startswith(stem) and name.endswith(END))
+    return sorted((os.path.join(folder, name + END) for name in there), key=_is_own)
 
 
 def newest_good(database: str) -> str | None:
@@ -52,20 +59,28 @@ def aside(database: str) -> str:
     return f"mkdir -p {kept} && mv {os.path.join(folder_of(database), _stem(database))}*{END} {kept}/"
 
 
-def make(database: str) -> str | None:
+def make(database: str, whole: bool = False) -> str | None:
     """Copy a database while others use it; return the copy's path, or None where nothing changed since the last copy.
 
+    Copies of which newer ones take the place go first.
+
+    :param whole: have SQLite check the copy's indexes too, which is done once a day in any case.
     :raises HeteroError: the database is damaged, or the copy could not be written. Earlier copies stay.
     """
     folder = folder_of(database)
-    new = os.path.join(folder, f".{_stem(database)}new")
+    new, mark = (os.path.join(folder, f".{_stem(database)}{name}") for name in ("new", "checked"))
     try:
+        thin(database)
         reserve.must_not_be_short(database, os.path.getsize(database))
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.path.exists(new):
             os.unlink(new)  # left by a copy that was cut off; only one `hetero backup` runs at a time
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        _copy(database, new)
+        whole = whole or not _is_recent(mark)
+        _copy(database, new, whole)
+        if whole:
+            os.close(os.open(mark, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            os.utime(mark, (time.time(),) * 2)
         before = copies(database)
         if before and filecmp.cmp(before[-1], new, shallow=False):
             os.unlink(new)
@@ -75,9 +90,54 @@ def make(database: str) -> str | None:
     except OSError as error:
         remedy = "free space there, or correct its permissions"
         raise HeteroError(f"no copy could be written ({error.strerror})", folder, remedy) from error
-    for old in copies(database)[:-KEPT]:
-        os.unlink(old)
     return path
+
+
+def thin(database: str) -> list[str]:
+    """Remove copies that need not stay (retention.py), and return their paths.
+
+    One stays nevertheless if the next newer copy that stays is damaged: it may be the last good one from then.
+    """
+    every = [path for path in copies(database) if _is_own(path)]
+    too_many = retention.surplus([_stamp(path) for path in every])
+    gone: list[str] = []
+    good: dict[int, bool] = {}
+    for position in too_many:
+        heir = min({*range(position + 1, len(every))} - {*too_many})
+        if heir not in good:
+            good[heir] = _is_good(every[heir])
+        with suppress(FileNotFoundError):  # another process makes a copy before it upgrades the database
+            if good[heir] and stat.S_ISREG(os.lstat(every[position]).st_mode):
+                os.unlink(every[position])
+                gone.append(every[position])
+    return gone
+
+
+def _own(copy: str) -> re.Match[str] | None:
+    return OWN.fullmatch(os.path.basename(copy)[: -len(END)].rpartition("-")[2])
+
+
+def _is_own(copy: str) -> bool:
+    """Return whether a copy has a name that only ours have."""
+    return _own(copy) is not None
+
+
+def _stamp(copy: str) -> str:
+    """Return when a copy was made. The name of one made after the clock was set back has the time of another."""
+    found = _own(copy)
+    if found and found[2] is None:
+        return found[1]
+    with suppress(FileNotFoundError):
+        return time.strftime(STAMP, time.gmtime(os.lstat(copy).st_mtime))
+    return ""
+
+
+def _is_recent(mark: str) -> bool:
+    """Return whether all of a copy was checked within a day; a time to come, as of a clock set back, is none."""
+    try:
+        return 0 <= time.time() - os.lstat(mark).st_mtime < retention.WHOLE_CHECK
+    except FileNotFoundError:
+        return False
 
 
 def say(database: str) -> int:
@@ -95,8 +155,8 @@ def _name(database: str, before: list[str]) -> str:
 
     :param before: paths of the copies that are there.
     """
-    name = _stem(database) + time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    last = os.path.basename(before[-1])[: -len(END)] if before else ""
+    name = _stem(database) + time.strftime(STAMP, time.gmtime())
+    last = os.path.basename(before[-1])[: -len(END)] if before and _is_own(before[-1]) else ""
     if name <= last:
         stamp, _plus, number = last.partition("+")
         name = f"{stamp}+{int(number or 0) + 1:06}"
@@ -108,13 +168,17 @@ def _stem(database: str) -> str:
     return f"{os.path.splitext(os.path.basename(database))[0]}-"
 
 
-def _copy(database: str, new: str) -> None:
-    """Copy by SQLite's own online backup, and have SQLite check every page of the copy."""
+def _copy(database: str, new: str, whole: bool) -> None:
+    """Copy by SQLite's own online backup, and have SQLite check every page of the copy.
+
+    :param whole: whether it compares indexes with their tables too, which takes several times as long.
+    """
+    check = "integrity_check" if whole else "quick_check"
     try:
         original = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
         with closing(original) as source, closing(sqlite3.connect(new)) as target:
             source.backup(target)
-            found = " ".join(target.execute("PRAGMA integrity_check").fetchone()[0].split())
+            found = " ".join(target.execute(f"PRAGMA {check}").fetchone()[0].split())
     except sqlite3.DatabaseError as error:
         found = str(error)
         if not any(word in found for word in DAMAGED):

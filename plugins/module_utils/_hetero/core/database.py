@@ -281,7 +281,7 @@ class Database:
             return
         with self._alone():
             if self._upgradable():
-                backups.make(self.path)
+                backups.make(self.path, whole=True)
                 self._write_upgrades()
 
     def _write_upgrades(self) -> None:

@@ -667,18 +667,3 @@ def test_damage_that_no_query_of_ours_meets_is_found(path):
             store.must_be_whole()
     with pytest.raises(HeteroError, match="was not copied"):
         backups.make(path)
-
-
-def test_only_the_newest_backups_are_kept(path, monkeypatch):
-    """Lost: the disk of a proxy that runs for a year."""
-    monkeypatch.setattr(backups, "KEPT", 3)
-    now = time.time()
-    with Store(path) as store:
-        for number in range(5):
-            claim(store, f"n-{number}", boards=[number])
-            monkeypatch.setattr(time, "gmtime", lambda number=number: time.localtime(now + number))
-            backups.make(path)
-    found = backups.copies(path)
-    assert len(found) == 3
-    with Store(found[-1], create=False) as copy:
-        assert len(copy.claims()) == 5
