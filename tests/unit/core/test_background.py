@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import background
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import background, retention
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import outcome
 
@@ -85,3 +85,29 @@ def test_a_result_is_told(small):
     os.waitpid(job[1], 0)  # another test may have left a child of this process
     with open(job[0], encoding="utf-8") as file:
         assert outcome(file.read()) == dict(lines=["x" * 10000])
+
+
+def test_files_of_many_jobs_take_a_bounded_space(tmp_path, monkeypatch):
+    """Lost: a node's memory (/run lies there), to a day's plays that were killed; the newest and what lives stay."""
+    (tmp_path / "jobs").mkdir()
+    monkeypatch.setattr(retention, "JOBS_BYTES", 3 * 8192)
+    made = [job(tmp_path / "jobs", f"job-{age}", age) for age in (5000, 4000, 3000, 2000, 1000, 100)]
+    for path in made:
+        seen = path.stat()
+        path.write_bytes(b"x" * 8192)
+        os.utime(path, (seen.st_atime, seen.st_mtime))
+    with made[0].open() as worker, made[2].open() as reader:
+        fcntl.flock(worker, fcntl.LOCK_EX)
+        begun = background.detach(str(tmp_path))
+        if begun is None:
+            os._exit(0)
+        os.waitpid(begun[1], 0)
+        assert reader.read() == "x" * 8192, "who reads one reads on"
+    left = {path.name for path in made if path.exists()}
+    assert left == {"job-5000", "job-2000", "job-1000", "job-100"}
+    monkeypatch.setattr(retention, "JOBS_BYTES", 0)
+    begun = background.detach(str(tmp_path))
+    if begun is None:
+        os._exit(0)
+    os.waitpid(begun[1], 0)
+    assert made[-1].exists(), "somebody may yet ask for it"

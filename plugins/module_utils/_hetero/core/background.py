@@ -18,11 +18,9 @@ import time
 from contextlib import suppress
 from typing import Any, Mapping, NoReturn
 
+from . import retention
 from .errors import FULL, HeteroError
 
-#: Seconds after which a job file that nobody fetched (the play was killed) is removed. One whose worker lives stays,
-#: whatever its age by the clock.
-KEEP = 86400
 #: Bytes of a job file that are written before the work begins: one page. They are room for the message that a full file
 #: system has no space for the result.
 ROOM = 4096
@@ -96,13 +94,22 @@ def _make_room(job: int, path: str) -> None:
 
 
 def _clean(folder: str) -> None:
+    """Remove the files of jobs that nobody fetches any more (the play was killed), and the oldest where all take much.
+
+    One whose worker lives stays, whatever its age by the clock. Whoever reads one has it open and reads on.
+    """
+    found: list[tuple[float, int, str]] = []
     for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        try:
-            if time.time() - os.path.getmtime(path) > KEEP:
-                _remove(path)
-        except FileNotFoundError:
-            continue
+        with suppress(FileNotFoundError):
+            seen = os.stat(os.path.join(folder, name))
+            found.append((seen.st_mtime, seen.st_blocks * 512, name))
+    found.sort()
+    too_many = retention.outgrown([size for _time, size, _name in found], retention.JOBS_BYTES)
+    for number, (written, _size, name) in enumerate(found):
+        age = time.time() - written
+        if age > retention.JOBS_AGE or (number < too_many and age > retention.JOBS_FOLLOWED):
+            with suppress(FileNotFoundError):
+                _remove(os.path.join(folder, name))
 
 
 def _remove(path: str) -> None:

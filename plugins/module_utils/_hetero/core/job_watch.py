@@ -86,7 +86,7 @@ def look(follow: dict) -> dict:
             time.sleep(TICK)
         result = job.read() if done else None
     db.close()
-    # The file stays for a day (background.KEEP): a play that did not receive the answer asks again.
+    # The file stays for a day (retention.JOBS_AGE): a play that did not receive the answer asks again.
     return dict(events=[list(event) for event in events], done=done, result=result)
 
 
