@@ -17,6 +17,7 @@ from ..core.database import Database
 from ..core.errors import HeteroError
 from ..site.image_names import default_name, is_source
 from . import ended
+from .pruning import RECORDS, Kept, prune
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 #: Most ends of instances that one name is looked up in.
 FEW = 200
-#: The phase of the event from which on each claim has a record: a record that is missing later was lost.
-RECORDS = "records"
 #: A row of the table of claims as the store returns it.
 AnyClaim = TypeVar("AnyClaim")
 
@@ -82,6 +81,23 @@ class ClaimsStore(Generic[AnyClaim]):
         rows = self._db.rows(f"SELECT max(time) FROM ({times}) WHERE typeof(time) = 'real'")
         in_database = [row[0] for row in rows if row[0] is not None]
         return max([*in_database, *self._times_of_records()], default=None)
+
+    def prune(self, days: float, now: float) -> tuple[int, bool]:
+        """Remove events that are older than so many days, but for those on which somebody may yet depend.
+
+        The life of each claim stays, the newest events of each board or GPU, and what tells of lost records.
+
+        :param now: the unix time that it certainly is by now.
+        :returns: the number of removed events, and whether none is left for the next turn. Nothing is removed from a
+            copy in memory, nor while the disk is full.
+        """
+        if self._db.is_copy or self.is_short:
+            return 0, False
+        return prune(self._db, self._kept_events(), days, now)
+
+    def _kept_events(self) -> Kept:
+        """Return which events stay, whatever their age."""
+        raise NotImplementedError
 
     def transaction(self, dry: bool = False) -> ContextManager[None]:
         """Make several calls one: all or nothing. `dry` takes all back at the end (check mode)."""

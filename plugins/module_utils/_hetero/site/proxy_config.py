@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
 
+from ..core import retention
 from ..core.errors import BadInput, HeteroError
 from ..core.json_file import any_number, read_object
 from ..core.plays import play
@@ -160,6 +161,7 @@ class ProxyConfig:
 
     :param pdus: {name of a PDU: the options of its driver}.
     :param boards: {id of a board as text: its wiring}.
+    :param events_days: for how many days events are kept.
     :param ram_images: {arch: name of its RAM image}.
     :param others: keys that only a driver of the site knows.
     """
@@ -176,6 +178,7 @@ class ProxyConfig:
     credentials: str = declared(PATH, "/etc/hetero/credentials.json")
     roots_overcommit: float = declared(number(1, 10**6), 1.0)
     root_gb: int = declared(whole(1, 10**6), 8)
+    events_days: int = declared(whole(1, 36500), retention.EVENTS_DAYS)
     soft_reboot: bool = declared(FLAG, True)
     tile_monitor: str = declared(PATH, "/usr/local/TileraMDE/bin/tile-monitor")
     pdus: Mapping[str, Mapping[str, Any]] = declared(TableOf(PDU), {})

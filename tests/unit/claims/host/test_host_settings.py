@@ -20,6 +20,8 @@ WRONG = (
     ("gpu_lxc", {"lxcpath": "rel/lxc"}, 'gpu_lxc_lxcpath: is "rel/lxc": give an absolute path'),
     ("gpu_lxc", {"memory_mb": -1}, "gpu_lxc_memory_mb: is -1: give a whole number"),
     ("gpu_lxc", {"bridge": "x" * 16}, f'gpu_lxc_bridge: is "{"x" * 16}": give the name of a network interface'),
+    ("gpu_lxc", {"events_days": 0}, "gpu_lxc_events_days: is 0: give a whole number from 1 to 36500"),
+    ("kvm_guests", {"events_days": "a year"}, 'kvm_guests_events_days: is "a year": give a whole number'),
     ("gpu_lxc", {"gpu_overrides": []}, "gpu_lxc_overrides: is []: give an object"),
     ("kvm_guests", {"gateway": "10.0.81"}, 'kvm_guests_gateway: is "10.0.81": give an IPv4 address'),
     ("kvm_guests", {"guests_folder": "disks"}, 'kvm_guests_folder: is "disks": give an absolute path'),

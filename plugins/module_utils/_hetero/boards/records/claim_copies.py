@@ -13,11 +13,12 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ...claims.store import RECORDS
+from ...claims.pruning import RECORDS
+from ...claims.pruning import Kept as KeptEvents
 from ...core.errors import HeteroError
 from ...core.this_node import THIS_NODE
 from ...site import board_states
-from .board_records import STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
+from .board_records import CLAIM_PHASE, STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
 from .claim_records import ClaimRecords, Kept
 from .maintenance_records import FOLDER as MAINTENANCE_FOLDER
 from .maintenance_records import STATES, MaintenanceRecords, OutOfUse
@@ -104,6 +105,23 @@ class KeptClaims(Recorded):
 
     def _times_of_records(self) -> list[float]:
         return [kept.claim.created for _path, kept in self.kept_anywhere()]
+
+    def _kept_events(self) -> KeptEvents:
+        """Return which old events stay: those of the life of each claim, and the end of each that has a record yet.
+
+        A record of a claim that ended, which a person left somewhere, would else be taken for that of a lost claim.
+        """
+        kept = KeptEvents("board")
+        for claim in self.claims():
+            where, values = "board = ? AND instance = ? AND phase = ?", (claim.board, claim.instance, CLAIM_PHASE)
+            newest = self._db.rows(f"SELECT max(id) FROM events WHERE {where}", values)[0][0]
+            kept.since[claim.board] = newest or 0
+            for name in (claim.instance, claim.request):
+                kept.lives[name] = min(claim.created, kept.lives.get(name, claim.created))
+        for _path, record in self.kept_anywhere():
+            key, created = (record.claim.board, record.claim.instance), record.claim.created
+            kept.ends[key] = min(created, kept.ends.get(key, created))
+        return kept
 
     def is_copy(self, error: HeteroError) -> bool:
         """Return whether the unreadable record in a board's place is a copy of another board's good record."""

@@ -18,7 +18,9 @@ from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...core.printable import printable
 from ...site.leases import later
-from ..store import RECORDS, ClaimsStore
+from ..pruning import RECORDS
+from ..pruning import Kept as KeptEvents
+from ..store import ClaimsStore
 from .claim_records import Claim, ClaimRecords
 from .tables import LAYOUT, claims_beside
 
@@ -134,6 +136,14 @@ class KeptClaims(ClaimsStore[Claim]):
             "INSERT INTO events (time, actor, instance, address, phase, text, seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (time.time(), self.actor, instance, address, phase, printable(text), seconds),
         )
+
+    def _kept_events(self) -> KeptEvents:
+        """Return which old events stay: those of the life of each claim, of an instance or of all of its request."""
+        kept = KeptEvents("address")
+        for claim in self.claims():
+            for name in (claim.instance, claim.request):
+                kept.lives[name] = min(claim.created, kept.lives.get(name, claim.created))
+        return kept
 
     def _keeps_records(self) -> bool:
         """Return whether each claim has, or had, a record; False where an earlier release made them all."""

@@ -14,6 +14,7 @@ import platform
 from dataclasses import dataclass, field, replace
 from typing import Any, Mapping, Sequence
 
+from ...core import retention
 from ...core.errors import BadInput, naming
 from ...core.plays import play
 from ...core.typed_keys import (
@@ -88,6 +89,7 @@ class HostConfig:
     """The contents of host.json: per-machine settings with defaults, and the sections.
 
     :param name: the machine's name, for people.
+    :param events_days: for how many days events are kept.
     :param lxc: the settings for containers, also where none are offered.
     :param kvm: the settings for guests, also where none are offered.
     :param offers: the sections that the file has; a file without sections is for a host of containers.
@@ -97,6 +99,7 @@ class HostConfig:
     name: str = declared(NUMBERED, platform.node().split(".")[0])
     state_folder: str = declared(PATH, "/var/lib/hetero")
     run_folder: str = declared(PATH, "/run/hetero")
+    events_days: int = declared(whole(1, 36500), retention.EVENTS_DAYS)
     lxc: Section = Section()
     kvm: Section = Section()
     offers: Sequence[str] = ("lxc",)

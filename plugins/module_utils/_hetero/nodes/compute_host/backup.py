@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero gpu-backup`: a checked copy of the host's database. How one is made, core/backups.py knows.
+"""`hetero gpu-backup`: a checked copy of the host's database; then old events go.
 
-A database that this release cannot read is refused rather than copied.
+How a copy is made, core/backups.py knows. A database that this release cannot read is refused rather than copied.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from ...claims.host.config import CONFIG, read_config
 from ...claims.host.store import Store
 from ...compute_host.lost_database import must_not_be_lost
 from ...core import backups
+from .. import old_events
 from ..verb_parser import verb_parser
+from . import reap
 
 VERB = "gpu-backup"
-DOES = "Keep a checked copy of the host's database beside it, and write records of claims that have none yet."
+DOES = "Keep a checked copy of the database beside it, write records of claims that have none, remove old events."
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,5 +33,8 @@ def main(arguments: Sequence[str]) -> int:
     must_not_be_lost(config)
     database = config.state_db
     with Store(database, create=False) as store:
+        now = old_events.certain_time(store, reap.VERB)
         store.keep_missing()
-        return backups.say(database)
+        said = backups.say(database)
+        old_events.remove(store, config.events_days, now)
+    return said
