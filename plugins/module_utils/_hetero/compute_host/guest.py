@@ -119,6 +119,7 @@ class GuestWork(Work):
         self.report("image", f"disk ready from {image.name}, {self.claim.address}", time.monotonic() - start)
 
     def _refuse_stranger(self) -> None:
+        guest_folder.must_be_readable(self.folder)
         self._refuse_what_ran(f"guest {self.folder}", self.has_run)
         if self._stranger():
             here = guest_folder.made_for(self.folder) in (None, self._spec().uuid)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .host import Host
 
 MOVED = "{path} is the {word} of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
+COPY = "{path} is a copy of the {word} in {own}, and nothing uses it: keep it, or remove it by hand"
 #: A folder that is moved to where another is would lie inside that one.
 TAKEN = ", once what lies there now is in its own place"
 #: The phase and the text of the event of an instance that is made anew while its container lies elsewhere.
@@ -39,7 +40,9 @@ def of_another(host: Host, word: str, path: str) -> str | None:
     found = _found(word, path)
     for claim in host.store.claims() if found else ():
         if (word, found) == (_word(claim), _given(claim)) and os.path.basename(path) != claim.instance:
-            return _told(host, claim, path)
+            own = _own(host, claim)
+            is_copy = _found(word, own) == found
+            return COPY.format(path=path, word=word, own=own) if is_copy else _told(host, claim, path)
     return None
 
 
@@ -74,9 +77,13 @@ def formerly(host: Host, word: str, path: str) -> str | None:
 
 
 def _told(host: Host, claim: Claim, path: str) -> str:
-    own = os.path.join(host.config.disks(claim.kind), claim.instance)
+    own = _own(host, claim)
     taken = TAKEN if os.path.lexists(own) else ""
     return MOVED.format(path=path, word=_word(claim), instance=claim.instance, own=own) + taken
+
+
+def _own(host: Host, claim: Claim) -> str:
+    return os.path.join(host.config.disks(claim.kind), claim.instance)
 
 
 def _word(claim: Claim) -> str:

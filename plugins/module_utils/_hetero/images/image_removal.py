@@ -119,6 +119,7 @@ def remove(
         others = [other for other, its in names.items() if its == hash and other != name]
         if name == hash and others:
             raise BadInput(f"is image {', '.join(others)}", name, "remove it by that name")
+
         def must_be_unused() -> None:
             used = list(claims())
             by = users(store, name, hash, used, needed, last=not others)

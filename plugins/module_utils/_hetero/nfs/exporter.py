@@ -13,11 +13,14 @@ from typing import Collection
 
 from ..core.command import command
 from ..core.errors import HeteroError
+from ..files.plain_file import read_at
 from ..files.whole_file import remove_left
 
 #: Ports to which a board may have only so many connections at a time, all ports together (filter.nft.j2): of the port
 #: mapper, NFS and mountd.
 PORTS = (111, 2049, 20048)
+#: Most bytes of an export's file.
+MOST = 1 << 20
 #: Ends all connections of these ports with an address.
 LET_GO = ["ss", "--kill", "--no-header", "--tcp", "--numeric"]
 LET_GO += [f"( {' or '.join(f'sport = :{port}' for port in PORTS)} )", "and", "dst"]
@@ -92,10 +95,10 @@ class Exporter(ABC):
     def restorable(self, export: Export) -> bool:
         """Return whether this export's file is there as it should be."""
         try:
-            with open(self.restore_file(export.pseudo), encoding="utf-8") as file:
-                return file.read() == self.text_of(export)
-        except FileNotFoundError:
-            return False
+            found = read_at(self.restore_file(export.pseudo), MOST)
+        except OSError:
+            return False  # it is written anew, or that fails with the reason
+        return found == self.text_of(export).encode()
 
     def forget(self, pseudo: str) -> None:
         """Remove an export's file. A missing one is no error."""

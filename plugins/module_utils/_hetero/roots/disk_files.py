@@ -16,6 +16,7 @@ import tarfile
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from ..files.plain_file import read_at
 from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
 from .cloud_init import USER_DATA
@@ -24,6 +25,8 @@ from .machine_identity import HOST_KEY
 if TYPE_CHECKING:
     from .proxy_node import RootClaim
 
+#: Most bytes of made.json.
+MOST = 1 << 16
 #: How a name in own.tar ends; the folders above may be others, to which links of the image lead.
 USER_DATA_IN = f"/{os.path.basename(USER_DATA)}"
 
@@ -58,8 +61,7 @@ class DiskFiles:
     def made(self) -> Made | None:
         """Return what made.json says; None where the file is missing or cannot be read."""
         try:
-            with open(os.path.join(self.folder, "made.json"), encoding="utf-8") as file:
-                made = Made(**json.load(file))
+            made = Made(**json.loads(read_at(os.path.join(self.folder, "made.json"), MOST)))
         except (OSError, ValueError, TypeError, RecursionError):
             return None
         texts = (made.claim, made.image, made.own_sha256, made.host_key)

@@ -23,6 +23,7 @@ from ..core.errors import BadInput, HeteroError, Refused
 from ..core.this_node import THIS_NODE
 from ..files.file_system import has_errors, make_empty, mount_file, uuid_of
 from ..files.mounts import mount_overlay, mounts_below, unmount
+from ..files.plain_file import read_at
 from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
 from ..images.image_root import FOLDER, root_of
@@ -43,6 +44,8 @@ SOURCE = "fs_"
 ROOT_NAME = re.compile(r"fs_\d+")
 #: In a root's folder: whom it was made for.
 MADE = "made.json"
+#: Most bytes of it; ours have some 200.
+MOST = 1 << 16
 #: The name that made.json gets in the first step of a removal; it is removed last, with the folder.
 REMOVED = "removed.json"
 
@@ -341,8 +344,7 @@ def _name(claim: str) -> str:
 def made_of(folder: str, name: str = MADE) -> Made | None:
     """Return what made.json in a root's folder says; None where the file is missing or cannot be read."""
     try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            made = Made(**json.load(file))
+        made = Made(**json.loads(read_at(os.path.join(folder, name), MOST)))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     texts = isinstance(made.whole, bool) and all(isinstance(text, str) for text in (made.claim, made.image, made.kind))

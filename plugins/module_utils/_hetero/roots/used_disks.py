@@ -12,6 +12,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..files.plain_file import read_at
+
 if TYPE_CHECKING:
     from ..site.boards_file import Board
     from .proxy_node import RootsNode
@@ -21,6 +23,8 @@ FOLDER = "wipes"
 USED = "used by"
 #: The key beside USED: names of the disks that the board had at that time.
 DISKS = "disks"
+#: Most bytes of a board's file.
+MOST = 1 << 20
 NOBODY_KNOWS = "somebody (what is known of it cannot be read)"
 #: The key of a board's wiring for disks, and places on disks, that no wipe reaches and an operator accepts as they are.
 ACCEPT = "accept_unwiped"
@@ -29,8 +33,7 @@ ACCEPT = "accept_unwiped"
 def read(proxy: RootsNode, board: Board) -> dict[str, Any] | None:
     """Return what a board's file says; None where there is none. A file that cannot be read counts as a used disk."""
     try:
-        with open(path_of(proxy, board), encoding="utf-8") as file:
-            record = json.load(file)
+        record = json.loads(read_at(path_of(proxy, board), MOST))
         if isinstance(record.get(USED), str) and all(isinstance(disk, str) for disk in record[DISKS]):
             return record
         if USED not in record and all({"device", "proven"} <= set(disk) for disk in record["disks"]):

@@ -9,7 +9,8 @@ import contextlib
 import os
 from xml.etree import ElementTree
 
-from ...files.plain_file import read_plain
+from ...core.errors import Refused
+from ...files.plain_file import read_at, read_plain
 
 #: The file with its domain as it was made, which is written last.
 DESCRIPTION = "domain.xml"
@@ -22,6 +23,17 @@ DISK = "disk.raw"
 def is_whole(folder: str) -> bool:
     """Return whether a guest was made here completely. Its domain may have been removed since."""
     return os.path.exists(os.path.join(folder, DESCRIPTION))
+
+
+def must_be_readable(folder: str) -> None:
+    """Raise Refused if something that is not to be read lies in the place of a guest's description."""
+    path = os.path.join(folder, DESCRIPTION)
+    if os.path.lexists(path):
+        try:
+            read_at(path, MOST)
+        except OSError as error:
+            what = f"cannot be read ({error.strerror}), and says which guest lies there"
+            raise Refused(what, path, "nothing is touched: put the guest's own file back") from error
 
 
 def made_for(folder: str) -> str | None:

@@ -21,13 +21,14 @@ from xml.etree import ElementTree
 from ...core.command import command
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
+from ...files.plain_file import read_at
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
 from ...roots import cloud_init, machine_identity
 from .. import pinning
 from . import hostdev, own_disk
 from .domain import Libvirt
-from .guest_folder import CONSOLE, DESCRIPTION, DISK
+from .guest_folder import CONSOLE, DESCRIPTION, DISK, MOST
 
 if TYPE_CHECKING:
     from .domain import Domain
@@ -223,8 +224,8 @@ def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
 def must_boot(spec: Spec) -> None:
     """Raise Refused if a file is missing with which a guest that was made boots; libvirt says so only at its start."""
     files = {"root": spec.file(DISK)}
-    with contextlib.suppress(ElementTree.ParseError), open(spec.file(DESCRIPTION), encoding="utf-8") as file:
-        made = ElementTree.fromstring(file.read())
+    with contextlib.suppress(ElementTree.ParseError):
+        made = ElementTree.fromstring(read_at(spec.file(DESCRIPTION), MOST))
         boots = {word: made.findtext(f"os/{word}") for word in ("kernel", "initrd")}
         files.update({word: path for word, path in boots.items() if path})
     for word, path in files.items():
@@ -256,8 +257,7 @@ def _pin(domain: ElementTree.Element, spec: Spec) -> bool:
 def put_back(spec: Spec, libvirt: Libvirt) -> None:
     """Restore the domain, and give its next start exactly the port and the devices of its claim."""
     if uuid_of(spec.name, libvirt) is None:
-        with open(spec.file(DESCRIPTION), encoding="utf-8") as file:
-            libvirt.define(file.read())
+        libvirt.define(read_at(spec.file(DESCRIPTION), MOST).decode())
     domain = libvirt.domain(spec.name)
     description = domain.xml(live=False)
     if _pin(description, spec):
