@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The phase of the event from which on each claim has a record: a record that is missing later was lost.
 RECORDS = "records"
+#: The phase of the event that says whose a container was that lies in another folder (compute_host/moved_instances.py).
+MOVED = "container"
 NEVER = float("inf")
 #: Rows that one query reads; a reader holds up no writer.
 READ = 2000
@@ -115,7 +117,7 @@ def _steps(db: Database, kept: Kept, before: float, now: float) -> Iterator[list
 def _stays(row: sqlite3.Row, kept: Kept, firsts: Mapping[Any, int]) -> bool:
     """Return whether an old event stays: one of the newest of its thing, of a claim's life, or of a claim's records."""
     thing, instance = row[kept.thing], row["instance"]
-    if row["id"] >= firsts.get(thing, row["id"] + 1) or row["phase"] == RECORDS:
+    if row["id"] >= firsts.get(thing, row["id"] + 1) or row["phase"] in (RECORDS, MOVED):
         return True
     since = kept.ends.get((thing, instance), NEVER) if row["phase"] == ended.RELEASE_PHASE else NEVER
     return row["time"] >= min(since, kept.lives.get(instance, NEVER))

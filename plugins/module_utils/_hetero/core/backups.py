@@ -9,6 +9,7 @@ and neither is what somebody else put into the folder.
 
 from __future__ import annotations
 
+import fcntl
 import filecmp
 import os
 import re
@@ -16,13 +17,17 @@ import sqlite3
 import stat
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from typing import Iterator
 
 from . import reserve, retention
+from .deadline import Deadline
 from .errors import HeteroError
 from .plays import play
 from .this_node import THIS_NODE
 
+#: Seconds to wait for another process's copy: one of 1.4 GiB takes a minute.
+OTHERS = 300.0
 END = ".db"
 #: The time in a copy's name; a number follows where the clock was set back.
 STAMP = "%Y%m%dT%H%M%SZ"
@@ -68,28 +73,52 @@ def make(database: str, whole: bool = False) -> str | None:
     :raises HeteroError: the database is damaged, or the copy could not be written. Earlier copies stay.
     """
     folder = folder_of(database)
-    new, mark = (os.path.join(folder, f".{_stem(database)}{name}") for name in ("new", "checked"))
     try:
-        thin(database)
-        reserve.must_not_be_short(database, os.path.getsize(database))
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.path.exists(new):
-            os.unlink(new)  # left by a copy that was cut off; only one `hetero backup` runs at a time
-        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        whole = whole or not _is_recent(mark)
-        _copy(database, new, whole)
-        if whole:
-            os.close(os.open(mark, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-            os.utime(mark, (time.time(),) * 2)
-        before = copies(database)
-        if before and filecmp.cmp(before[-1], new, shallow=False):
-            os.unlink(new)
-            return None
-        path = os.path.join(folder, _name(database, before))
-        os.rename(new, path)
+        with _alone(folder):
+            return _made(database, folder, whole)
     except OSError as error:
         remedy = "free space there, or correct its permissions"
         raise HeteroError(f"no copy could be written ({error.strerror})", folder, remedy) from error
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """Have one process at a time make copies: one by hand may meet that of the timer."""
+    lock, deadline = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), Deadline(OTHERS)
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if deadline.passed:
+                    what = f"another process has been making a copy for {OTHERS:g} s"
+                    raise HeteroError(what, folder, "wait for it, then run this again") from error
+            deadline.nap()
+        yield
+    finally:
+        os.close(lock)
+
+
+def _made(database: str, folder: str, whole: bool) -> str | None:
+    new, mark = (os.path.join(folder, f".{_stem(database)}{name}") for name in ("new", "checked"))
+    thin(database)
+    reserve.must_not_be_short(database, os.path.getsize(database))
+    if os.path.exists(new):
+        os.unlink(new)  # left by a copy that was cut off; only one `hetero backup` runs at a time
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    whole = whole or not _is_recent(mark)
+    _copy(database, new, whole)
+    if whole:
+        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        os.utime(mark, (time.time(),) * 2)
+    before = copies(database)
+    if before and filecmp.cmp(before[-1], new, shallow=False):
+        os.unlink(new)
+        return None
+    path = os.path.join(folder, _name(database, before))
+    os.rename(new, path)
     return path
 
 

@@ -64,7 +64,7 @@ def written(path: str) -> Written:
     """Return what is different after each change of a database."""
     found: Written = []
     for name in (path, f"{path}-wal"):
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             seen = os.stat(name)
             if seen.st_size:
                 found.append((seen.st_ino, seen.st_size, seen.st_mtime_ns))

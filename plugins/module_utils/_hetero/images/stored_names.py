@@ -59,8 +59,9 @@ class StoredNames:
     def put_back(self) -> None:
         """Put names back whose removal was killed."""
         for entry in os.listdir(self._folder):
-            if entry.startswith(".") and entry.endswith(LEAVING):
-                os.rename(self.path(entry), self.path(entry[1 : -len(LEAVING)]))
+            name = entry[1 : -len(LEAVING)]
+            if entry == f".{name}{LEAVING}" and NAME.fullmatch(name):
+                os.rename(self.path(entry), self.path(name))
 
 
 def _at_once(path: str, flags: int) -> int:

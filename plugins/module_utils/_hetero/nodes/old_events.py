@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Protocol
 
+from ..core.errors import HeteroError
 from ..site import node_clock
 
 
@@ -21,28 +22,34 @@ class EventsStore(node_clock.DatedStore, Protocol):
     def prune(self, days: float, now: float) -> tuple[int, bool]: ...
 
 
-def certain_time(store: EventsStore, reaper: str) -> float | None:
+def certain_time(store: EventsStore, reaper: str) -> float | HeteroError | None:
     """Return the unix time that it certainly is by now; None where the node has no database yet.
+
+    Where the mark of the clock cannot be read, the error is returned: a copy is made in any case.
 
     It is asked before anything is written: what a clock that jumped dated says nothing any more.
 
     :param reaper: the verb of `hetero` by which an operator says that the clock is right.
-    :raises HeteroError: the mark of the clock cannot be read.
     """
     if not os.path.exists(store.path):
         return None
-    clock = node_clock.look(store, reaper)
-    node_clock.keep(clock, _say)
+    try:
+        clock = node_clock.look(store, reaper)
+        node_clock.keep(clock, _say)
+    except HeteroError as error:
+        return error
     return clock.sure
 
 
-def remove(store: EventsStore, days: int, now: float | None) -> None:
+def remove(store: EventsStore, days: int, now: float | HeteroError | None) -> None:
     """Remove old events, and say how many on standard output.
 
     :param days: for how many days they are kept.
     :param now: as certain_time returned it.
-    :raises HeteroError: the database cannot be written.
+    :raises HeteroError: the database cannot be written, or the mark of the clock could not be read.
     """
+    if isinstance(now, HeteroError):
+        raise now
     removed, is_all = store.prune(days, now) if now is not None else (0, True)
     if removed:
         _say(f"{removed} events older than {days} days are removed{'' if is_all else '; the next turn goes on'}")

@@ -52,6 +52,7 @@ REMOVED = "removed.json"
 #: Namespace of the UUIDs of roots' file systems (RFC 9562, version 5): a random one.
 SPACE = UUID("6f0c1f54-2a3e-4c5b-9f0e-8d6a1b7c4e21")
 ANOTHERS = "is the root of {other}, not of {name}"
+MISPLACED = "is not the root of {name}, which lies in {place}"
 SWAP = "nothing is touched: put each file back in its own folder, and a copy somewhere else; then run this again"
 
 
@@ -182,18 +183,26 @@ class Root:
     def must_be_own(self) -> None:
         """Raise Refused if the file system in the root's file was made for another claim than the root.
 
-        That of an earlier release has a random UUID, and may be anybody's; so may one that cannot be read.
+        That of an earlier release has a random UUID, and may be anybody's, unless the root's own lies in another place;
+        so may one that cannot be read.
         """
         made, found = self.made() or made_of(self.folder, REMOVED), None
         with suppress(HeteroError):
             found = None if self.older else uuid_of(self.file)
-        if made is None or found is None or UUID(found).version != 5 or found == uuid_for(made.claim):
+        own = uuid_for(made.claim) if made else None
+        if found in (None, own):
             return
-        roots = os.path.dirname(self._own)
-        claims = [other.claim for other in (made_of(os.path.join(roots, name)) for name in os.listdir(roots)) if other]
+        name = _name(made.claim) if made else "who has its folder"
+        folder = os.path.dirname(self._own)
+        others = [os.path.join(folder, other) for other in sorted(os.listdir(folder)) if other != self.name]
+        claims = [other.claim for other in map(made_of, others) if other]
         whose = [_name(claim) for claim in claims if uuid_for(claim) == found]
-        what = ANOTHERS.format(other=whose[0] if whose else "another instance", name=_name(made.claim))
-        raise Refused(what, self.file, SWAP)
+        if whose or (own and UUID(found).version == 5):
+            what = ANOTHERS.format(other=whose[0] if whose else "another instance", name=name)
+            raise Refused(what, self.file, SWAP)
+        places = [other for other in others if own and _uuid_in(other) == own]
+        if places:
+            raise Refused(MISPLACED.format(name=name, place=os.path.join(places[0], ROOT_FILE)), self.file, SWAP)
 
     # ---- making and removing
 
@@ -335,6 +344,13 @@ def uuid_for(claim: str) -> str:
     :param claim: the text that names it (made_json.token_of).
     """
     return str(uuid5(SPACE, claim))
+
+
+def _uuid_in(folder: str) -> str | None:
+    """Return the UUID of the file system in a root's folder; None where it cannot be read."""
+    with suppress(HeteroError):
+        return uuid_of(os.path.join(folder, ROOT_FILE))
+    return None
 
 
 def _name(claim: str) -> str:

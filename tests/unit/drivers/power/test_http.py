@@ -64,7 +64,7 @@ def settings_of(device, **more):
 
 
 @contextlib.contextmanager
-def opened(device, folder, seconds=20.0, secrets=None, **more):
+def opened(device, folder, seconds=60.0, secrets=None, **more):
     deadline = Deadline(seconds)
     given = settings_of(device, **more)
     secrets = dict(SECRETS, password=device.password) if secrets is None else secrets
@@ -294,7 +294,7 @@ def test_no_outlets_name_changes_what_is_asked(device, tmp_path, outlet, kind):
         ({"api": "netio", "host": "1::2::3"}, "'1::2::3' is no host"),
         ({"api": "netio", "host": "x" * 64}, "is no host"),
         ({"api": "netio", "tls_ca": "/dev/null"}, "has tls_ca without tls"),
-        ({"api": "netio", "tls": True, "tls_ca": "/none.pem"}, "its tls_ca /none.pem is no file: put"),
+        ({"api": "netio", "tls": True, "tls_ca": "/none.pem"}, "its tls_ca /none.pem is not there: put"),
         ({"api_table": {"state": ""}}, "no read with a path"),
     ],
 )

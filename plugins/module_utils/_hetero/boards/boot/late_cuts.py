@@ -15,6 +15,7 @@ from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Callable
 
+from ...core.errors import HeteroError
 from ..power import presence
 from ..power.pdu_loop import PduLoop
 from .boot_progress import BOOTING
@@ -56,11 +57,15 @@ class LateCuts(PduLoop):
     def _is_still_to_be_cut(self, boot: Boot, judged_at: float, ran: bool) -> bool:
         if time.monotonic() - judged_at <= FRESH:
             return True
-        if boot.tries:  # of this call's boot
-            used = ran and boot.work.driver.has_root(boot.board)
-        else:
-            used = boot.root_at is not None and may_be_used(boot.work, *boot.since)
-        shown = presence.shown(boot.work)
+        try:
+            if boot.tries:  # of this call's boot
+                used = ran and boot.work.driver.has_root(boot.board)
+            else:
+                used = boot.root_at is not None and may_be_used(boot.work, *boot.since)
+            shown = presence.shown(boot.work)
+        except (HeteroError, OSError) as error:
+            self._post(self._on_unseen, boot, error)
+            return False
         if not self._spares(boot, shown, used):
             return True
         self._post(self._on_spared, boot, shown, used)
@@ -72,6 +77,11 @@ class LateCuts(PduLoop):
         What boots since this call switched it on had its time, so only its key, or its tenant's root, proves more now.
         """
         return used or shown == presence.OWN_KEY or (not boot.tries and shown != presence.SILENT)
+
+    def _on_unseen(self, boot: Boot, error: HeteroError | OSError) -> None:
+        """Leave a board as it is that could not be looked at."""
+        if not boot.work.over:
+            boot.work.fail(None, f"{boot.board.name}: could not be looked at before its power was to be cut: {error}")
 
     def _on_spared(self, boot: Boot, shown: str, used: bool) -> None:
         if boot.work.over:

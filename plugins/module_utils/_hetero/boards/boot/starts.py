@@ -20,7 +20,7 @@ from ...site import board_states
 from ..power import last_outlet, power_proof, presence
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS
 from ..records.board_records import STATE_PHASE, SWITCH, TO_BE
-from ..work.board_work import no_outlet
+from ..work.board_work import unread_outlet
 from . import late_cuts
 from .boot_loop import BootLoop
 from .boot_progress import BEGINS, DECIDING, LISTENING
@@ -146,10 +146,11 @@ class Starting(BootLoop):
     def _on_status(self, pdu: str, outlets: Mapping[str, str]) -> None:
         for boot in self._of(pdu):
             if boot.stage == DECIDING and not boot.work.over:
-                boot.outlet_now, boot.outlet_at = outlets.get(boot.work.outlet), time.monotonic()
-                if boot.outlet_now is None:
-                    boot.work.fail(blame.PROXY, no_outlet(boot.work, outlets))
+                error = unread_outlet(boot.work, outlets)
+                if error is not None:
+                    boot.work.fail(blame.PROXY, error)
                     continue
+                boot.outlet_now, boot.outlet_at = outlets[boot.work.outlet], time.monotonic()
                 if boot.work.as_rebuilt:
                     boot.outlet_now = "off"
                 boot.work.power_seen(boot.outlet_now)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
 from ...core.deadline import Deadline
+from ...core.errors import HeteroError
 from ...core.plays import play
 from ...drivers.boot import blame
 from ...site import board_states
@@ -23,14 +24,13 @@ from ..power import last_outlet, power_proof, presence
 from ..power.bystanders import Bystanders
 from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
-from ..work.board_work import no_outlet
+from ..work.board_work import unread_outlet
 from .boot_entry import remove_entry
 from .late_cuts import FRESH
 from .undone_cuts import NOT_OFF, Undo, end_uncut, undo_of_cut
 from .used_root import note_if_used
 
 if TYPE_CHECKING:
-    from ...core.errors import HeteroError
     from ..power.pdu_line import PduLine
     from ..records.proxy import Proxy
     from ..work.board_work import BoardWork
@@ -157,12 +157,22 @@ class Stopping(PduLoop):
         """Look once more, in the session that is to switch the outlet, where its PDU was waited for since."""
         if time.monotonic() - looked <= FRESH:
             return True
-        if self._bystanders.watched(work):
-            self._bystanders.before(work)
-        why = self._why_left(work)
+        try:
+            if self._bystanders.watched(work):
+                self._bystanders.before(work)
+            why = self._why_left(work)
+        except (HeteroError, OSError) as error:
+            self._post(self._on_unseen, work, error)
+            return False
         if why:
             self._post(self._on_spared, work, why)
         return not why
+
+    def _on_unseen(self, work: BoardWork, error: HeteroError | OSError) -> None:
+        """Leave a board as it is that could not be looked at."""
+        if not work.over:
+            work.move(self._states[work.board.id])
+            work.fail(None, f"{work.board.name}: could not be looked at before its power was to be cut: {error}")
 
     def _on_spared(self, work: BoardWork, why: str) -> None:
         if not work.over:
@@ -187,10 +197,11 @@ class Stopping(PduLoop):
         for work in self._of(pdu):
             if work.board.id in self._cut:
                 continue  # by a line that was opened to switch it on again
-            now = outlets.get(work.outlet)
-            if now is None:
-                work.fail(blame.PROXY, no_outlet(work, outlets))
+            error = unread_outlet(work, outlets)
+            if error is not None:
+                work.fail(blame.PROXY, error)
                 continue
+            now = outlets[work.outlet]
             if now == "on" and work.unproven:
                 work.refuse_unproven()
                 continue

@@ -361,6 +361,17 @@ def no_outlet(work: BoardWork, outlets: Iterable[str]) -> BadInput:
     return BadInput(f"{work.pdu} has no outlet {work.outlet} (it has {there})", work.board.name, "correct proxy.json")
 
 
+def unread_outlet(work: BoardWork, outlets: Mapping[str, str]) -> HeteroError | None:
+    """Return the error of a board whose outlet its PDU does not have, or does not tell the state of; else None."""
+    state = outlets.get(work.outlet)
+    if state is None:
+        return no_outlet(work, outlets)
+    if not state.startswith("unknown"):
+        return None
+    what = f"{work.outlet_name} cannot be read: {state}"
+    return HeteroError(what, work.board.name, "look at the PDU, or correct the outlet in proxy.json")
+
+
 def summary(works: Sequence[BoardWork], change: Change) -> dict[str, Any]:
     """Return the module's result: that of each board, the worst blame, and one message for all that failed."""
     boards = [work.result() for work in works]

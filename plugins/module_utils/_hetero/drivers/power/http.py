@@ -237,6 +237,6 @@ def _wrong_way(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, He
         yield "host", BadInput(f"'{brief(host)}' is no host", name, "give its name or address")
     if authority and not settings.get("tls"):
         yield "tls_ca", BadInput("has tls_ca without tls, and so nothing would be checked", name, "give tls: true, too")
-    elif authority and not os.path.isfile(authority):
-        what = f"its tls_ca {brief(str(authority))} is no file"
-        yield "tls_ca", BadInput(what, name, "put the certificate there, or name the file that it is in")
+    elif authority and not os.path.exists(authority):
+        what = f"its tls_ca {brief(str(authority))} is not there"
+        yield "tls_ca", BadInput(what, name, "put the certificate there, or name the file or folder that it is in")

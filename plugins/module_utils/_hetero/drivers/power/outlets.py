@@ -14,19 +14,7 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Collection,
-    ContextManager,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, List, Mapping, Optional, TypeVar
 
 from ...core.deadline import LOOK_AGAIN
 from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
@@ -34,12 +22,13 @@ from ...core.locks import lock
 from ...core.printable import brief
 from ...site.proxy_config import DEFAULTS
 from . import refusals
+from .driver import Answer
 from .registry import DRIVERS
 from .wait_notes import QUIET, Waiting
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
-    from .driver import Answer, PowerDriver
+    from .driver import PowerDriver
 
 #: Result for an outlet: before, after, seconds.
 Result = Dict[str, Any]
@@ -55,6 +44,8 @@ WINDOW = 10.0
 MOST_OUTLETS = 10000
 #: Most characters of an outlet's name or state: an address is such a name.
 LONGEST = 200
+#: In place of the answer that was lost.
+OBEYED = Answer(True, "its session was lost over that")
 #: Seconds between two attempts to log in, doubled from the first to the last value.
 PAUSES = (0.1, 1.0)
 
@@ -106,6 +97,7 @@ class Session:
 
     #: Is asked directly before each order, also before one that is repeated after a lost session.
     still: Still | None = None
+    given = False  #: whether the last order was given, be it obeyed or not
 
     def __init__(
         self,
@@ -138,14 +130,21 @@ class Session:
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         """Switch outlets and return {outlet: Answer}. It is repeated after a lost session, which does no harm.
 
-        An outlet that is not to be switched any more (`still`) has no answer.
+        An outlet that is not to be switched any more (`still`) has no answer, and is not asked about again. One that
+        follows an order over which the session was lost has obeyed it.
         """
         what = f"switching outlet{'s' * (len(outlets) > 1)} {', '.join(outlets)} {state}"
+        left, self.given = outlets, False
 
         def order() -> dict[str, Answer]:
-            left = self.still(outlets) if self.still else outlets
-            answers = self._driver.switch(left, state) if left else {}
-            return {outlet: answers[outlet] for outlet in left}
+            nonlocal left
+            seen = self._driver.status() if self.given else {}
+            obeyed = [outlet for outlet in left if seen.get(outlet) == state]
+            rest = [outlet for outlet in left if outlet not in obeyed]
+            rest = self.still(rest) if self.still and rest else rest
+            left, self.given = [*obeyed, *rest], self.given or bool(rest)
+            answers = self._driver.switch(rest, state) if rest else {}
+            return {outlet: answers[outlet] if outlet in rest else OBEYED for outlet in left}
 
         return self._ask(what, order)
 
@@ -282,7 +281,7 @@ def set_outlets(
         opened.take_turn()
     batch = _Batch(opened, deadline, report, WINDOW if window is None else window)
     to_off, to_on = batch.plan(wanted, check)
-    batch.switch(to_off, "off", verify, halfway=set(to_on))
+    batch.switch(to_off, "off", verify, halfway=to_on)
     batch.switch([outlet for outlet in to_on if outlet not in batch.errors], "on", verify)
     if batch.errors:
         raise OutletsFailed(batch.results, batch.errors, batch.before)
@@ -319,7 +318,7 @@ class _Batch:
                     to_on.append(outlet)
         return to_off, to_on
 
-    def switch(self, outlets: list[str], state: str, verify: bool, halfway: Collection[str] = ()) -> None:
+    def switch(self, outlets: list[str], state: str, verify: bool, halfway: list[str] | tuple[str, ...] = ()) -> None:
         """Switch outlets at once and read back until each shows it. Those of `halfway` are not done by that."""
         if not outlets:
             return
@@ -352,7 +351,7 @@ class _Batch:
                     limit.nap()
         except HeteroError as error:
             # The session is over for good, so all outlets that were not read back have failed.
-            if answers is None and isinstance(error, TimedOut):
+            if answers is None and self._opened.given and isinstance(error, TimedOut):
                 error = self._unknown(waiting, state, error)
             for outlet in waiting:
                 self.errors[outlet] = error

@@ -86,21 +86,31 @@ def must_be_own(folder: str, guest: str) -> None:
 
 
 def may_be_removed(folder: str, guest: str) -> None:
-    """Raise Refused if what would go with a guest's folder is another's disk.
+    """Raise Refused if what would go with a guest's folder is another guest's only disk.
 
-    Its own file, whatever its guest wrote into it, or somebody copied into it, is nobody's only one.
+    Its own file, whatever its guest wrote into it, or somebody copied into it, is nobody's only one; nor is a copy of
+    a disk that lies in its own place.
 
     :param guest: the UUID of its domain.
     """
-    line, own, inode, refusal = recorded(folder), _own(folder, guest), None, None
-    with suppress(OSError):
-        inode = os.stat(os.path.join(folder, DISK)).st_ino
-    if line is None or (own is not None and own.inode == inode):
+    file, own, inode, found = os.path.join(folder, DISK), _own(folder, guest), _inode(folder), None
+    if inode is None or (own is not None and own.inode == inode):
         return
-    with suppress(HeteroError):  # of what cannot be read nobody can tell whose it is
-        refusal = _refusal(folder, guest)
-    if refusal:
-        raise refusal
+    with suppress(HeteroError):  # of what cannot be read only the file tells whose it is
+        found = uuid_of(file)
+    line = recorded(folder)
+    came_with = line.guest if line and line.guest != guest and (line.inode == inode or line.uuid == found) else None
+    for look in _others(folder, guest):
+        its = (found is not None and look.line == found) or look.guest == came_with
+        if look.lacks(inode) or (its and look.disk != found):
+            raise Refused(ANOTHERS.format(other=look.name, name=os.path.basename(folder)), file, SWAP)
+
+
+def _inode(folder: str) -> int | None:
+    """Return the number of the file in a guest's folder."""
+    with suppress(OSError):
+        return os.stat(os.path.join(folder, DISK)).st_ino
+    return None
 
 
 def _own(folder: str, guest: str) -> Record | None:
@@ -111,10 +121,16 @@ def _own(folder: str, guest: str) -> Record | None:
 
 def _refusal(folder: str, guest: str) -> Refused | None:
     file, name = os.path.join(folder, DISK), os.path.basename(folder)
-    found, own = uuid_of(file), _own(folder, guest)
-    if found is None or (own and own.uuid == found):
+    found, own, inode = uuid_of(file), _own(folder, guest), _inode(folder)
+    if inode is None or (own and own.uuid == found):
         return None
     line, others = recorded(folder), _others(folder, guest)
+    if own is None or own.inode != inode:
+        for look in others:
+            if look.lacks(inode):
+                return Refused(ANOTHERS.format(other=look.name, name=name), file, SWAP)
+    if found is None:
+        return None
     came_with = line.guest if line and line.uuid == found else None  # the other's own line
     for look in sorted(others, key=lambda look: look.disk == found):
         if look.line == found or look.guest == came_with:
@@ -134,12 +150,23 @@ class _Look(NamedTuple):
     :param guest: the UUID of its domain.
     :param line: the UUID of its disk by what is written down.
     :param disk: the UUID of the file system that lies there.
+    :param made: the number of the file with its disk by what is written down.
+    :param there: the number of the file that lies there.
     """
 
     name: str
     guest: str
     line: str | None
     disk: str | None
+    made: int | None
+    there: int | None
+
+    def lacks(self, inode: int) -> bool:
+        """Return whether its disk is the file of this number, and is not in its place.
+
+        In folders that were copied to another file system, numbers mean nothing: there its disk is in its place.
+        """
+        return self.made == inode != self.there and (self.line is None or self.disk != self.line)
 
 
 def _others(folder: str, guest: str) -> list[_Look]:
@@ -154,5 +181,6 @@ def _others(folder: str, guest: str) -> list[_Look]:
         disk = None
         with suppress(HeteroError):
             disk = uuid_of(os.path.join(path, DISK))
-        found.append(_Look(name, whose, line.uuid if line and line.guest == whose else None, disk))
+        its = line if line and line.guest == whose else None
+        found.append(_Look(name, whose, its and its.uuid, disk, its and its.inode, _inode(path)))
     return found

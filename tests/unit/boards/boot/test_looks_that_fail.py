@@ -1,0 +1,55 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A last look that fails. If this fails, boards are out of use that nobody switched."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import stops
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts import LONG, another_has_the_pdu
+from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import Both, _quick  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    "error",
+    [HeteroError("has been locked by another process for 10 s", "/x/state.db"), OSError(24, "Too many open files")],
+    ids=str,
+)
+def test_a_look_that_fails_puts_no_other_board_out_of_use(site, monkeypatch, error):
+    monkeypatch.setattr(pdu_line, "IDLE", 0.1)
+    site.config["boards"]["2"]["pdu"] = "pdu-a"
+    site.write()
+    site.claim(0, 1, 2)
+    site.run("start", 0, 1, 2)
+    told, batches, real = threading.Event(), [], pdu_line._still
+
+    def still(looks, outlets):
+        if len(outlets) > 1:
+            batches.append(sorted(outlets))
+        return real(looks, outlets)
+
+    def is_others(work):
+        assert told.wait(LONG)
+        if batches and work.outlet == batches[0][0]:
+            raise error
+        return False
+
+    monkeypatch.setattr(pdu_line, "_still", still)
+    monkeypatch.setattr(stops, "is_others", is_others)
+    verb = Both(site, "stop", keep=True)
+    time.sleep(1.5)
+    with another_has_the_pdu(site):
+        told.set()
+        time.sleep(2.5)
+    verb.thread.join(LONG)
+    assert not verb.thread.is_alive()
+    got = {n: (site.power(n), site.record(n).state, site.record(n).note) for n in (0, 1, 2)}
+    assert verb.result, got
+    assert "error" not in [state for _power, state, _note in got.values()], (got, verb.lines, batches)
