@@ -13,6 +13,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks
 from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
 
 
@@ -50,6 +52,22 @@ def test_a_stop_needs_no_space(full):
         (look,) = reconciliation.reconcile(host, Change(False), 5.0)["instances"]
     assert [(one["found"], one["done"]) for one in look["found"]] == [("missing or another: configuration", "put back")]
     assert not autostart(full)
+
+
+def test_what_cannot_be_checked_on_a_full_disk_is_stopped_all_the_same(full, monkeypatch):
+    """Lost: the word that a container is stopped, to its file system, which could write no more and needs a check."""
+
+    def mount(*_words):
+        raise HeteroError("e2fsck ended with 8", "root.ext4", "look at it")
+
+    assert not full.do(lifecycle.stopped).get("failed")
+    monkeypatch.setattr(disks, "has_errors", lambda _container: True)
+    monkeypatch.setattr(disks, "mount", mount)
+    said = full.do(lifecycle.stopped)
+    assert not said.get("failed"), said
+    assert "e2fsck ended with 8" in said["lines"][0]["text"]
+    (full.lxcpath / "filler").unlink()
+    assert full.do(lifecycle.stopped)["failed"]
 
 
 def test_an_end_needs_no_space_and_another_verb_names_the_file(full):

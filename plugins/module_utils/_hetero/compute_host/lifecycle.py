@@ -21,6 +21,7 @@ from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut, is_full, naming
 from ..core.locks import lock
 from ..core.plays import play
+from ..core.reserve import is_short
 from ..core.this_node import THIS_NODE
 from ..hypervisors.lxc import new_container
 from ..roots.cloud_init import SEEDED, must_be_user_data, must_have_cloud_init
@@ -287,7 +288,8 @@ def _keep_down(work: Work) -> None:
     try:
         work.correct([new_container.CONFIGURATION], lambda parts: None)
     except HeteroError as error:
-        if not is_full(error):
+        # a full disk also keeps the container's own file system from being checked
+        if not (is_full(error) or is_short(work.sign)):
             raise
         work.report(work.word, STARTS_AGAIN.format(error=error))
 
