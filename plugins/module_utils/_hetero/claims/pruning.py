@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 #: The phase of the event from which on each claim has a record: a record that is missing later was lost.
 RECORDS = "records"
-#: The phase of the event that says whose a container was that lies in another folder (compute_host/moved_instances.py).
-MOVED = "container"
+#: Words of the event that says whose a container was that lies in another folder (compute_host/moved_instances.py).
+MOVED = "is not in its place, and is its container no more"
 NEVER = float("inf")
 #: Rows that one query reads; a reader holds up no writer.
 READ = 2000
@@ -94,7 +94,7 @@ def _steps(db: Database, kept: Kept, before: float, now: float) -> Iterator[list
     firsts = _firsts(db, kept)
     newest = db.rows("SELECT max(id) FROM events")[0][0] or 0
     after, last, ids = 0, newest - retention.EVENTS_NEWEST, []
-    query = f"SELECT id, time, phase, instance, {kept.thing} FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+    query = f"SELECT id, time, phase, instance, text, {kept.thing} FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
     while True:
         rows = db.rows(query, (after, last, READ))
         for row in rows:
@@ -117,7 +117,7 @@ def _steps(db: Database, kept: Kept, before: float, now: float) -> Iterator[list
 def _stays(row: sqlite3.Row, kept: Kept, firsts: Mapping[Any, int]) -> bool:
     """Return whether an old event stays: one of the newest of its thing, of a claim's life, or of a claim's records."""
     thing, instance = row[kept.thing], row["instance"]
-    if row["id"] >= firsts.get(thing, row["id"] + 1) or row["phase"] in (RECORDS, MOVED):
+    if row["id"] >= firsts.get(thing, row["id"] + 1) or row["phase"] == RECORDS or MOVED in str(row["text"]):
         return True
     since = kept.ends.get((thing, instance), NEVER) if row["phase"] == ended.RELEASE_PHASE else NEVER
     return row["time"] >= min(since, kept.lives.get(instance, NEVER))
