@@ -94,7 +94,8 @@ def _steps(db: Database, kept: Kept, before: float, now: float) -> Iterator[list
     firsts = _firsts(db, kept)
     newest = db.rows("SELECT max(id) FROM events")[0][0] or 0
     after, last, ids = 0, newest - retention.EVENTS_NEWEST, []
-    query = f"SELECT id, time, phase, instance, text, {kept.thing} FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+    columns = f"id, time, phase, instance, text, {kept.thing}"
+    query = f"SELECT {columns} FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
     while True:
         rows = db.rows(query, (after, last, READ))
         for row in rows:
