@@ -9,7 +9,6 @@ and neither is what somebody else put into the folder.
 
 from __future__ import annotations
 
-import fcntl
 import filecmp
 import os
 import re
@@ -23,6 +22,7 @@ from typing import Iterator
 from . import reserve, retention
 from .deadline import Deadline
 from .errors import HeteroError
+from .locks import taken
 from .plays import play
 from .this_node import THIS_NODE
 
@@ -85,17 +85,11 @@ def make(database: str, whole: bool = False) -> str | None:
 @contextmanager
 def _alone(folder: str) -> Iterator[None]:
     """Have one process at a time make copies: one by hand may meet that of the timer."""
-    lock, deadline = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), Deadline(OTHERS)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if deadline.passed:
-                    what = f"another process has been making a copy for {OTHERS:g} s"
-                    raise HeteroError(what, folder, "wait for it, then run this again") from error
-            deadline.nap()
+        if not taken(lock, Deadline(OTHERS)):
+            what = f"another process has been making a copy for {OTHERS:g} s"
+            raise HeteroError(what, folder, "wait for it, then run this again")
         yield
     finally:
         os.close(lock)
@@ -106,7 +100,7 @@ def _made(database: str, folder: str, whole: bool) -> str | None:
     thin(database)
     reserve.must_not_be_short(database, os.path.getsize(database))
     if os.path.exists(new):
-        os.unlink(new)  # left by a copy that was cut off; only one `hetero backup` runs at a time
+        os.unlink(new)  # left by a copy that was cut off
     os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     whole = whole or not _is_recent(mark)
     _copy(database, new, whole)

@@ -9,7 +9,6 @@ that is a person's decision.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import threading
@@ -20,6 +19,7 @@ from typing import Any, Callable, ContextManager, Iterator, Sequence
 from . import backups, database_copy, reserve
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
+from .locks import taken
 from .plays import play
 from .release import RELEASE, as_number, as_text
 
@@ -344,25 +344,12 @@ class Database:
         """Keep other processes from making or upgrading this file during the block."""
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self._take_turn(folder)
+            if not taken(folder, Deadline(self.busy)):
+                what = f"another process has been making it for {self.busy:g} s"
+                raise TimedOut(what, self.path, HOLDER.format(path=self.path))
             yield
         finally:
             os.close(folder)
-
-    def _take_turn(self, folder: int) -> None:
-        deadline = Deadline(self.busy)
-        while True:
-            try:
-                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError as error:
-                if deadline.passed:
-                    raise TimedOut(
-                        f"another process has been making it for {self.busy:g} s",
-                        self.path,
-                        HOLDER.format(path=self.path),
-                    ) from error
-            deadline.nap()
 
     def _write_tables(self) -> None:
         with self.transaction():

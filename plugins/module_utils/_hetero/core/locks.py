@@ -80,6 +80,18 @@ def held_by(run_folder: str, board_name: str, instance: str | None = None) -> st
     return None
 
 
+def taken(file: int, deadline: Deadline) -> bool:
+    """Take the flock of an open file for this process alone; return False where another has it until the deadline."""
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if deadline.passed:
+                return False
+        deadline.nap()
+
+
 def holder_of(file: int) -> str:
     """Return who has the flock of an open file that names nobody, as its process id, by the kernel's list of locks.
 

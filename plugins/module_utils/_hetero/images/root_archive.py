@@ -9,7 +9,6 @@ roots/disk_root.py adds what belongs to one instance (host name, keys).
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from ..core.command import Limits, command, ended
 from ..core.errors import FULL, HeteroError, TimedOut
-from ..core.locks import holder_of
+from ..core.locks import holder_of, taken
 from ..files.walk import file_hash
 from ..files.whole_file import write_whole
 from .image_root import root_of
@@ -126,12 +125,6 @@ def _sum(path: str) -> str:
 
 
 def _take(lock: IO[bytes], image: Image, deadline: Deadline) -> None:
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if deadline.passed:
-                what = f"is still being packed by {holder_of(lock.fileno())} after {deadline.seconds:g} s"
-                raise TimedOut(what, f"image {image.name}", "wait for it, or raise timeout") from error
-        deadline.nap()
+    if not taken(lock.fileno(), deadline):
+        what = f"is still being packed by {holder_of(lock.fileno())} after {deadline.seconds:g} s"
+        raise TimedOut(what, f"image {image.name}", "wait for it, or raise timeout")

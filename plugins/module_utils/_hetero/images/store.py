@@ -10,7 +10,6 @@ from one.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 from contextlib import contextmanager, nullcontext, suppress
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator
 from ..core.command import command
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut
-from ..core.locks import holder_of
+from ..core.locks import holder_of, taken
 from ..core.plays import play
 from ..files.file_system import pack
 from ..files.mounts import mounts_below, unmount
@@ -362,12 +361,6 @@ def _writing(folder: str) -> Iterator[None]:
 
 
 def _take(lock: int, folder: str, deadline: Deadline) -> None:
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if deadline.passed:
-                what = f"another import ({holder_of(lock)}) still runs after {deadline.seconds:g} s"
-                raise TimedOut(what, folder, "wait for it, or raise timeout") from error
-        deadline.nap()
+    if not taken(lock, deadline):
+        what = f"another import ({holder_of(lock)}) still runs after {deadline.seconds:g} s"
+        raise TimedOut(what, folder, "wait for it, or raise timeout")
