@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ContextManager, Generic, Sequence, TypeVar
 
 from ..core import reserve
@@ -32,7 +33,7 @@ FEW = 200
 AnyClaim = TypeVar("AnyClaim")
 
 
-class ClaimsStore(Generic[AnyClaim]):
+class ClaimsStore(ABC, Generic[AnyClaim]):
     """A database with claims; a context manager.
 
     :param actor: who acts, for events (default: user and process).
@@ -95,9 +96,9 @@ class ClaimsStore(Generic[AnyClaim]):
             return 0, False
         return prune(self._db, self._kept_events(), days, now)
 
+    @abstractmethod
     def _kept_events(self) -> Kept:
         """Return which events stay, whatever their age."""
-        raise NotImplementedError
 
     def transaction(self, dry: bool = False) -> ContextManager[None]:
         """Make several calls one: all or nothing. `dry` takes all back at the end (check mode)."""
