@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
 from ..core.changes import Change
-from ..core.errors import HeteroError, Refused
+from ..core.errors import HeteroError, Refused, TimedOut
 from ..core.plays import play
 from ..hypervisors.lxc import disks, id_maps, identity, limits, new_container, own_root, private_nodes
 from ..hypervisors.lxc.liblxc import Container
@@ -197,6 +197,9 @@ class ContainerWork(Work):
             return
         if self.claim.state != instance_states.REBUILDING:  # that keeps its claim whatever happens
             self.move(instance_states.STARTING)
+        if self.deadline.passed:
+            what = f"the {self.deadline.seconds:g} s of its timeout were over before it could be started"
+            raise TimedOut(what, self.claim.instance, "raise timeout; this host is slow or busy: see uptime and iostat")
         self.container.start(self.deadline.left)
         self.report("container", "container started", time.monotonic() - start)
 

@@ -213,8 +213,8 @@ def test_what_was_taken_away_by_hand_is_put_back(site):
 def test_a_guest_that_does_not_answer_is_taken_back(site):
     """Nothing of a guest that nobody could ever reach may stay claimed."""
     (site.folder / "mute").touch()
-    result = site.provision("ml-9", timeout=10)
-    said = f"ssh did not answer at {NETWORK}.10 within 10 s (ml-9 was taken back, nothing of it is left)"
+    result = site.provision("ml-9", timeout=30)
+    said = f"ssh did not answer at {NETWORK}.10 within 30 s (ml-9 was taken back, nothing of it is left)"
     assert said in result["msg"]
     assert site.drivers()[CARD] == "pci-stub"
     assert (site.table(), site.files("ml-9"), site.virt.domain("ml-9").defined) == ({}, [], False)
