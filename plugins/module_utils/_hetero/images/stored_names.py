@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 from contextlib import contextmanager
 from typing import Iterator
 
 from ..files.whole_file import write_whole
 from ..site.image_names import HASH, NAME
 
-#: What the file of a name ends with, with a dot before it, while its image is removed.
-LEAVING = ".leaving"
+#: The file of a name while its image is removed, which is locked (flock) as long: one that nobody has locked was left
+#: by a removal that was killed, and its name stands.
+LEAVING = ".{}.leaving"
+ENTRY = re.compile(r"(?:\.(?P<left>.+)\.leaving|(?P<name>[^.].*))")
 
 
 class StoredNames:
@@ -26,7 +30,9 @@ class StoredNames:
         """Return {name: hash} of all images."""
         if not os.path.isdir(self._folder):
             return {}
-        found = {name: self.read(name) for name in sorted(os.listdir(self._folder)) if NAME.fullmatch(name)}
+        entries = filter(None, map(ENTRY.fullmatch, os.listdir(self._folder)))
+        names = {entry["left"] or entry["name"] for entry in entries}
+        found = {name: self.read(name) for name in sorted(names) if NAME.fullmatch(name)}
         return {name: hash for name, hash in found.items() if hash}
 
     def path(self, name: str) -> str:
@@ -34,12 +40,21 @@ class StoredNames:
 
     def read(self, name: str) -> str | None:
         """Return the hash that a name stands for; None where there is none, or it cannot be read."""
+        # the last one for a name that is put back between the two
+        return self._read(self.path(name)) or self._read(self._aside(name), True) or self._read(self.path(name))
+
+    def _read(self, path: str, aside: bool = False) -> str | None:
         try:
-            with open(self.path(name), encoding="ascii", opener=_at_once) as file:
+            with open(path, encoding="ascii", opener=_at_once) as file:
+                if aside:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 hash = file.read(65).strip()
         except (OSError, UnicodeDecodeError):
             return None  # image_removal.foreign reports it
         return hash if HASH.fullmatch(hash) else None
+
+    def _aside(self, name: str) -> str:
+        return self.path(LEAVING.format(name))
 
     def write(self, name: str, hash: str) -> None:
         write_whole(self.path(name), f"{hash}\n")
@@ -47,21 +62,22 @@ class StoredNames:
     @contextmanager
     def leaving(self, name: str) -> Iterator[None]:
         """Have nobody find a name in the block, and remove it at its end; it is put back where the block fails."""
-        aside = self.path(f".{name}{LEAVING}")
-        os.rename(self.path(name), aside)
-        try:
-            yield
-        except BaseException:
-            os.rename(aside, self.path(name))
-            raise
-        os.unlink(aside)
+        path, aside = self.path(name), self._aside(name)
+        with open(path, encoding="ascii", opener=_at_once) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.rename(path, aside)
+            try:
+                yield
+            except BaseException:
+                os.rename(aside, path)
+                raise
+            os.unlink(aside)
 
     def put_back(self) -> None:
         """Put names back whose removal was killed."""
-        for entry in os.listdir(self._folder):
-            name = entry[1 : -len(LEAVING)]
-            if entry == f".{name}{LEAVING}" and NAME.fullmatch(name):
-                os.rename(self.path(entry), self.path(name))
+        for entry in filter(None, map(ENTRY.fullmatch, os.listdir(self._folder))):
+            if entry["left"] and NAME.fullmatch(entry["left"]):
+                os.rename(self.path(entry[0]), self.path(entry["left"]))
 
 
 def _at_once(path: str, flags: int) -> int:
