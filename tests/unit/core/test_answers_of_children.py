@@ -57,3 +57,16 @@ def test_an_answer_waits_for_no_other_threads_child(monkeypatch):
     assert "well" in took
     threads[1].join()
     assert took.keys() == {"well", "dead"}
+
+
+def test_a_child_that_cannot_be_forked_leaves_no_descriptor(monkeypatch):
+    """Lost: the node's descriptors, two a try, to a limit of processes that lasts."""
+
+    def full():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(child.os, "fork", full)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(BlockingIOError):
+        child.in_child(lambda: None, Deadline(60), "jackie", "see it")
+    assert os.listdir("/proc/self/fd") == before

@@ -54,7 +54,12 @@ class Child:
     def __init__(self, work: Callable[[], Any], cgroup: int | None = None) -> None:
         with _FORKING:
             self._reader, writer = os.pipe()
-            self._pid = os.fork() if cgroup is None else _fork_into(cgroup)
+            try:
+                self._pid = os.fork() if cgroup is None else _fork_into(cgroup)
+            except OSError:  # no more processes (pids.max, RLIMIT_NPROC)
+                os.close(self._reader)
+                os.close(writer)
+                raise
             if self._pid == 0:
                 _FORKING.release()  # for children of its own
                 os.close(self._reader)

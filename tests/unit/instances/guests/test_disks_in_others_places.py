@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -82,6 +83,31 @@ def test_a_copy_of_anothers_disk_is_not_started(two, verb):
     shutil.copy2(disk(two, "b"), disk(two, "a"))
     said = two.do(verb, "a", timeout=20)
     assert not two.virt.domain("a").active, said["msg"]
+
+
+def test_a_copy_of_an_ended_guests_disk_is_not_started(two):
+    """Lost: all that bo had in b, to a guest of jo's, once nothing of b is left that the copy could be compared with."""
+    own, record = disk(two, "a"), folder(two, "a") / "disk.uuid"
+    kept = own.rename(two.folder / "kept")
+    shutil.copy2(disk(two, "b"), own)
+    two.do("absent", "b")
+    said = two.do("running", "a", timeout=20)
+    assert f"{own}: this is not the disk that was made for a, but another file with another UUID" in said["msg"]
+    assert f"remove {record}; then run this again" in said["msg"]
+    assert not two.virt.domain("a").active
+    kept.rename(own)
+    assert two.do("running", "a")["instances"][0]["state"] == "running"
+
+
+def test_a_guests_own_disk_from_a_backup_is_started_as_printed(two):
+    """Lost: a guest that gave its file system another UUID, and whose disk was put back from a backup."""
+    own = disk(two, "a")
+    shutil.copy2(own, two.folder / "backup")
+    os.replace(two.folder / "backup", own)
+    subprocess.run(["tune2fs", "-f", "-U", "random", own], check=True, capture_output=True, input=b"y\n")
+    assert two.do("running", "a", timeout=20)["failed"]
+    (folder(two, "a") / "disk.uuid").unlink()
+    assert two.do("running", "a")["instances"][0]["state"] == "running"
 
 
 def test_a_copy_of_a_guests_folder_is_not_said_to_be_the_guest(two):

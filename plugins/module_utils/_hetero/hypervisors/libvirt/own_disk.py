@@ -31,6 +31,8 @@ ANOTHERS = "this is the disk of guest {other}, not of {name}"
 SWAP = "put each back in its own place (mv, which does no harm to one that runs), then run this again"
 COPY = "this is a copy of the disk of guest {other}, or has taken its UUID: not {name}'s"
 SAME = "this and the disk of guest {other} are copies of one another, and nobody can tell which is the first"
+NEITHER = "this is not the disk that was made for {name}, but another file with another UUID"
+BACK = "put {name}'s own disk there; if this is its own, from a backup, remove {record}; then run this again"
 ASIDE = "remove nothing: move the copy out of its folder, and put the guest's own disk there, then run this again"
 
 
@@ -141,6 +143,8 @@ def _refusal(folder: str, guest: str) -> Refused | None:
         if look.line is None and look.disk == found:
             what = COPY if own else SAME
             return Refused(what.format(other=look.name, name=name), file, ASIDE)
+    if own and own.inode != inode:  # what no guest can bring about
+        return Refused(NEITHER.format(name=name), file, BACK.format(name=name, record=os.path.join(folder, RECORD)))
     return None
 
 
