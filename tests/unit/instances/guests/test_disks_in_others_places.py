@@ -86,7 +86,7 @@ def test_a_copy_of_anothers_disk_is_not_started(two, verb):
 
 
 def test_a_copy_of_an_ended_guests_disk_is_not_started(two):
-    """Lost: all that bo had in b, to a guest of jo's, once nothing of b is left that the copy could be compared with."""
+    """Lost: all that bo had in b, to a guest of jo's, once nothing of b is left to compare the copy with."""
     own, record = disk(two, "a"), folder(two, "a") / "disk.uuid"
     kept = own.rename(two.folder / "kept")
     shutil.copy2(disk(two, "b"), own)
