@@ -62,7 +62,8 @@ def test_an_image_that_does_not_boot(lab):
         "rm -r /srv/bad"
     )
     lab.module("board_image", image="/srv/no-sshd.tar", name="no-sshd")
-    played = lab.provision("erin", expect=2, image="no-sshd", hetero_boot_timeout=90)  # all that a board needs beside load
+    # it has to come as far as that beside other load
+    played = lab.provision("erin", expect=2, image="no-sshd", hetero_boot_timeout=90)
     assert "image no-sshd does not boot: stalled at running" in played.output
     assert (board(lab, 0)["state"], board(lab, 0)["power"]) == ("power off", "off")
     assert lab.module("board_info")["claims"] == []

@@ -20,8 +20,10 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import backup
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root, uuid_for
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
 
 
@@ -271,18 +273,44 @@ def test_a_record_that_is_damaged_or_gone_is_written_anew_for_a_claim_that_is_kn
     assert not reconcile(jackie)["changed"]
 
 
+def cleaned(site):
+    """What the last step of the way out says that is printed for a board that nobody claims; None if it is done."""
+    done = site.module("board_image", boards=[0], state="absent")
+    return done["msg"] if done.get("failed") else None
+
+
 def test_cleaning_a_board_that_nobody_claims_ends_its_record(jackie):
-    """The way out that is printed: once its owner agrees, the board is stopped and cleaned, and is free again."""
+    """The way out that is printed: once its owner agrees, the board is stopped and cleaned, and is free again.
+
+    A root that is not that of its folder may be all that another tenant has: it goes to another place first, by hand.
+    """
     lose(jackie)
-    (jackie.state / "board-roots" / "fs_0" / "made.json").write_text(ANOTHER)
+    root = jackie.state / "board-roots" / "fs_0" / "root.ext4"
+    (root.parent / "made.json").write_text(ANOTHER)
     ((text, done),) = found(reconcile(jackie))
     assert "modules tilera_boot with state=stopped, board_image with state=absent" in text
-    for name, state in (("tilera_boot", "stopped"), ("board_image", "absent")):
-        options = dict(timeout=10) if name == "tilera_boot" else {}
-        assert not jackie.module(name, boards=[0], state=state, **options).get("failed")
+    done = jackie.module("tilera_boot", boards=[0], state="stopped", timeout=60)
+    assert not done.get("failed"), done["msg"]
+    assert f"{root}: is the root of another instance, not of eve: nothing is touched" in cleaned(jackie)
+    aside = root.rename(jackie.folder / "aside")
+    assert cleaned(jackie) is None
     reconcile(jackie)
     assert jackie.what_is_there() == jackie.clean()
     assert not record(jackie).exists()
+    assert aside.exists()
+
+
+def test_cleaning_a_board_that_nobody_claims_removes_the_root_that_is_its_folders(jackie):
+    """Lost: the board, until somebody removes files by hand that the tool has made."""
+    lose(jackie)
+    root = Root(str(jackie.state), 0)
+    (jackie.state / "board-roots" / "fs_0" / "made.json").write_text(ANOTHER)
+    jackie.module("tilera_boot", boards=[0], state="stopped", timeout=60)
+    root.unmount(Deadline(60))
+    eves = ["tune2fs", "-f", "-U", uuid_for("eve 1.5"), root.file]
+    subprocess.run(eves, check=True, capture_output=True, input=b"y\n")
+    assert cleaned(jackie) is None
+    assert not Path(root.file).exists()
 
 
 # ---- the remedy, as it is printed

@@ -139,7 +139,7 @@ class Site:
     def run(self, verb, *numbers, **options):
         """A verb as the module runs it; options as in lifecycle.Options."""
         with self.proxy() as proxy:
-            return getattr(lifecycle, verb)(proxy, list(numbers), lifecycle.Options(**dict({"timeout": 20}, **options)))
+            return getattr(lifecycle, verb)(proxy, list(numbers), lifecycle.Options(**dict({"timeout": 60}, **options)))
 
     def record(self, number):
         with self.proxy() as proxy:

@@ -158,7 +158,7 @@ def test_what_speaks_no_tls_is_not_said_to_have_a_wrong_certificate(raw, tmp_pat
     hung up in the handshake, which is to be asked again.
     """
     device = raw(answer)
-    text = said(tmp_path, {"password": "Zq7xT4mP9"}, port=device.port, tls=True)
+    text = said(tmp_path, {"password": "Zq7xT4mP9"}, 10.0, port=device.port, tls=True)
     assert "certificate is not trusted" not in text
     assert "tls_verify" not in text
     if answer == b"":
