@@ -13,7 +13,7 @@ import json
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
-from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import ANOTHER, found, reconcile, record
+from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import ANOTHER, cleaned, found, reconcile, record
 from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, is_refused, stop
@@ -59,7 +59,10 @@ def test_a_claim_against_anothers_root_has_a_way_out(contradicted):
     # As it says, once eve agrees.
     assert "stop and clean the board (modules tilera_boot with state=stopped, board_image with state=absent)" in left
     assert not site.module("tilera_boot", boards=[0], state="stopped", timeout=10).get("failed")
-    assert not site.module("board_image", boards=[0], state="absent").get("failed")
+    root = site.state / "board-roots" / "fs_0" / "root.ext4"
+    assert f"{root}: is the root of another instance, not of eve" in cleaned(site)  # the file is that of jackie
+    root.rename(site.folder / "aside")
+    assert cleaned(site) is None
     reconcile(site)
     assert (site.outlets()["1"], site.record(0).state, site.record(0).claim) == ("off", "power off", None)
     assert not any(result.get("failed") for result in site.provision("carol"))

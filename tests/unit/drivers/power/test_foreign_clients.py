@@ -31,7 +31,8 @@ def run(*argv, seconds=120):
 
 def fence(pdu, action, port=None, *options):
     argv = ["fence_apc", "-a", "127.0.0.1", "-u", str(port or pdu.port), "-l", "apc", "-p", PASSWORD, "-n", "3"]
-    return run(*argv, "-o", action, *options)
+    patient = [f"--{word}-timeout=60" for word in ("login", "shell", "power")]  # by default 3 to 20 s
+    return run(*argv, "-o", action, *patient, *options)
 
 
 #: What fence_apc is asked, the outlet's power before, its exit code (status: 0 on, 2 off), the power after.
