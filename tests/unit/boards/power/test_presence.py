@@ -89,15 +89,15 @@ def test_a_node_at_work_waits_longer(monkeypatch):
 def test_the_time_of_one_that_waits_for_its_turn_has_not_begun(monkeypatch):
     """Lost: the power of boards in use that were asked last of many."""
     monkeypatch.setattr(presence, "AT_ONCE", threading.BoundedSemaphore(1))
-    monkeypatch.setattr(presence, "LONGEST", 2.0)
-    monkeypatch.setattr(Played, "answers", lambda self, *_asked: time.sleep(0.1) or self.looks > 1)
+    monkeypatch.setattr(presence, "LONGEST", 1.0)
+    monkeypatch.setattr(Played, "answers", lambda self, *_asked: time.sleep(0.05) or self.looks > 1)
     answers = []
-    threads = [threading.Thread(target=lambda: answers.append(seen(Played()))) for _one in range(20)]
+    threads = [threading.Thread(target=lambda: answers.append(seen(Played()))) for _one in range(40)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [presence.OWN_KEY] * 20
+    assert answers == [presence.OWN_KEY] * 40
 
 
 def test_what_is_not_asked_any_more_ends():
