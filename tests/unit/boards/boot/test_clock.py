@@ -33,7 +33,7 @@ def nothing_left(monkeypatch):
 
 def release(site, instance):
     with site.proxy() as proxy:
-        return board_releases.absent(proxy, Instances(instance, "jo"), Change(False), Deadline(5))
+        return board_releases.absent(proxy, Instances(instance, "jo"), Change(False), Deadline(60))
 
 
 def test_a_board_is_given_back(site, jump):

@@ -195,11 +195,11 @@ class DiskSite(Site):
     def release(self, number):
         """As board_claim does it, state absent."""
         with self.proxy() as proxy:
-            return board_releases.absent(proxy, Instances(f"vm{number}"), Change(), Deadline(5))
+            return board_releases.absent(proxy, Instances(f"vm{number}"), Change(), Deadline(60))
 
     def remove(self, number):
         with self.proxy() as proxy:
-            return board_images.absent(proxy, [number], Change(), Deadline(5))
+            return board_images.absent(proxy, [number], Change(), Deadline(60))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -396,7 +396,7 @@ def test_a_used_disk_is_kept_and_given_to_nobody_although_nobody_knows_of_a_clai
     disks.remove(0)
     assert not disks.wipe(0, inspect=True)["failed"]
     with disks.proxy() as proxy:
-        assert not board_releases.make_free(proxy, proxy.board(0), Change(), Deadline(5)).get("failed")
+        assert not board_releases.make_free(proxy, proxy.board(0), Change(), Deadline(60)).get("failed")
     assert clean(disks, 0)
     assert [board["board"] for board in claim(disks)["boards"]] == [0]
 

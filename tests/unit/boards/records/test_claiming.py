@@ -22,7 +22,7 @@ def test_who_gives_back_what_nobody_has_gets_each_value_all_the_same(tmp_path):
     """Lost: a play that ends twice what it made, at a value that the module's page says is always there."""
     store = SimpleNamespace(claims=list, kept_anywhere=list, kept_boards=list)
     nobodys = SimpleNamespace(store=store, boards={}, config=ProxyConfig(state_folder=str(tmp_path)))
-    result = board_releases.absent(nobodys, Instances("jackie"), Change(), Deadline(1))
+    result = board_releases.absent(nobodys, Instances("jackie"), Change(), Deadline(60))
     assert result == dict(boards=[], lines=[], errors={}, rejected={}, rejected_lines=[])
 
 

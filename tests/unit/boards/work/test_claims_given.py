@@ -58,12 +58,12 @@ def present(proxy, request="jackie", check=False, **more):
 def absent(proxy, request="jackie", owner=None, check=False, numbers=(), created=(), **more):
     change = Change(check)
     asked = Instances(request, owner, numbers, created)
-    return board_releases.absent(proxy, asked, change, Deadline(5), **more), change
+    return board_releases.absent(proxy, asked, change, Deadline(60), **more), change
 
 
 def make_free(proxy, number, check=False):
     change = Change(check)
-    return board_releases.make_free(proxy, proxy.board(number), change, Deadline(5)), change
+    return board_releases.make_free(proxy, proxy.board(number), change, Deadline(60)), change
 
 
 def texts(result):

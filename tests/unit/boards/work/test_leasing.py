@@ -28,7 +28,7 @@ def proxy(node):
 def extend(proxy, hours, request="jackie", owner=None, created=(), check=False, **more):
     change = Change(check)
     asked = Instances(request, owner, created=created, **more)
-    return board_leases.extend(proxy, asked, hours, change, Deadline(5)), change
+    return board_leases.extend(proxy, asked, hours, change, Deadline(60)), change
 
 
 @pytest.mark.parametrize("check", [True, False])

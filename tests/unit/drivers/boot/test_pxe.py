@@ -126,7 +126,7 @@ def test_tftp_get(size):
     content = bytes(range(256)) * 6
     server = TftpServer(content[:size])
     server.start()
-    assert tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(5), port=server.port) == content[:size]
+    assert tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(60), port=server.port) == content[:size]
     assert server.asked == [b"\0\1boot.ipxe\0octet\0"]
     server.join(5)
 
@@ -144,7 +144,7 @@ def test_tftp_get_says_what_the_server_said():
     server = TftpServer(refuse=True)
     server.start()
     with pytest.raises(HeteroError, match="File not found"):
-        tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(5), port=server.port)
+        tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(60), port=server.port)
     server.join(5)
 
 

@@ -233,14 +233,14 @@ def test_a_board_that_was_found_on_is_only_asked(site, tile, answers):
     with site.proxy() as proxy:
         driver = BootDrivers(proxy).of(proxy.board(0))
         system = System(None, "nfs", "ssh-ed25519 AAAA")
-        assert driver.answers(proxy.board(0), system, Deadline(2), threading.Event(), None) is True
+        assert driver.answers(proxy.board(0), system, Deadline(60), threading.Event(), None) is True
         assert tile.calls == []
         # a boot that another call began, which was killed: its steps may not all be done
         driver.under_way(proxy.board(0))
-        driver.answers(proxy.board(0), system, Deadline(9), threading.Event(), lambda *step: None)
+        driver.answers(proxy.board(0), system, Deadline(60), threading.Event(), lambda *step: None)
         assert len(tile.calls) == 5
         driver.switched(proxy.board(0), "off")
-        driver.answers(proxy.board(0), system, Deadline(9), threading.Event(), lambda *step: None)
+        driver.answers(proxy.board(0), system, Deadline(60), threading.Event(), lambda *step: None)
     assert len(tile.calls) == 5
 
 
@@ -250,7 +250,7 @@ def test_a_board_that_was_not_told_to_reboot_is_only_asked(site, tile, answers, 
     with site.proxy() as proxy:
         board, driver = proxy.board(0), BootDrivers(proxy).of(proxy.board(0))
         system = System(None, "nfs", "ssh-ed25519 AAAA")
-        told = driver.told_to_reboot(board, system, str(tmp_path / "no-key"), "mark", Deadline(5))
+        told = driver.told_to_reboot(board, system, str(tmp_path / "no-key"), "mark", Deadline(60))
         with pytest.raises(HeteroError, match="cannot be told to reboot"), told:
             pass
         assert driver.answers(board, system, Deadline(90), threading.Event(), lambda *step: None)

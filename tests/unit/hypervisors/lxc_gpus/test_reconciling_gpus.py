@@ -82,7 +82,7 @@ def test_one_pass_over_a_host_says_what_took_how_long(host, monkeypatch):
     monkeypatch.setattr(gpu_reconciliation, "_table", lambda look: look.note("a", "1"))
     monkeypatch.setattr(gpu_reconciliation, "_container", lambda look, box: look.note("b", box))
     monkeypatch.setattr(gpu_reconciliation, "_processes", lambda look: look.note("c", "2"))
-    done = gpu_reconciliation.reconcile(host.site, False, Change(), Deadline(5))
+    done = gpu_reconciliation.reconcile(host.site, False, Change(), Deadline(60))
     assert [(one["kind"], one["found"]) for one in done["findings"]] == [
         ("a", "1"),
         ("b", "c1"),
