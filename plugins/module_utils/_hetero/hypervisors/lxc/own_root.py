@@ -31,7 +31,11 @@ SAME = "this and the root of container {other} are copies of one another, and no
 #: Nothing is lost by it, whichever of them it is.
 ASIDE = "remove nothing: move the copy out of its folder, and put the container's own root there, then run this again"
 UNKNOWN = "this is not the root that was made for {name} (its file system is {found}, not {own})"
-TAKE = "put its own back; where this one is to be its root from now on, tune2fs -U {own} {file} says so"
+#: tune2fs wants one that was checked since it was mounted last.
+TAKE = (
+    "put its own back; where this one is to be its root from now on, these say so: e2fsck -fp {file}; "
+    "tune2fs -U {own} {file}"
+)
 UNREAD = "this may be the root of container {other}, whose configuration says which is its own, and cannot be read"
 
 
