@@ -8,10 +8,13 @@ If these fail, an image is there and has no name until somebody writes to the st
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.stored_names import StoredNames
 
 HASH = "a" * 64
@@ -26,20 +29,20 @@ def names(tmp_path):
 
 def killed_while_leaving(names):
     if os.fork() == 0:
-        with names.leaving("debian-13"):
+        with names.leaving("debian-13", Deadline(60)):
             os._exit(0)
     os.wait()
 
 
 def test_a_name_is_gone_while_its_image_is_removed_and_after_it(names, tmp_path):
     """Lost: an image, to who claims it while it is removed."""
-    with names.leaving("debian-13"):
+    with names.leaving("debian-13", Deadline(60)):
         assert (names.read("debian-13"), names.all()) == (None, {})
     assert (names.all(), os.listdir(tmp_path)) == ({}, [])
 
 
 def test_a_name_is_put_back_where_the_removal_fails(names, tmp_path):
-    with pytest.raises(ZeroDivisionError), names.leaving("debian-13"):
+    with pytest.raises(ZeroDivisionError), names.leaving("debian-13", Deadline(60)):
         raise ZeroDivisionError
     assert (names.all(), os.listdir(tmp_path)) == ({"debian-13": HASH}, ["debian-13"])
 
@@ -51,6 +54,15 @@ def test_a_name_whose_removal_was_killed_stands(names, tmp_path):
     assert (names.read("debian-13"), names.all()) == (HASH, {"debian-13": HASH})
     names.put_back()
     assert (names.all(), os.listdir(tmp_path)) == ({"debian-13": HASH}, ["debian-13"])
+
+
+def test_a_name_that_another_process_has_locked_stays_and_is_not_waited_for_without_end(names, tmp_path):
+    """Lost: every import and removal on the node, to a program that has the file of one name locked."""
+    with open(tmp_path / "debian-13", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        with pytest.raises(TimedOut, match="debian-13: is locked by "), names.leaving("debian-13", Deadline(0.3)):
+            pass
+    assert names.all() == {"debian-13": HASH}
 
 
 @pytest.mark.parametrize("foreign", [".leaving", "..leaving", ".debian-13.leaving.x", ".x y.leaving"])

@@ -279,7 +279,7 @@ class ImageStore:
         """
         # In this order, so that wherever this is killed the image is whole or gone, and a name that is left can be
         # removed.
-        with nullcontext() if HASH.fullmatch(name) else self._names.leaving(name):
+        with nullcontext() if HASH.fullmatch(name) else self._names.leaving(name, deadline):
             check()
             out = self._set_aside(hash) if hash is not None and os.path.lexists(self._path(hash)) else None
         if out is not None:

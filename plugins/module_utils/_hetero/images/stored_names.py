@@ -9,10 +9,15 @@ import fcntl
 import os
 import re
 from contextlib import contextmanager
-from typing import Iterator
+from typing import TYPE_CHECKING, Iterator
 
+from ..core.errors import TimedOut
+from ..core.locks import holder_of, taken
 from ..files.whole_file import write_whole
 from ..site.image_names import HASH, NAME
+
+if TYPE_CHECKING:
+    from ..core.deadline import Deadline
 
 #: The file of a name while its image is removed, which is locked (flock) as long: one that nobody has locked was left
 #: by a removal that was killed, and its name stands.
@@ -60,11 +65,16 @@ class StoredNames:
         write_whole(self.path(name), f"{hash}\n")
 
     @contextmanager
-    def leaving(self, name: str) -> Iterator[None]:
-        """Have nobody find a name in the block, and remove it at its end; it is put back where the block fails."""
+    def leaving(self, name: str, deadline: Deadline) -> Iterator[None]:
+        """Have nobody find a name in the block, and remove it at its end; it is put back where the block fails.
+
+        :raises TimedOut: another process has the name's file locked until the deadline; the name stands.
+        """
         path, aside = self.path(name), self._aside(name)
         with open(path, encoding="ascii", opener=_at_once) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            if not taken(file.fileno(), deadline):
+                what = f"is locked by {holder_of(file.fileno())}"
+                raise TimedOut(what, path, "wait for it or end it, then run this again")
             os.rename(path, aside)
             try:
                 yield
