@@ -13,6 +13,13 @@ from .printable import brief, brief_words, printable
 
 #: The kernel's errors where a file system is full, or a user's quota of it.
 FULL = (errno.ENOSPC, errno.EDQUOT)
+#: What a node has run out of, and what sets how much there is: fork(2), pthread_create(3), open(2), mmap(2).
+EXHAUSTED = {
+    errno.EAGAIN: ("processes or threads", "pids.max of the cgroups that this runs in, and ulimit -u"),
+    errno.EMFILE: ("open files for one process", "ulimit -n"),
+    errno.ENFILE: ("open files", "sysctl fs.file-max"),
+    errno.ENOMEM: ("memory", "memory.max of the cgroups that this runs in, and free"),
+}
 
 
 class HeteroError(Exception):
@@ -122,12 +129,32 @@ def naming(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def naming_full(path: str) -> Iterator[None]:
-    """Do as `naming` for errors of a file system that is full or read-only; other OSErrors stay what they are."""
+def naming_limits(node: str) -> Iterator[None]:
+    """Turn errors of a limit that is reached into HeteroErrors: a file system that is full or read-only, and EXHAUSTED.
+
+    Other errors stay what they are.
+
+    :param node: whose processes, files and memory these are; names a file where the system names none.
+    """
     try:
         yield
-    except OSError as error:
-        if error.errno not in (*FULL, errno.EROFS):
+    except (OSError, MemoryError, RuntimeError) as error:
+        number = _number(error)
+        if number in EXHAUSTED:
+            what, limit = EXHAUSTED[number]
+            remedy = f"run this again once less runs there, or see {limit}"
+            raise HeteroError(f"has no {what} left ({brief(str(error))})", node, remedy) from error
+        if number not in (*FULL, errno.EROFS):
             raise
-        with naming(path):
+        with naming(node):
             raise
+
+
+def _number(error: OSError | MemoryError | RuntimeError) -> int | None:
+    """Return the kernel's number of an error, None where it has none."""
+    if isinstance(error, MemoryError):
+        return errno.ENOMEM
+    if isinstance(error, OSError):
+        return error.errno
+    # Python says no more than this of pthread_create(3), which fails with EAGAIN
+    return errno.EAGAIN if "can't start new thread" in str(error) else None

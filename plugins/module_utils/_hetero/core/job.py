@@ -13,10 +13,11 @@ from typing import Any, Callable, NoReturn
 
 from . import askers
 from .background import detach, finish
-from .errors import HeteroError
+from .errors import HeteroError, naming_limits
 from .job_watch import look
 from .module import Module, checked, failed
 from .printable import printable, printable_data
+from .this_node import THIS_NODE
 
 
 def in_background(
@@ -30,8 +31,9 @@ def in_background(
     """
     try:
         checked(module.params)
-        run_folder, follow = prepare()
-        job = detach(run_folder)
+        with naming_limits(THIS_NODE):
+            run_folder, follow = prepare()
+            job = detach(run_folder)
         if job:
             path, worker = job
             follow = dict(follow, job=path, worker=worker, python=sys.executable)
@@ -40,7 +42,9 @@ def in_background(
         module.fail_json(**failed(error, module.params))
     askers.asked_by(askers.Follower())
     try:
-        finish(printable_data(work()))
+        with naming_limits(THIS_NODE):
+            result = work()
+        finish(printable_data(result))
     except HeteroError as error:
         finish(failed(error, module.params))
     except Exception as error:  # noqa: BLE001 - a play that follows gets a message, and the traceback for a report

@@ -12,7 +12,7 @@ import math
 from typing import Any, Callable, Iterator, NoReturn, Protocol
 
 from . import askers
-from .errors import BadInput, HeteroError, naming_full
+from .errors import BadInput, HeteroError, naming_limits
 from .printable import MOST, brief, printable, printable_data
 from .this_node import THIS_NODE
 
@@ -99,7 +99,7 @@ def run(module: Module, work: Callable[[dict[str, Any], bool], dict[str, Any]]) 
     """
     askers.asked_by(askers.Reader())
     try:
-        with naming_full(THIS_NODE):
+        with naming_limits(THIS_NODE):
             result = work(checked(module.params), module.check_mode)
     except HeteroError as error:
         module.fail_json(**failed(error, module.params))

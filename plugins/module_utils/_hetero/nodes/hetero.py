@@ -13,7 +13,8 @@ import sys
 from importlib import import_module
 from typing import Sequence
 
-from ..core.errors import BadInput
+from ..core.errors import BadInput, naming_limits
+from ..core.this_node import THIS_NODE
 from .tools import ASKS
 
 #: Verb, of one word or two → its file. `main` of that runs it with the words after it and returns the exit code, and
@@ -50,7 +51,8 @@ def main(arguments: Sequence[str]) -> int:
         (sys.stdout if asks else sys.stderr).write(usage(begun))
         return 0 if asks else 1
     verb, others = parted(arguments)
-    return import_module(VERBS[verb], __package__).main(others)
+    with naming_limits(THIS_NODE):
+        return import_module(VERBS[verb], __package__).main(others)
 
 
 def usage(verbs: Sequence[str]) -> str:

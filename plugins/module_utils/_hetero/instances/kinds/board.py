@@ -28,7 +28,7 @@ from ...claims.lost_database import listed
 from ...core import job
 from ...core.changes import Change
 from ...core.deadline import Deadline
-from ...core.errors import BadInput, HeteroError, Refused, naming_full
+from ...core.errors import BadInput, HeteroError, Refused, naming_limits
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from ...drivers.boot.blame import BOARD, IMAGE
@@ -56,7 +56,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
     with Proxy(params, actor, create=not check) as proxy:
         request = Request(proxy, params, check)
         try:
-            with naming_full(THIS_NODE):  # here, and not in core/module.py alone: what was done until then is told
+            with naming_limits(THIS_NODE):  # here, and not in core/module.py alone: what was done until then is told
                 VERBS[params["state"]](request)
         except HeteroError as error:
             request.steps.broke_off(error)
