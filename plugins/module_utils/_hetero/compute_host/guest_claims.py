@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..core.deadline import Deadline
 from ..devices.pci import allocation
-from ..hypervisors.libvirt.domain import Libvirt, must_be_name
+from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt, must_be_name
 from ..openstack.specs import PROPERTY
 from ..site.kinds import GUEST
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
     from .claim_request import ClaimRequest
     from .host import Host
-
-#: Seconds to wait for libvirt's list of domains.
-PATIENCE = 30.0
 
 
 class Guests:
@@ -42,6 +39,7 @@ class Guests:
         self.host = host
         self.flavor = request.flavor
         self.named = request.devices
+        self._domains: set[str] | None = None
 
     @property
     def asked(self) -> str:
@@ -54,10 +52,16 @@ class Guests:
     def was_free(self) -> str:
         return f"{self.asked}, " if self.asked else ""
 
+    def look(self) -> None:
+        """Ask libvirt which domains there are. Its first answer since a boot may take a minute."""
+        self._domains = set(Libvirt(Deadline(CALL_TIME), self.host.config.kvm.libvirt_uri).names())
+
     def taken(self, instance: str) -> str | None:
         """Return why no domain of that name can be made, or None."""
         must_be_name(instance)
-        if instance in Libvirt(Deadline(PATIENCE), self.host.config.kvm.libvirt_uri).names():
+        if self._domains is None:  # an instance that was there when the transaction was yet to begin
+            self.look()
+        if instance in (self._domains or ()):
             return f"there is a domain {instance} already that is no instance: rename it, or choose another name"
         return None
 

@@ -71,9 +71,11 @@ def present(host: Host, request: ClaimRequest, change: Change) -> dict[str, Any]
     request.check()
     if request.lease_hours:
         begin_lease(host.store, REAPER, change.check)
+    kind = KINDS[request.kind](host, request)
+    if not all(map(host.store.claim_of, request.instances)) and not _unfit(host, request, kind):
+        kind.look()  # others wait for the database as long as a transaction lasts
     with host.store.transaction(dry=change.check):
         before = {claim.instance: claim for claim in map(host.store.claim_of, request.instances) if claim}
-        kind = KINDS[request.kind](host, request)
         after = _claims(host, request, kind, before)
         for claim in after:
             old = before.get(claim.instance)
@@ -126,8 +128,7 @@ def _new(claims: Iterable[Claim], before: Collection[str]) -> int:
 def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before: Collection[str]) -> list[Claim]:
     """Claim all instances, or with `partial` those that can be had. Those that are there keep what they have."""
     if len(before) < len(request.instances):
-        offers = [kind.hypervisor] if kind.hypervisor in host.hypervisors else host.hypervisors
-        unfit = rejections(request.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, request.image)
+        unfit = _unfit(host, request, kind)
         if unfit:
             raise _no_node(host, request, unfit, 0, len(before), {host.name: unfit})
     claims = []
@@ -141,6 +142,12 @@ def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before
                 break
             raise _no_node(host, request, _reasons(kind, none), _new(claims, before), len(before)) from none
     return claims
+
+
+def _unfit(host: Host, request: ClaimRequest, kind: Containers | Guests) -> list[str]:
+    """Return why this host serves no such request, whatever is free."""
+    offers = [kind.hypervisor] if kind.hypervisor in host.hypervisors else host.hypervisors
+    return rejections(request.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, request.image)
 
 
 def _without_image(host: Host, name: str) -> list[str]:
@@ -284,6 +291,9 @@ class Containers:
         kind = [gpu for gpu in self.host.gpus if wanted.arch in (None, gpu.arch)]
         having = sum(gpu in kind for gpu in self.free)
         return f"{having} of {len(kind)} {f'{wanted.arch} GPUs' if wanted.arch else 'GPUs'} free, "
+
+    def look(self) -> None:
+        """Nobody is asked: `taken` looks at folders."""
 
     def taken(self, instance: str) -> str | None:
         """Return why no container of that name can be made, or None."""

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import time
@@ -28,7 +30,10 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.file_system import has_errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests, hostdev
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import Libvirt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import (
+    CALL_TIME,
+    Libvirt,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
 from ansible_collections.hetero.compute.plugins.modules import instance
@@ -239,6 +244,23 @@ def test_a_domain_of_that_name_that_is_not_ours_is_never_touched(site):
     with pytest.raises(NoneFree, match="there is a domain ml-9 already that is no instance"):
         site.provision("ml-9")
     assert site.virt.said() == ["define /dev/stdin"]
+
+
+def test_others_use_the_database_while_libvirt_is_asked(site, monkeypatch):
+    """Lost: other requests to a host whose libvirt is just starting, which takes a minute where QEMU is slow."""
+    asked, answer = [], Libvirt.names
+
+    def names(libvirt):
+        with contextlib.closing(sqlite3.connect(site.folder / "var/lib/hetero/host.db", timeout=0)) as others:
+            others.execute("BEGIN IMMEDIATE")
+        asked.append(libvirt.deadline.seconds)
+        return answer(libvirt)
+
+    monkeypatch.setattr(Libvirt, "names", names)
+    assert not site.provision("ml-9").get("failed")
+    assert asked[0] == CALL_TIME
+    assert not site.provision("ml-9")["changed"]
+    assert asked.count(CALL_TIME) == 1  # who has its instance waits for nothing
 
 
 def test_check_mode_claims_and_makes_nothing(site):
