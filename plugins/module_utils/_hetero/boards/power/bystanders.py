@@ -3,15 +3,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Notice that an outlet which was switched off fed another instance's board than the one that its wiring names.
 
-Where the board itself was silent before, its silence proves nothing. So the boards of its PDU on which other instances
-run are asked before the switching and after it. One that answered and then stays silent was cut; its outlet is switched
-on again (boot/proven_cuts.py). The answer of a kernel counts, which accepts or refuses a connect also where the board
-is busy. A board that answered itself before, and is silent now, proves its outlet, so the others are not waited for.
+Where the board itself was silent before, its silence proves nothing. So the other boards of its PDU that may run are
+asked before the switching and after it. One that answered and then stays silent was cut, whatever its state is called;
+its outlet is switched on again (boot/proven_cuts.py). The answer of a kernel counts, which accepts or refuses a connect
+also where the board is busy. A board that answered itself before, and is silent now, proves its outlet, so the others
+are not waited for.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, Iterable
 
 from ...core.deadline import Deadline
@@ -19,6 +22,7 @@ from ...core.errors import HeteroError
 from ...core.locks import held_by
 from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
+from ...roots.ownership import has_root
 from ...site import board_states
 from . import pdu_names
 from .power_proof import LOOK
@@ -68,7 +72,7 @@ class Bystanders:
             if fed and board not in self._own and fed != (work.pdu, work.outlet) and self._device(fed[0]) == device
         ]
         records = self._proxy.store.records(near) if near else {}
-        self._near[work.board.id] = {board: record for board, record in records.items() if self._runs(record)}
+        self._near[work.board.id] = {board: record for board, record in records.items() if self._may_run(record)}
         self._answered.pop(work.board.id, None)
         return self.watched(work)
 
@@ -94,16 +98,35 @@ class Bystanders:
         return sorted(self._which(answered, lambda board: self._fell(board, off)))
 
     def cut(self, work: PowerWork, silent: Iterable[int]) -> list[Record]:
-        """Return the records of those whose silence no verb explains that works on them, or did meanwhile."""
+        """Return the records of those whose silence no verb explains that works on them, or did meanwhile.
+
+        One that the database gives nobody has the claim of its own record, for the database may be older.
+        """
         near = self._near.get(work.board.id, {})
         known = [board for board in silent if board in near]
         now = self._proxy.store.records(known) if known else {}
-        return [record for board, record in now.items() if self._runs(record) and _is_same(record, near[board])]
+        found = [record for board, record in now.items() if self._may_run(record) and _is_same(record, near[board])]
+        return [record if record.claim else self._as_kept(record) for record in found]
 
-    def _runs(self, record: Record) -> bool:
-        """Return whether an instance runs on a board, and no verb works on it."""
-        running = record.claim is not None and record.state == board_states.RUNNING
-        return running and held_by(self._proxy.config.run_folder, f"board{record.board}") is None
+    def _may_run(self, record: Record) -> bool:
+        """Return whether a board may be on, and no verb works on it."""
+        return self._may_be_on(record) and held_by(self._proxy.config.run_folder, f"board{record.board}") is None
+
+    def _may_be_on(self, record: Record) -> bool:
+        """Return whether a board may be on, by its state, or by what else lies here: the database may be older."""
+        if record.state != board_states.POWER_OFF:
+            return True
+        try:
+            kept = self._proxy.store.kept(record.board)
+        except HeteroError:
+            return True
+        return kept.state != board_states.POWER_OFF if kept else has_root(self._proxy, self._proxy.board(record.board))
+
+    def _as_kept(self, record: Record) -> Record:
+        with suppress(HeteroError):
+            kept = self._proxy.store.kept(record.board)
+            return replace(record, claim=kept.claim) if kept else record
+        return record
 
     def _device(self, pdu: str) -> str:
         """Return what identifies a PDU, for one may have two names."""
@@ -137,12 +160,13 @@ class Bystanders:
 
 
 def _is_same(now: Record, before: Record) -> bool:
-    return now.since == before.since and now.claim is not None and now.claim.is_same(before.claim)
+    same = now.claim.is_same(before.claim) if now.claim else before.claim is None
+    return same and now.since == before.since
 
 
 def fell_silent(work: PowerWork, cut: Iterable[Record]) -> str:
-    """Return the note on an outlet that cut the boards of other instances."""
-    names = [f"{record.claim.instance} on board{record.board}" for record in cut if record.claim]
+    """Return the note on an outlet that cut other boards."""
+    names = [f"{f'{one.claim.instance} on ' if one.claim else ''}board{one.board}" for one in cut]
     one = len(names) == 1
     return FELL_SILENT.format(
         names=" and ".join(names),

@@ -165,18 +165,20 @@ class Feeds(RecordedFeeds):
         fed = Fed(work.pdu, work.outlet, pdu_names.address(self.proxy.config.pdus.get(work.pdu, {})))
         names = [record.claim.instance for record in others if record.claim]
         boards = [record.board for record in others]
+        own = self.of(work.board, work.claim) or (fed if work.claim and not names else None)
         try:
             with self.proxy.store.transaction():
                 for board in boards:
                     self.proxy.store.feed(board, fed)
                     self.proxy.store.event(board, PHASE, LOST_POWER.format(outlet=fed.name, board=work.board.name))
-                own = self.of(work.board, work.claim)
                 if own and self.is_at(own, work.pdu, work.outlet):
                     self.proxy.store.feed(work.board.id, replace(own, taken=f"board{boards[0]}"))
         except HeteroError as error:
             return UNWRITTEN.format(error=error)
         self._read([work.board.id, *boards])
-        return TOOK.format(names=" and ".join(names), adopt=",".join(names))
+        adopt = names or ([work.instance] if work.instance else [])
+        names = names or [f"board{board}" for board in boards]
+        return TOOK.format(names=" and ".join(names), adopt=",".join(adopt)) if adopt else ""
 
 
 def settle(works: Iterable[PowerWork], feeds: Feeds) -> None:
