@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, Sequence
 
 from ...core.changes import Change
 from ...core.deadline import Deadline
-from ...core.errors import BadInput, HeteroError
+from ...core.errors import BadInput, HeteroError, Refused
 from ...core.plays import play
 from ...drivers.boot import blame
 from ...drivers.boot.driver import FIRMWARE, NFS, SYSTEM, TFTP
@@ -33,7 +33,7 @@ from ..power.pdu_loop import PDU
 from ..records.board_records import SWITCH, TO_BE
 from ..records.claim_records import Fed
 from ..records.store import why_not_free
-from ..work.board_work import BoardWork, locked, no_outlet
+from ..work.board_work import BoardWork, locked, unread_outlet
 from .wiring_lines import OTHER, corrected, headline
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class Cabling:
         except OutletsFailed as error:
             self._say(finding, FAILED, str(error))
         except HeteroError as error:
-            if not isinstance(error, BadInput):
+            if not isinstance(error, (BadInput, Refused)):  # those are of this outlet alone
                 self._down.setdefault(work.pdu, error)
             self._say(finding, FAILED, str(error))
 
@@ -319,8 +319,9 @@ class Cabling:
     def _status(self, work: BoardWork) -> str:
         with self._session(work) as pdu:
             outlets = pdu.status()
-        if work.outlet not in outlets:
-            raise no_outlet(work, outlets)
+        error = unread_outlet(work, outlets)
+        if error is not None:
+            raise error
         work.power_seen(outlets[work.outlet])
         return outlets[work.outlet]
 

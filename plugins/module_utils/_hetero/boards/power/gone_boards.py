@@ -48,13 +48,12 @@ def sign_of_life(proxy: Proxy, board: int, deadline: Deadline) -> tuple[str, str
     if place and place not in [outlet_of(proxy, other) for other in proxy.boards if other != board]:
         pdu, outlet = place
         states, error = statuses(proxy, [pdu], deadline)[pdu]
-        if states.get(outlet) == "on":
+        state = states.get(outlet)
+        if state == "on":
             return f"its outlet {outlet} of {pdu} is on", SWITCHED
-        if outlet not in states:
-            return (
-                f"whether its outlet {outlet} of {pdu} is off is not known ({error or 'it has no such outlet'})",
-                MENDED,
-            )
+        if state != "off":
+            why = error or state or "it has no such outlet"
+            return f"whether its outlet {outlet} of {pdu} is off is not known ({why})", MENDED
     for client in sorted({client for export in exports_of(proxy, board) for client in export.clients}):
         if any(ssh.alive(client, LOOK) for _turn in range(LOOKS)):
             return f"something answers at {client}, to which its root is exported", SWITCH_OFF

@@ -32,7 +32,7 @@ from ..power.presence import ALIVE, OWN_KEY, SILENT
 from ..records import disk_records
 from ..records.lost_database import way_by_copy
 from ..work import maintenance
-from ..work.board_work import BoardWork, locked
+from ..work.board_work import BoardWork, locked, unread_outlet
 from ..work.looks import PHASE, Look, Seen, not_adopted
 from .lifecycle import OUT_OF_USE, Options, start
 from .release import free_board, release
@@ -186,12 +186,14 @@ def _ask_outlets(proxy: Proxy, looks: Sequence[Look], deadline: Deadline) -> Non
     seen: dict[int, dict[str, Any]] = {look.work.board.id: {"id": look.work.board.id} for look in looks}
     errors = outlet_power(proxy, list(seen.values()), deadline)
     for look in looks:
-        look.power = seen[look.work.board.id]["power"]
-        if look.power is None:
-            look.unseen = True
-            look.note(f"its outlet is not known, so it is left as it is: {errors.get(look.work.pdu, 'no answer')}")
+        work, power = look.work, seen[look.work.board.id]["power"]
+        error = errors.get(work.pdu, "no answer") if power is None else unread_outlet(work, {work.outlet: power})
+        look.power = None if error else power
+        if error is None:
+            work.power_seen(power)
         else:
-            look.work.power_seen(look.power)
+            look.unseen = True
+            look.note(f"its outlet is not known, so it is left as it is: {error}")
 
 
 def _ask_boards(proxy: Proxy, looks: Sequence[Look]) -> None:

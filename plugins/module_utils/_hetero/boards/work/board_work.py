@@ -362,14 +362,14 @@ def no_outlet(work: BoardWork, outlets: Iterable[str]) -> BadInput:
 
 
 def unread_outlet(work: BoardWork, outlets: Mapping[str, str]) -> HeteroError | None:
-    """Return the error of a board whose outlet its PDU does not have, or does not tell the state of; else None."""
+    """Return the error of a board whose outlet its PDU does not have, or does not say on or off of; else None."""
     state = outlets.get(work.outlet)
     if state is None:
         return no_outlet(work, outlets)
-    if not state.startswith("unknown"):
+    if state in ("on", "off"):
         return None
     what = f"{work.outlet_name} cannot be read: {state}"
-    return HeteroError(what, work.board.name, "look at the PDU, or correct the outlet in proxy.json")
+    return Refused(what, work.board.name, "look at the PDU, or correct the outlet in proxy.json")
 
 
 def summary(works: Sequence[BoardWork], change: Change) -> dict[str, Any]:
