@@ -54,6 +54,11 @@ MOST_ASKED = 64
 WIPED_BY = (
     f"put a newer backup of the database back; or, once nobody wants it, {play('repair', node='{board}')} wipes it"
 )
+#: Of a board that is off and nobody's by its record, which may be that of a folder under the real one.
+MADE_READY = (
+    "its outlet is on, nobody has it, and it is made ready for somebody ({left}): nothing of it is touched: see that "
+    f"the file system of {{folder}} is mounted; {PUT_BACK}"
+)
 #: {state of a board that nobody has: how it is made free again}.
 WAYS_BACK = {
     board_states.ERROR: f"{play('repair', node='{board}')} makes it free again",
@@ -331,6 +336,9 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
         )
         return
     left = leftovers(proxy, work.board)
+    if look.power == "on" and left and work.state == board_states.POWER_OFF:
+        look.note(MADE_READY.format(left="; ".join(left), folder=proxy.config.state_folder))
+        return
     if look.power == "on":
         look.note("its outlet is on, and nobody has it", done)
     if left:
