@@ -38,6 +38,7 @@ class Records:
     def __init__(self, fed, lost=()):
         self.kept_of = {number: Kept(claim(number, f"vm{number}"), "running", fed=one) for number, one in fed.items()}
         self.lost_of, self.written, self.copies = list(lost), [], False
+        self.told = []
         self.transaction = nullcontext
 
     def kept(self, number):
@@ -60,6 +61,14 @@ class Records:
 
     def record(self, number):
         return SimpleNamespace(claim=None)
+
+    def event(self, number, phase, text):
+        self.told.append(SimpleNamespace(board=number, phase=phase, text=text))
+
+    def first_since_claim(self, of, phase, text, newest):
+        assert newest
+        told = [one for one in self.told if one.board == of.board and one.text.endswith(text.lstrip("%"))]
+        return told[-1] if told else None
 
     def feed(self, number, fed):
         self.written.append((number, fed))

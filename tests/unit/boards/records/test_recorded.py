@@ -77,6 +77,7 @@ def test_events_are_those_that_were_asked_for(store):
     assert store.newest_events(None, 99)[0].text == "claimed for jackie by ann"
     assert store.first_since_claim(first, "step").text == "no. 0"
     assert store.first_since_claim(first, "step", "%2").text == "no. 2"
+    assert store.first_since_claim(first, "step", newest=True).text == "no. 2"
     assert store.first_since_claim(first, "step", "%9") is None
     assert store.first_since_claim(first, "power") is None
 

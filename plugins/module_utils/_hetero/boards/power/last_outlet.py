@@ -8,8 +8,8 @@ The outlet is written into the claim's own record (records/claim_records.py) onc
 outlet in the wiring counts where it is proven: the old outlet is off and the board shows its key, or both are off. Else
 nothing is switched until the wiring is corrected or an operator confirms it (verbs/reconciliation.py).
 
-A board that lives on while its outlet is off is fed by another one. Its record keeps that (Fed.belied), and its outlet
-is not switched for it again until the wiring or the plug is right.
+A board that lives on while its outlet is off is fed by another one. Its record keeps that (Fed.belied), or an event
+where that is lost, and its outlet is not switched for it again until the wiring or the plug is right.
 
 A board whose record is lost, cannot be read or was belied may be fed by any outlet. While there is one, a board whose
 own record does not name the outlet of its wiring is not switched off either. A copy of another board's good record
@@ -38,6 +38,7 @@ from .recorded_feeds import RecordedFeeds
 if TYPE_CHECKING:
     from ...site.boards_file import Board
     from ..records.board_records import Record
+    from ..records.claim_records import Claim
     from ..records.proxy import Proxy
     from .board_views import PowerLook, PowerWork
 
@@ -65,6 +66,9 @@ TOOK = (
     "; neither is switched off again before plugs or wiring are right; where {names} went off by itself just then, "
     f"{play('reconcile', adopt='{adopt}')} takes the wiring's word"
 )
+#: The texts of the events of that, and of the end of it.
+WIRED = "{outlet}, which the wiring names for it"
+BELIED, PROVEN = f"did not lose its power with {WIRED}", f"has its power by {WIRED}"
 LOST_POWER = "lost its power for a moment by {outlet}, which the wiring names for {board}"
 UNWRITTEN = "; that could not be written down: {error}"
 #: An operator's word answers one question in each run.
@@ -98,6 +102,20 @@ class Feeds(RecordedFeeds):
         roots = Root(proxy.config.state_folder, board), DiskFiles(proxy.folder("disks"), board)
         return not any(root.exists() for root in roots)
 
+    def of(self, board: Board, claim: Claim | None) -> Fed | None:
+        """Return likewise; of a board whose record is lost or cannot be read, the events tell of a belied wiring."""
+        fed = super().of(board, claim)
+        if fed is None and claim is not None and self.is_unknown(board):
+            wired = self._wired(*self.proxy.outlet(board))
+            either = f"%{WIRED.format(outlet=wired.name)}"
+            told = self.proxy.store.first_since_claim(claim, PHASE, either, newest=True)
+            if told and told.text == BELIED.format(outlet=wired.name):
+                return replace(wired, belied=True)
+        return fed
+
+    def _wired(self, pdu: str, outlet: str) -> Fed:
+        return Fed(pdu, outlet, pdu_names.address(self.proxy.config.pdus.get(pdu, {})))
+
     def feeds_another(self, board: Board) -> str | None:
         """Return why a free board must not be given away: its outlet fed another tenant's board last; else None."""
         holders = self.holders(board, *self.proxy.outlet(board))
@@ -125,7 +143,7 @@ class Feeds(RecordedFeeds):
             that another board has is not written down.
         """
         board, place = work.board, (work.pdu, work.outlet)
-        fed = Fed(*place, pdu_names.address(self.proxy.config.pdus.get(work.pdu, {})))
+        fed = self._wired(*place)
         holders = list(self.holders(board, *place))
         last = self.of(board, work.claim)
         known = work.claim is None or last == fed
@@ -139,6 +157,8 @@ class Feeds(RecordedFeeds):
                     self.proxy.store.feed(other, replace(kept.fed, taken=board.name))
             if work.claim:
                 self.proxy.store.feed(board.id, fed)
+                if last and last.belied:
+                    self.proxy.store.event(board.id, PHASE, PROVEN.format(outlet=fed.name))
         self._read([board.id, *holders])
         work.doubt = None
 
@@ -149,9 +169,11 @@ class Feeds(RecordedFeeds):
         """
         if work.claim is None:
             return ""
-        address = pdu_names.address(self.proxy.config.pdus.get(work.pdu, {}))
+        fed = self._wired(work.pdu, work.outlet)
         try:
-            self.proxy.store.feed(work.board.id, Fed(work.pdu, work.outlet, address, belied=True))
+            with self.proxy.store.transaction():
+                self.proxy.store.feed(work.board.id, replace(fed, belied=True))
+                self.proxy.store.event(work.board.id, PHASE, BELIED.format(outlet=fed.name))
         except HeteroError as error:
             return UNWRITTEN.format(error=error)
         self._read([work.board.id])
@@ -162,7 +184,7 @@ class Feeds(RecordedFeeds):
 
         :param others: the records of those boards.
         """
-        fed = Fed(work.pdu, work.outlet, pdu_names.address(self.proxy.config.pdus.get(work.pdu, {})))
+        fed = self._wired(work.pdu, work.outlet)
         names = [record.claim.instance for record in others if record.claim]
         boards = [record.board for record in others]
         own = self.of(work.board, work.claim) or (fed if work.claim and not names else None)

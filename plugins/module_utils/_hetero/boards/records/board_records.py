@@ -119,14 +119,16 @@ class Recorded(ClaimsStore[Claim]):
         """Return the last `limit` events of a board, or of all (None), the oldest of them first."""
         return self._events("id > ?", [0], None if board is None else [board], None, "DESC", limit)[::-1]
 
-    def first_since_claim(self, claim: Claim, phase: str, text: str = "%") -> Event | None:
+    def first_since_claim(self, claim: Claim, phase: str, text: str = "%", newest: bool = False) -> Event | None:
         """Return the first event of a phase since a claim has its board, or None.
 
         :param text: a pattern of SQL's LIKE, which the event's text fits.
+        :param newest: return the last one instead.
         """
         rows = self._db.rows(
             "SELECT * FROM events WHERE board = ? AND phase = ? AND text LIKE ? AND id > ("
-            "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?) ORDER BY id LIMIT 1",
+            "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?) "
+            f"ORDER BY id {'DESC' if newest else 'ASC'} LIMIT 1",
             (claim.board, phase, text, claim.board, claim.instance, CLAIM_PHASE),
         )
         return Event(**dict(rows[0])) if rows else None
