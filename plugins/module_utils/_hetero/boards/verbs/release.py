@@ -21,6 +21,7 @@ from ..disk.wipes import WipeRequest, wipe_beside
 from ..evidence.free_boards import give_back, is_left_on
 from ..image.board_images import clean, say_what_would_go
 from ..records.disk_records import unwiped
+from ..records.store import NOBODY, must_be_of
 from ..work.board_releases import RELEASE, end_claim, nothing_yet
 from ..work.board_work import locked, summary
 from .lifecycle import switch_off, works_of
@@ -91,16 +92,21 @@ def release(
     :param free: frees a clean board, whose work it gets; None for free_board.
     """
     works = [work for work in works if not work.over]
+    nobodys = [work for work in works if work.claim is None]
     with _step(works, "stop", "power"):
         switch_off(proxy, works, replace(options, ends=True))
     if once_off:
         once_off()
 
-    def remove(work: BoardWork) -> None:
-        had = work.claim
-        work.read()
-        if had and work.claim is None:
+    def must_be_as_seen(work: BoardWork) -> None:
+        if work in nobodys:
+            must_be_of(work.claim, NOBODY, work.board.name)  # a claim needs no lock
+        elif work.claim is None:
             raise Refused(GONE, work.board.name, play("reconcile"))
+
+    def remove(work: BoardWork) -> None:
+        work.read()
+        must_be_as_seen(work)
         if clean(proxy, work.board, work.claim, work.change, work.say, Deadline(options.limit)):
             work.changed = True
             if work.change.check:
@@ -117,6 +123,7 @@ def release(
             to_wipe.append(work)
 
     def freed(work: BoardWork) -> None:
+        _do(work, RELEASE, must_be_as_seen)
         _do(work, RELEASE, free or partial(free_board, proxy))
         work.let_go()
 
