@@ -55,10 +55,10 @@ def test_a_lease_is_known_unless_its_record_may_know_more(node, proxy):
     leased = replace(mine, expires=5.0)
     assert adoption.unknown_lease(proxy, leased) is None
     adoption.must_know_the_lease(proxy, leased)
-    assert not adoption.is_record_lost(proxy, mine)
+    assert not proxy.store.is_record_lost(mine)
     node.record(0).unlink()
-    assert adoption.is_record_lost(proxy, mine)
-    assert not adoption.is_record_lost(proxy, replace(mine, created=1.0))
+    assert proxy.store.is_record_lost(mine)
+    assert not proxy.store.is_record_lost(replace(mine, created=1.0))
     assert adoption.unknown_lease(proxy, mine) is None
     what, remedy = adoption.unknown_lease(proxy, leased)
     assert what == "the record of jackie's claim is lost, and the database may be older than what it said"

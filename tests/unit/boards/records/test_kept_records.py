@@ -233,7 +233,9 @@ def test_what_shows_that_an_instance_ran(store, events, ran, power):
         ("lost", True, True),
         ("lost", False, False),
         ("ran", True, True),
-        ("anothers", True, False),
+        ("of before", True, True),
+        ("of before", False, False),
+        ("of later", True, False),
         (None, True, False),
     ],
 )
@@ -246,8 +248,8 @@ def test_what_a_record_says_of_whether_an_instance_ran(store, folder, harm, made
         (folder / "board0.json").unlink()
     elif harm:
         kept = replace(store.kept(0), ran=True)
-        other = kept if harm == "ran" else replace(kept, claim=replace(mine, created=1.0))
-        ClaimRecords(str(folder)).write(0, other)
+        created = {"of before": 1.0, "of later": 1e10}.get(harm, mine.created)
+        ClaimRecords(str(folder)).write(0, replace(kept, claim=replace(mine, created=created)))
     assert store.has_run(mine) == ran
 
 

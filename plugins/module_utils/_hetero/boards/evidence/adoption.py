@@ -65,6 +65,7 @@ RUNS = (
     "it runs {name} and shows its key, so its claim is not ended: correct what contradicts it (the boards file, where "
     f"boards got other numbers or MACs); {END} ends it"
 )
+OLDER_RECORD = "the record of {name}'s claim is older than the database's"
 #: What is done where an operator says that the database is right.
 ANEW = "written anew, the record only (root and board are not touched)"
 LOST = (
@@ -80,10 +81,10 @@ def unknown_lease(proxy: Proxy, claim: Claim) -> tuple[str, str] | None:
     if claim.expires is None:
         return None
     try:
-        kept = proxy.store.kept(claim.board)
+        proxy.store.kept(claim.board)
     except HeteroError as error:
         return f"{error.thing}: {error.what}", WORD.format(name=claim.instance)
-    if kept is not None or not is_record_lost(proxy, claim):
+    if not proxy.store.is_record_lost(claim):
         return None
     what, _colon, remedy = (astray(proxy, claim) or LOST.format(name=claim.instance)).partition(": ")
     return what, remedy
@@ -95,11 +96,6 @@ def must_know_the_lease(proxy: Proxy, claim: Claim) -> None:
     if unknown:
         what, remedy = unknown
         raise Refused(what, f"board{claim.board}", remedy)
-
-
-def is_record_lost(proxy: Proxy, claim: Claim) -> bool:
-    """Return whether a claim had a record that is gone."""
-    return any(lost.is_same(claim) for lost in proxy.store.lost())
 
 
 def contradiction_of(proxy: Proxy, board: Board, claim: Claim | None) -> Refused | None:
@@ -185,9 +181,11 @@ def propose(proxy: Proxy, look: LookedBoard, wanted: Collection[str]) -> None:
             _as_in_database(proxy, look, row, wanted, recorded=kept is not None)
         return
     if row is not None and is_stale(proxy, work.board, row, work.contradiction, kept.claim):
-        _keep_anew(
-            proxy, look, f"the record of {kept.claim.instance}'s claim is older than the database's", "corrected"
-        )
+        found, unknown = OLDER_RECORD.format(name=kept.claim.instance), unknown_lease(proxy, row)
+        if unknown and row.instance not in wanted:
+            _leave(look, ": ".join(unknown))
+        else:
+            _keep_anew(proxy, look, found, ANEW if unknown else "corrected")
         return
     why = _objection(proxy, work, kept)
     if why is None and not kept.is_somebodys and not kept.claim.is_same(row):
@@ -228,7 +226,7 @@ def _lost(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collection[str]) 
     there = astray(proxy, row)
     if (there or doubt) and row.instance not in wanted:
         _leave(look, there or str(doubt))
-    elif row.expires is None or not is_record_lost(proxy, row):
+    elif row.expires is None or not proxy.store.is_record_lost(row):
         _keep_anew(proxy, look, f"{row.instance}'s claim is in the database only", "written beside it, too")
     elif row.instance in wanted:
         _keep_anew(proxy, look, f"the record of {row.instance}'s claim is lost", ANEW)

@@ -15,7 +15,7 @@ from ...core.errors import HeteroError
 from ...core.plays import play
 from ...site.leases import until
 from ..records.misfiled_records import ADOPT, astray, said_of
-from .adoption import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale
+from .adoption import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale, unknown_lease
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
@@ -44,7 +44,9 @@ def told_of_record(proxy: Proxy, board: Board, record: Record, lost: Container[i
         brief = by_word and not astray(proxy, claim)
         return f"{error.thing}: {error.what}: {ADOPT.format(name=name)}" if brief else text
     if kept:
-        return _told_of_newer(proxy, board, kept.claim)
+        newer = _told_of_newer(proxy, board, kept.claim)
+        unknown = None if newer or kept.claim.is_same(claim) else unknown_lease(proxy, claim)
+        return ": ".join(unknown) if unknown else newer
     if record.ending or board.id not in lost:
         return None  # the claim is ending, and its record goes first
     there = astray(proxy, claim)

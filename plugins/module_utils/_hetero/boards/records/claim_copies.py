@@ -231,6 +231,16 @@ class KeptClaims(Recorded):
             return []
         return [claim for claim in self.claims() if claim.board in gone]
 
+    def is_record_lost(self, claim: Claim) -> bool:
+        """Return whether a claim had a record that is gone; that of an earlier claim may be back in its place."""
+        try:
+            kept = self.kept(claim.board)
+        except HeteroError:
+            return False
+        if kept is None:
+            return any(lost.is_same(claim) for lost in self.lost())
+        return _is_of_before(kept, claim)
+
     def _keep(self, touched: dict[int, Touch]) -> None:
         """Write, before a transaction is committed, the records of boards whose claims or states it changes.
 
@@ -320,7 +330,7 @@ class KeptClaims(Recorded):
             kept = self.kept(claim.board)
         except HeteroError:
             return True
-        if kept is None:
+        if kept is None or _is_of_before(kept, claim):
             return self._records_of_claims is not None and claim.image_hash is not None
         return kept.claim.is_same(claim) and kept.ran
 
@@ -328,6 +338,11 @@ class KeptClaims(Recorded):
 def _may_be_replaced(found: Kept, wanted: Kept) -> bool:
     """Return whether a record may be overwritten: by one of the same claim, or because nothing was made for its own."""
     return not found.is_somebodys or found.claim.is_same(wanted.claim)
+
+
+def _is_of_before(kept: Kept, claim: Claim) -> bool:
+    """Return whether a record is one of an earlier claim of the board, whose own record is gone."""
+    return not kept.claim.is_same(claim) and kept.claim.created < claim.created
 
 
 def _move(path: str, to: str) -> str:

@@ -94,8 +94,8 @@ def reap(
     for claim in lost:
         _failed(proxy, claim, LEFT.format(board=claim.board, name=claim.instance), say)
     claims = [claim for claim in claims if claim not in lost]
-    gone = {claim.board for claim in proxy.store.lost()} if claims else set()
-    doubtful = {claim.board: LOST for claim in claims if claim.board in gone and not _was_ended(proxy, claim)}
+    gone = [claim for claim in claims if proxy.store.is_record_lost(claim) and not _was_ended(proxy, claim)]
+    doubtful = {claim.board: LOST for claim in gone}
     doubtful.update((claim.board, str(error)) for claim in claims for error in _unreadable(proxy, claim))
     for claim in claims:
         if claim.board in doubtful:
