@@ -35,7 +35,7 @@ from ...site import board_states
 from ...site.board_states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
 from ...site.leases import as_date, until
 from ...site.owners import refuse_taken
-from ..power.presence import OTHER_KEY, OWN_KEY
+from ..power.presence import NOBODYS, OTHER_KEY, OWN_KEY
 from ..records.lost_database import way_by_copy
 from ..records.misfiled_records import ADOPT, WORD, astray, said_of
 from .unserved_boards import NOT, way_on
@@ -273,7 +273,8 @@ def decide(proxy: Proxy, look: LookedBoard, kept: Kept, wanted: Collection[str])
     found = f"is {name}'s of {kept.claim.owner} by its root and the record of its claim, {proof}"
     found += _other_lease(work.claim, kept.claim)
     if work.note(f"{work.board.name} claim", _shown(work.claim), _shown(kept.claim)):
-        proxy.store.adopt(kept, state, note, proof)
+        on = look.power == "on" and kept.note != NOBODYS.format(name=name)
+        proxy.store.adopt(replace(kept, ran=kept.ran or look.ssh == OWN_KEY), state, note, proof, on)
         work.read()
         work.contradiction = None
         look.mend(found, "adopted")

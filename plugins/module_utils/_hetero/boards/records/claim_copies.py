@@ -175,6 +175,15 @@ class KeptClaims(Recorded):
             return None if self.is_copy(error) else error.facts.get("of")
         return None
 
+    def event(
+        self, board: int | None, phase: str, text: str, seconds: float | None = None, instance: str | None = None
+    ) -> int:
+        """Write an event down, as Recorded does; that an instance may have run comes into its claim's record, too."""
+        with self._db.transaction():
+            if phase == UNWATCHED and board is not None:
+                self._touched(board)
+            return super().event(board, phase, text, seconds, instance)
+
     def feed(self, board: int, fed: Fed) -> None:
         """Write into the record of a board's claim which outlet feeds the board."""
         with self._db.transaction():

@@ -20,7 +20,7 @@ from ...site import board_states, leases
 from ...site.instance import key_body, valid_instance
 from ...site.key_prints import keys_told
 from ...site.owners import must_be_made, refuse_mixed, refuse_taken
-from .board_records import CLAIM_PHASE, RELEASE_PHASE, STATE_PHASE
+from .board_records import CLAIM_PHASE, MAY_HAVE_RUN, RELEASE_PHASE, STATE_PHASE, UNWATCHED
 from .claim_copies import KeptClaims
 from .claim_records import Claim
 from .maintenance_records import STATES, OutOfUse, agree
@@ -266,16 +266,18 @@ class Store(KeptClaims):
                 self.event(board, RELEASE_PHASE, f"released by {found.instance}", instance=found.instance)
                 self._end(found)
 
-    def adopt(self, kept: Kept, state: str, note: str, why: str) -> None:
+    def adopt(self, kept: Kept, state: str, note: str, why: str, on: bool = False) -> None:
         """Write a claim from its own record into the database, in place of the board's present claim.
 
-        evidence/adoption.py decides when.
+        evidence/adoption.py decides when. What the database knows of the same claim's power it goes on knowing.
 
         :param why: what proves the claim, for the event.
+        :param on: whether the board has power for the claim.
         """
         claim = kept.claim
         with self._db.transaction():
-            for old in (self.record(claim.board).claim, self.claim_of(claim.instance)):
+            here = self.record(claim.board).claim
+            for old in (here, self.claim_of(claim.instance)):
                 if old:
                     self._end(old)
             self._insert(claim)
@@ -283,9 +285,12 @@ class Store(KeptClaims):
             since = min(claim.created, time.time()) if state == board_states.RUNNING else time.time()
             self._upsert(claim.board, state=state, since=since, note=note)
             self._touched(claim.board).left = board_states.ERROR  # what runs was started after that fault was mended
-            self.event(claim.board, CLAIM_PHASE, f"adopted for {claim.instance} of {claim.owner}: {why}")
+            phase = STATE_PHASE if claim.is_same(here) else CLAIM_PHASE
+            self.event(claim.board, phase, f"adopted for {claim.instance} of {claim.owner}: {why}")
             if kept.ran:
                 self.event(claim.board, board_states.RUNNING, "has run, before its claim was adopted")
+            elif on or kept.state == board_states.BOOTING:
+                self.event(claim.board, UNWATCHED, MAY_HAVE_RUN.format(name=claim.instance))
 
     def forget(self, claim: Claim, why: str) -> None:
         """End a claim by an operator's word; do not touch the board's state, its root, or what runs on it."""
