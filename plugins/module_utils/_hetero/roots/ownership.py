@@ -13,7 +13,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterable, Union
+from typing import TYPE_CHECKING, Iterable, Iterator, Union
 
 from ..core.errors import HeteroError, Refused
 from ..core.plays import play
@@ -218,11 +218,17 @@ def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> 
             same = f"its {root} was made for another claim of {whose}"
             what = same if whose == claim.instance else f"its {root} is that of {whose}, not of {claim.instance}"
             raise Refused(what, board.name, THEIRS)
-    Root(proxy.config.state_folder, board.id).must_be_own()
+    Root(proxy.config.state_folder, board.id).must_be_own(token_of(claim), _elsewhere(proxy, board.id))
     user = user_of(proxy, board)
     if user not in (None, claim.instance, NOBODY_KNOWS):
         what = f"disk {' and '.join(proxy.disks(board))} was used by {user} since, not by {claim.instance}"
         raise Refused(what, board.name, THEIRS)
+
+
+def _elsewhere(proxy: RootsNode, board: int) -> Iterator[str]:
+    """Yield what names each claim of another board, by the database and by the records of claims."""
+    yield from (token_of(claim) for claim in proxy.store.claims() if claim.board != board)
+    yield from (token_of(kept.claim) for _path, kept in proxy.store.kept_anywhere() if kept.claim.board != board)
 
 
 def _refuse_newer(proxy: RootsNode, board: Board, claim: RootClaim) -> None:

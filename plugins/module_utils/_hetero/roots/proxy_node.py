@@ -8,7 +8,7 @@ The node itself, its database and its claims are in boards/records/.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Optional, Protocol, Sequence
 
 from ..images.proxy_node import ImageClaim, ProxyNode
 
@@ -71,8 +71,14 @@ class Records(Protocol):
     def record(self, board_id: int) -> BoardRecord:
         """Return what is recorded of one board."""
 
+    def claims(self) -> Sequence[RootClaim]:
+        """Return all claims."""
+
     def kept(self, board: int) -> KeptClaim | None:
         """Return what a board's own record of its claim says."""
+
+    def kept_anywhere(self) -> Sequence[tuple[str, KeptClaim]]:
+        """Return [(path, KeptClaim)] of all records of claims, wherever they lie."""
 
     def has_run(self, claim: Any) -> bool:
         """Return whether a claim's instance ever ran on its board."""

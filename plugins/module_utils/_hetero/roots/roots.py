@@ -16,7 +16,7 @@ import re
 import shutil
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Iterator, cast
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, cast
 from uuid import UUID, uuid5
 
 from ..core.errors import BadInput, HeteroError, Refused
@@ -180,26 +180,31 @@ class Root:
         """Return the public host key in the root; None where there is none, or where the root is not mounted."""
         return machine_identity.host_key(self.path) if self.is_mounted or self.older else None
 
-    def must_be_own(self) -> None:
+    def must_be_own(self, claim: str | None = None, known: Iterable[str] = ()) -> None:
         """Raise Refused if the file system in the root's file was made for another claim than the root.
 
         That of an earlier release has a random UUID, and may be anybody's, unless the root's own lies in another place;
         so may one that cannot be read.
+
+        :param claim: whose root it is where no made.json says so (made_json.token_of).
+        :param known: the claims of other boards; they are asked for only where the root is not seen to be its own.
         """
         made, found = self.made() or made_of(self.folder, REMOVED), None
         with suppress(HeteroError):
             found = None if self.older else uuid_of(self.file)
-        own = uuid_for(made.claim) if made else None
+        claim = made.claim if made else claim
+        own = uuid_for(claim) if claim else None
         if found in (None, own):
             return
-        name = _name(made.claim) if made else "who has its folder"
+        name = _name(claim) if claim else "who has its folder"
         folder = os.path.dirname(self._own)
         others = [os.path.join(folder, other) for other in sorted(os.listdir(folder)) if other != self.name]
-        claims = [other.claim for other in map(made_of, others) if other]
-        whose = [_name(claim) for claim in claims if uuid_for(claim) == found]
-        if whose or (own and UUID(found).version == 5):
-            what = ANOTHERS.format(other=whose[0] if whose else "another instance", name=name)
-            raise Refused(what, self.file, SWAP)
+        if UUID(found).version == 5:
+            claims = [*(other.claim for other in map(made_of, others) if other), *known]
+            whose = [_name(other) for other in claims if uuid_for(other) == found]
+            if whose or made:
+                what = ANOTHERS.format(other=whose[0] if whose else "another instance", name=name)
+                raise Refused(what, self.file, SWAP)
         places = [other for other in others if own and _uuid_in(other) == own]
         if places:
             raise Refused(MISPLACED.format(name=name, place=os.path.join(places[0], ROOT_FILE)), self.file, SWAP)
