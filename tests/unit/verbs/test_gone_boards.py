@@ -240,3 +240,21 @@ def test_a_claim_is_not_ended_while_its_board_has_power(tenants, answering, know
     assert (ended, text.rpartition(": ")[2]) == (["carol"], "would be ended")
     config["boards"]["1"] = wire
     assert reconcile(tenants, forget=["carol"])["ended"] == ["carol"]
+
+
+def test_the_root_of_a_board_that_is_there_does_not_go_with_one_that_is_gone(tenants):
+    """Lost: jackie's only root, where both boards' files came into each other's places and no made.json is left."""
+    gone = gone_board(tenants)
+    record(tenants, 1).unlink()
+    tenants.cut(1)
+    subprocess.run(["umount", "--lazy", gone / "root"], check=True)
+    jackies = tenants.state / "board-roots" / "fs_0"
+    for folder in (gone, jackies):
+        (folder / "made.json").unlink()
+        (folder / "root.ext4").rename(folder / "aside")
+    (gone / "aside").rename(jackies / "root.ext4")
+    (jackies / "aside").rename(gone / "root.ext4")
+    said = tenants.module("board_reconcile", timeout=5, remove=["board1"])
+    assert said["failed"]
+    assert "is the root of jackie, not of who has its folder" in said["msg"]
+    assert (gone / "root.ext4").exists()

@@ -32,6 +32,8 @@ AUTHORIZED = "/root/.ssh/authorized_keys"
 #: How the line of the proxy's own key ends (reboot_key.py).
 OWN = " hetero: reboot only"
 HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
+#: Where its private half is made, in a folder that only root can read.
+KEY_FOLDER = "host-key"
 #: Where the user's keys and the host key lie: folders, then files.
 KEY_PLACES = (("/root", "/root/.ssh"), (AUTHORIZED,))
 HOST_KEY_PLACES = (("/etc", "/etc/ssh"), (HOST_KEY, f"{HOST_KEY}.pub"))
@@ -190,7 +192,7 @@ def put_host_key(path: str, comment: str, keep: str) -> str:
 
     :param keep: a folder that only root can read, where the private half is made.
     """
-    folder = os.path.join(keep, "host-key")
+    folder = os.path.join(keep, KEY_FOLDER)
     remove_tree(folder)  # left by a process that was killed here
     os.mkdir(folder, 0o700)
     try:

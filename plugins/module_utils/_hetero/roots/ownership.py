@@ -225,6 +225,15 @@ def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> 
         raise Refused(what, board.name, THEIRS)
 
 
+def refuse_to_remove(proxy: RootsNode, board: int, claim: RootClaim | None) -> None:
+    """Raise Refused where the removal of a board's root would remove more than that root, or less.
+
+    :param board: its id; the boards file may not name it any more.
+    """
+    own = token_of(claim) if claim else None
+    Root(proxy.config.state_folder, board).must_be_removable(own, _elsewhere(proxy, board))
+
+
 def _elsewhere(proxy: RootsNode, board: int) -> Iterator[str]:
     """Yield what names each claim of another board, by the database and by the records of claims."""
     yield from (token_of(claim) for claim in proxy.store.claims() if claim.board != board)

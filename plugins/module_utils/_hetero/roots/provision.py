@@ -25,7 +25,7 @@ from ..tftp.kernels_by_hand import lead, put_there
 from .console_log import is_own_log
 from .machine_identity import parse_key
 from .made_json import is_unread, remade, token_of, unread, why_unproven
-from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven
+from .ownership import refuse_anothers, refuse_lost, refuse_to_remove, refuse_to_replace, refuse_unproven
 from .place import Place
 from .root_keys import HOST_KEY, keeper, prepare_keys, prepare_own_line
 from .roots import UNMOUNT_TIME
@@ -176,6 +176,7 @@ def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> li
     claim = proxy.store.record(board.id).claim
     refuse_anothers(proxy, board, claim)
     refuse_unproven(proxy, board, claim)
+    refuse_to_remove(proxy, board.id, claim)
     there = leftovers(proxy, board)
     with change.step("remove"), naming(place.root.folder):
         change.note(f"{board.name} export", _export_fields(place.exported()), {})

@@ -29,6 +29,7 @@ from ..files.whole_file import write_whole
 from ..images.image_root import FOLDER, root_of
 from ..site.state_folder import OLDER, ROOT_FILE, ROOTS
 from . import cloud_init, machine_identity
+from .root_folder import must_be_no_link, must_hold_only
 
 if TYPE_CHECKING:
     from ..core.deadline import Deadline
@@ -48,12 +49,14 @@ MADE = "made.json"
 MOST = 1 << 16
 #: The name that made.json gets in the first step of a removal; it is removed last, with the folder.
 REMOVED = "removed.json"
+#: All that we put into a root's folder, also that of an earlier release.
+PARTS = (MADE, REMOVED, ROOT_FILE, "layers", "root", "upper", "work", machine_identity.KEY_FOLDER)
 
 #: Namespace of the UUIDs of roots' file systems (RFC 9562, version 5): a random one.
 SPACE = UUID("6f0c1f54-2a3e-4c5b-9f0e-8d6a1b7c4e21")
 ANOTHERS = "is the root of {other}, not of {name}"
 MISPLACED = "is not the root of {name}, which lies in {place}"
-SWAP = "nothing is touched: put each file back in its own folder, and a copy somewhere else; then run this again"
+SWAP = "nothing is touched: put each file back in its own folder, and a copy out of all of them; then run this again"
 
 
 @dataclass(frozen=True)
@@ -150,8 +153,10 @@ class Root:
         return made_of(self.folder)
 
     def mounts(self) -> dict[str, Mount]:
-        """Return the mounts in the root's folder, by mount point."""
-        return mounts_below(self.folder)
+        """Return the mounts in the root's folder, by mount point; not a disk that an operator mounted on it."""
+        found = mounts_below(self.folder)
+        found.pop(self.folder, None)
+        return found
 
     def ready(self, image: Image, told: Made | None = None) -> bool:
         """Return whether the files of a root made from `image` are there to be exported.
@@ -209,6 +214,19 @@ class Root:
         if places:
             raise Refused(MISPLACED.format(name=name, place=os.path.join(places[0], ROOT_FILE)), self.file, SWAP)
 
+    def must_be_removable(self, claim: str | None = None, known: Iterable[str] = ()) -> None:
+        """Raise Refused where the removal of the root's folder would remove more than the root, or less.
+
+        The parameters are those of must_be_own.
+        """
+        self._must_be_no_link()
+        self.must_be_own(claim, known)
+        must_hold_only(self.folder, PARTS, f".{MADE}.")
+
+    def _must_be_no_link(self) -> None:
+        for path in (self.folder, self.file):
+            must_be_no_link(path)
+
     # ---- making and removing
 
     def create(self, image: Image, claim: str, room: Room, size: int) -> None:
@@ -239,6 +257,7 @@ class Root:
         if self.older:
             self._overlay(image)
             return
+        self._must_be_no_link()
         self.must_be_own()
         root_of(image)
         with self._layers():
@@ -274,8 +293,8 @@ class Root:
         points = self.mounts()
         if points:
             raise HeteroError("is still mounted", sorted(points)[0], "unmount it first")
-        self.must_be_own()
-        if os.path.isdir(self.folder) and not os.path.islink(self.folder):
+        self.must_be_removable()
+        if os.path.isdir(self.folder):
             # Rename made.json first: what a killed removal leaves then looks neither like a whole root nor like a root
             # that lost its file.
             made, removed = (os.path.join(self.folder, name) for name in (MADE, REMOVED))

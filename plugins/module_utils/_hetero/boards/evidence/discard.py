@@ -20,6 +20,7 @@ from ...core.plays import play
 from ...core.printable import brief
 from ...nfs.exports import exporter
 from ...roots.disk_files import DiskFiles
+from ...roots.ownership import refuse_to_remove
 from ...roots.roots import UNMOUNT_TIME, Root
 from ..power.gone_boards import exports_of, sign_of_life
 from .unnamed_boards import told
@@ -85,6 +86,7 @@ def _remove(proxy: Proxy, board: int, ended: Container[str], change: Change, dea
     there = parts.there()
     if not there:
         return there
+    refuse_to_remove(proxy, board, proxy.store.record(board).claim)
     _must_serve_nobody(proxy, board, parts.clients())
     _must_have_no_power(proxy, board, deadline)
     if not change.note(f"board{board}, not in the boards file", {"there": there}, {"there": []}) or change.check:

@@ -20,7 +20,7 @@ from ...drivers.boot.registry import BootDrivers
 from ...images.choice import check_arch, check_delivery, image_store
 from ...images.room import room_of, size_of
 from ...roots.machine_identity import fingerprint, must_be_keys, parse_key
-from ...roots.ownership import refuse_anothers, refuse_unproven
+from ...roots.ownership import refuse_anothers, refuse_to_remove, refuse_unproven
 from ...roots.roots import Root
 from ...site import board_states
 from ...site.image_names import valid_image
@@ -140,6 +140,7 @@ def _must_be_its_own(proxy: Proxy, board: Board, record: Record, change: Change,
     claim = cast("Claim", record.claim)
     refuse_anothers(proxy, board, claim)
     refuse_unproven(proxy, board, claim)
+    refuse_to_remove(proxy, board.id, claim)
     must_know_the_lease(proxy, claim)
     work = BoardWork(proxy, board, change)
     work.record, work.driver = record, BootDrivers(proxy).of(board)
