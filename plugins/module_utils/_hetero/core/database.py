@@ -9,6 +9,7 @@ that is a person's decision.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
@@ -56,6 +57,12 @@ MEANINGS = (
     ("unable to open", "cannot be opened", "make the file and its folder readable and writable for {user}"),
     ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
     ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
+)
+#: What they mean on a file system that is read-only, as the kernel makes it where it finds errors.
+CANNOT_WRITE = ("readonly", "unable to open", "disk i/o")
+READ_ONLY = (
+    "is on a file system that is read-only",
+    "see why the kernel made it so (dmesg), mend that, and mount the file system of {folder} to be written",
 )
 READ, WRITE = "BEGIN DEFERRED", "BEGIN IMMEDIATE"
 UPGRADE = "have a verb that changes something upgrade it (without check mode)"
@@ -384,6 +391,17 @@ class Database:
                 raise HeteroError(f"is no file, nor leads to one (SQLite: {said})", path, NO_FILE) from error
             for part, what, remedy in MEANINGS:
                 if part in said.lower():
+                    if part in CANNOT_WRITE and _is_read_only(self._folder):
+                        what, remedy = READ_ONLY
                     what = f"{what.format(**words)} (SQLite: {said})"
                     raise HeteroError(what, self.path, remedy.format(**words)) from error
             raise HeteroError(f"SQLite says: {said}", self.path, words["broken"]) from error
+
+
+def _is_read_only(folder: str) -> bool:
+    """Return whether a file system takes no new file; it gets none, for this one has no name."""
+    try:
+        os.close(os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        return error.errno == errno.EROFS
+    return False
