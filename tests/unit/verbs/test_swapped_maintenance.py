@@ -54,14 +54,18 @@ def swapped(site):
 def test_swapped_records_are_said_and_one_command_puts_them_right(swapped):
     """Lost: why a board is out of use, at the first database that is put back."""
     site, _copy = swapped
+    ways = []
     for board, reason in enumerate(REASONS):
         first, second = found(site, board)
-        assert first[0].startswith(f"{not_its(site, board)}: run on ")
+        assert first[0].startswith(f"{not_its(site, board)}: ")
         assert second[0].startswith(f"kept out of use (maintenance: {reason}): ")
         assert (first[1], second[1]) == (None, None)
         assert not_its(site, board) in site.module("board_info")["boards"][board]["note"]
+        ways.append(first[0][len(not_its(site, board)) + 2 :])
     assert reasons(site) == REASONS[::-1]
-    subprocess.run(["sh", "-ec", first[0].partition(": run on ")[2].partition(": ")[2]], check=True, timeout=60)
+    assert ways[0].startswith("run on ")
+    assert ways[1] == "what is said of board0 brings it to its place", "a second command would take it back"
+    subprocess.run(["sh", "-ec", ways[0].partition(": ")[2]], check=True, timeout=60)
     assert reasons(site) == REASONS
     assert len(found(site, 0)) == len(found(site, 1)) == 1
 

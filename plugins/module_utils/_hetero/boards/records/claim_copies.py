@@ -9,14 +9,12 @@ A file is written before the database is committed, so it is never older than th
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ...claims.pruning import RECORDS
 from ...claims.pruning import Kept as KeptEvents
 from ...core.errors import HeteroError
-from ...core.this_node import THIS_NODE
 from ...site import board_states
 from .board_records import CLAIM_PHASE, STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
 from .claim_records import ClaimRecords, Kept
@@ -84,19 +82,26 @@ class KeptClaims(Recorded):
     def out_of_use(self, board: int) -> OutOfUse | None:
         """Return what a board's own record says of its being out of use, or None without a record.
 
-        Of a board whose place has another board's record, the database alone is believed; one that is free by it is in
-        maintenance, for its own record may be gone.
+        Of a board whose place has another board's record, or none while its own lies elsewhere, the database alone is
+        believed. One that is free by it is in maintenance, for its own record may be gone, or in what its own says. A
+        fault by it may be older than such a maintenance.
         """
-        out = self._maintenance.read(board) if self._maintenance else None
-        if out is None or out.of is None:
-            return out
+        own = self._maintenance.read(board) if self._maintenance else None
+        if self._maintenance is None or (own is not None and own.of is None):
+            return own
+        there = self._maintenance.elsewhere(board)
+        if own is None and there is None:
+            return None
         record = self.record(board)
         if record.claim is not None:
             return None
-        return OutOfUse(record.note, record.since or 0.0, record.state) if record.state in STATES else out
+        known = record.state in (board_states.MAINTENANCE, there.state if there else board_states.ERROR)
+        return OutOfUse(record.note, record.since or 0.0, record.state) if known else own or there
 
     def anothers_out_of_use(self, board: int) -> str | None:
-        """Return what is said where another board's record of being out of use lies in a board's place, or None."""
+        """Return what is said where a board's record of being out of use lies elsewhere, or its place has another
+        board's; else None.
+        """
         return self._maintenance.misplaced(board) if self._maintenance else None
 
     def kept_anywhere(self) -> list[tuple[str, Kept]]:
@@ -125,55 +130,19 @@ class KeptClaims(Recorded):
 
     def is_copy(self, error: HeteroError) -> bool:
         """Return whether the unreadable record in a board's place is a copy of another board's good record."""
-        try:
-            return "of" in error.facts and self.kept(error.facts["of"]) is not None
-        except HeteroError:
-            return False
+        return self._records_of_claims is not None and self._records_of_claims.is_copy(error)
 
     def way_back(self, path: str, board: int) -> str:
-        """Return the command by which a person moves a board's record to its place; a file that lies there is kept.
-
-        Where the places of several boards have each other's records in a ring, one command moves all of them.
-
-        :param path: where the record lies.
-        """
-        ring, first = self.ring(path), self._misfiled_as(board)
-        if ring:
-            spare = f"{self.path_of_kept(ring[0])}.moved"
-            places = [self.path_of_kept(one) for one in ring]
-            moves = [(places[0], spare), *zip(places[:0:-1], [places[0], *places[:1:-1]]), (spare, places[1])]
-            return f"run on {THIS_NODE}: {' && '.join(_move(*move) for move in moves)}"
-        own = self.path_of_kept(board)
-        if first is not None:
-            return f"first see to {own}, which is a record of board{first}"
-        return f"run on {THIS_NODE}: {_move(path, own)}"
+        """Return how a person moves a board's record of its claim to its place (board_files.py)."""
+        return self._files.way_back(path, board)
 
     def ring(self, path: str) -> list[int]:
-        """Return boards whose places form a ring: each has the record of the next board, the last that of the first.
-
-        :param path: where a record lies. No boards are returned if it goes to a place without another board's record.
-        :returns: their ids, the lowest first.
-        """
-        start = next(iter(self.place_of(path)), None)
-        found: list[int] = []
-        board = start
-        while board is not None and board not in found:
-            found.append(board)
-            board = self._misfiled_as(board)
-        lowest = found.index(min(found)) if found and board == start else 0
-        return found[lowest:] + found[:lowest] if found and board == start else []
+        """Return the boards that have each other's records in a ring (board_files.py)."""
+        return self._files.ring(path)
 
     def place_of(self, path: str) -> list[int]:
         """Return [id of the board in whose place a record lies]; an empty list for a record in no board's place."""
-        return [board for board in self.kept_boards() if self.path_of_kept(board) == path]
-
-    def _misfiled_as(self, board: int) -> int | None:
-        """Return the board whose record lies in a board's place instead of its own, and nowhere else, or None."""
-        try:
-            self.kept(board)
-        except HeteroError as error:
-            return None if self.is_copy(error) else error.facts.get("of")
-        return None
+        return self._files.place_of(path)
 
     def event(
         self, board: int | None, phase: str, text: str, seconds: float | None = None, instance: str | None = None
@@ -295,6 +264,8 @@ class KeptClaims(Recorded):
         """
         if self._maintenance is None or not (touch.moved or touch.ended):
             return
+        if touch.left:
+            self._maintenance.forget(record.board, touch.left)
         maintenance, out = board_states.MAINTENANCE, self._maintenance.read(record.board)
         if out and out.of is not None and touch.left:
             self._maintenance.remove(record.board)
@@ -352,7 +323,3 @@ def _may_be_replaced(found: Kept, wanted: Kept) -> bool:
 def _is_of_before(kept: Kept, claim: Claim) -> bool:
     """Return whether a record is one of an earlier claim of the board, whose own record is gone."""
     return not kept.claim.is_same(claim) and kept.claim.created < claim.created
-
-
-def _move(path: str, to: str) -> str:
-    return f"mv --backup=numbered {shlex.quote(path)} {shlex.quote(to)}"

@@ -11,25 +11,21 @@ and when a claim is adopted from it.
 from __future__ import annotations
 
 import json
-import os
-import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...claims import record_files
 from ...claims.record_files import LARGEST, NONE, NUMBER, TEXT, must_be_named, of_other_types
-from ...core.errors import HeteroError, naming
+from ...core.errors import HeteroError
 from ...core.json_file import read_text
 from ...site import board_states
+from .board_files import BoardFiles
 
 if TYPE_CHECKING:
     from ...roots.proxy_node import NamedClaim
 
 FOLDER = "claims"
-NAME = re.compile(r"board(0|[1-9][0-9]*)\.json")
-#: Names of temporary files while a record is written (files/whole_file.py).
-SCRATCH = re.compile(r"\..*~")
 LOOK = "nothing of its board is touched: correct it, or remove it once it is known that nobody has the board"
 
 
@@ -117,28 +113,8 @@ class Kept:
         return bool(self.claim.image_hash) or self.ran
 
 
-class ClaimRecords:
+class ClaimRecords(BoardFiles):
     """The files of all claims of a node, which only root may read."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-    def path(self, board: int) -> str:
-        """Return the path of a board's file, whether it exists or not."""
-        return os.path.join(self.folder, f"board{board}.json")
-
-    def boards(self) -> list[int]:
-        """Return the ids of the boards of which there is a file."""
-        return sorted(int(found[1]) for found in map(NAME.fullmatch, self._names()) if found)
-
-    def strays(self) -> list[str]:
-        """Return the paths of other files in the folder, whose names are none of records and which nothing reads."""
-        names = [name for name in self._names() if not (NAME.fullmatch(name) or SCRATCH.fullmatch(name))]
-        return [os.path.join(self.folder, name) for name in sorted(names)]
-
-    def _names(self) -> list[str]:
-        with naming(self.folder):
-            return os.listdir(self.folder) if os.path.isdir(self.folder) else []
 
     def read(self, board: int) -> Kept | None:
         """Return what a board's file says, or None where there is none.
@@ -151,6 +127,21 @@ class ClaimRecords:
         if of != board:
             raise HeteroError(f"that is a record of board{of}, not of board{board}", path, LOOK, of=of)
         return kept
+
+    def is_copy(self, error: HeteroError) -> bool:
+        """Return whether the unreadable record in a board's place is a copy of another board's good record."""
+        try:
+            return "of" in error.facts and self.read(error.facts["of"]) is not None
+        except HeteroError:
+            return False
+
+    def misfiled_as(self, board: int) -> int | None:
+        """Return the board whose record lies in a board's place instead of its own, and nowhere else, or None."""
+        try:
+            self.read(board)
+        except HeteroError as error:
+            return None if self.is_copy(error) else error.facts.get("of")
+        return None
 
     def readable(self) -> list[tuple[str, Kept]]:
         """Return [(path, Kept)] of all files that say anything of a claim, whatever they are named."""

@@ -6,13 +6,13 @@ database gives the board to anybody.
 
 One folder for all boards, <state>/maintenance/boardN.json, beside the records of claims (claim_records.py), which tell
 of boards that somebody has. A file is there from before the database says that the board is out of use until it is
-about to say that it is not. A file names its board: what another board's says in its place is believed of neither.
+about to say that it is not. A file names its board: what another board's says in its place is believed of neither, and
+both are given to nobody by a database that calls them free.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from dataclasses import asdict, dataclass
 
@@ -21,9 +21,9 @@ from ...claims.record_files import LATEST
 from ...core.errors import HeteroError, naming
 from ...core.json_file import read_object
 from ...core.printable import brief
-from ...core.this_node import THIS_NODE
 from ...core.typed_keys import is_text
 from ...site.board_states import ERROR, MAINTENANCE
+from .board_files import OTHERS, BoardFiles
 
 FOLDER = "maintenance"
 #: Most characters of a reason: what a board last said may be in it.
@@ -32,6 +32,9 @@ LONGEST = 4000
 STATES = (MAINTENANCE, ERROR)
 #: What is said of a file that names another board. One of an earlier release names none, and is its place's.
 ANOTHERS = "{path} is a record of board{of}, not of board{board}, and nothing of it is believed"
+#: What is said of a board without a file in its place, of which one lies elsewhere.
+ELSEWHERE = "{path} is a record of board{board}, whose place has none"
+REMOVE = "board{of} has its own: remove this one"
 WORDS = {
     MAINTENANCE: "an operator took it out of use by its own record ({reason})",
     ERROR: "it is kept out of use for a fault by its own record ({reason})",
@@ -62,50 +65,48 @@ def agree(state: str, out: OutOfUse | None) -> bool:
     return state == out.state if out else state not in STATES
 
 
-class MaintenanceRecords:
+class MaintenanceRecords(BoardFiles):
     """The files of all boards of a node that are out of use and that nobody has; root alone may read them."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-    def path(self, board: int) -> str:
-        return os.path.join(self.folder, f"board{board}.json")
 
     def read(self, board: int) -> OutOfUse | None:
         """Return what a board's file says; None without a file. One that cannot be read counts as maintenance."""
         path = self.path(board)
         if not os.path.lexists(path):
             return None
-        try:
-            found = read_object(path, "")
-            state = found.get("state", MAINTENANCE)
-            reason, since = found["reason"], float(found["since"])
-            if not is_text(reason) or not 0 <= since < LATEST:
-                raise ValueError
-            of = found.get("board", board)
-            if isinstance(of, bool) or not isinstance(of, int):
-                raise ValueError
-            if of != board:
-                return OutOfUse(ANOTHERS.format(path=path, of=of, board=board), 0.0, of=of)
-            return OutOfUse(brief(reason, LONGEST), since, state if state in STATES else MAINTENANCE)
-        except (HeteroError, KeyError, TypeError, ValueError, OverflowError):
+        found = _read(path, board)
+        if found is None:
             return OutOfUse(f"{path} cannot be read", 0.0)
+        of, out = found
+        return out if of == board else OutOfUse(ANOTHERS.format(path=path, of=of, board=board), 0.0, of=of)
+
+    def misfiled_as(self, board: int) -> int | None:
+        """Return the board whose record lies in a board's place instead of its own, and nowhere else, or None."""
+        out = self.read(board)
+        return None if out is None or out.of is None or self._has_own(out.of) else out.of
+
+    def elsewhere(self, board: int) -> OutOfUse | None:
+        """Return that a board's record lies elsewhere than in its place, and the state that it has; None for none."""
+        there = self._elsewhere(board)
+        if not there:
+            return None
+        path, out = there[0]
+        return OutOfUse(ELSEWHERE.format(path=path, board=board), out.since, out.state)
 
     def misplaced(self, board: int) -> str | None:
-        """Return what is said where another board's record lies in a board's place, and what to do; else None."""
+        """Return what is said where another board's record lies in a board's place, or where the board's own lies
+        elsewhere and its place has none, and what to do; else None.
+        """
         out = self.read(board)
-        if out is None or out.of is None:
+        if out is not None and out.of is not None:
+            copy = self._has_own(out.of)
+            return f"{out.reason}: {REMOVE.format(of=out.of) if copy else self.way_back(self.path(board), out.of)}"
+        there = self._elsewhere(board) if out is None else []
+        if not there:
             return None
-        here, there = self.path(board), self.path(out.of)
-        beside = self.read(out.of)
-        if beside is not None and beside.of == board:
-            moves = [(here, f"{here}.moved"), (there, here), (f"{here}.moved", there)]
-        elif beside is None or beside.of is not None:
-            moves = [(here, there)]
-        else:
-            return f"{out.reason}: board{out.of} has its own: remove this one"
-        typed = " && ".join(f"mv --backup=numbered {shlex.quote(one)} {shlex.quote(to)}" for one, to in moves)
-        return f"{out.reason}: run on {THIS_NODE}: {typed}"
+        path = there[0][0]
+        place = next(iter(self.place_of(path)), None)
+        way = self.way_back(path, board) if place is None else OTHERS.format(first=place)
+        return f"{ELSEWHERE.format(path=path, board=board)}: {way}"
 
     def write(self, board: int, out: OutOfUse) -> None:
         """Write a board's file, whole or not at all; keep another board's that lies there."""
@@ -121,6 +122,26 @@ class MaintenanceRecords:
         if not self._put_aside(board):
             record_files.remove(self.path(board))
 
+    def forget(self, board: int, state: str) -> None:
+        """Remove a board's records of a state that is over which lie elsewhere than in its place."""
+        for path, out in self._elsewhere(board):
+            if out.state == state:
+                record_files.remove(path)
+
+    def _elsewhere(self, board: int) -> list[tuple[str, OutOfUse]]:
+        """Return [(path, OutOfUse)] of a board's records in other places than its own; what counts is the first."""
+        found = []
+        for path in [*map(self.path, self.boards()), *self.strays()]:
+            known = _read(path)
+            if known and known[0] == board and path != self.path(board):
+                found.append((path, known[1]))
+        return sorted(found, key=lambda one: (one[1].state == MAINTENANCE, one[1].since), reverse=True)
+
+    def _has_own(self, board: int) -> bool:
+        """Return whether the file in a board's place is its own, and can be read."""
+        found = _read(self.path(board), board)
+        return found is not None and found[0] == board
+
     def _put_aside(self, board: int) -> bool:
         """Rename the file in a board's place if it is another board's, whose only one it may be; return whether."""
         path, out = self.path(board), self.read(board)
@@ -129,3 +150,19 @@ class MaintenanceRecords:
         with naming(path):
             os.rename(path, f"{path}.of-board{out.of}.{time.time_ns()}")
         return True
+
+
+def _read(path: str, board: int | None = None) -> tuple[int, OutOfUse] | None:
+    """Return (id of the board that a file names, what it says of it); None where it cannot be read.
+
+    :param board: the board that a file of an earlier release is of, which names none.
+    """
+    try:
+        found = read_object(path, "")
+        state = found.get("state", MAINTENANCE)
+        reason, since, of = found["reason"], float(found["since"]), found.get("board", board)
+        if not is_text(reason) or not 0 <= since < LATEST or isinstance(of, bool) or not isinstance(of, int):
+            return None
+        return of, OutOfUse(brief(reason, LONGEST), since, state if state in STATES else MAINTENANCE)
+    except (HeteroError, KeyError, TypeError, ValueError, OverflowError):
+        return None

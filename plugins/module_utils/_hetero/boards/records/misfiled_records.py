@@ -16,6 +16,7 @@ from ...core.plays import play
 from ...roots.ownership import FORGOTTEN, forgotten_of, is_of_claim
 from ...site.leases import until
 from . import record_order
+from .board_files import OTHERS
 from .lost_database import way_by_copy
 
 if TYPE_CHECKING:
@@ -39,9 +40,6 @@ MOVE = (
     "and it may be the only one: nothing of either is touched: {way}, or remove it once it is known that "
     "nobody has board{number}"
 )
-
-#: Boards whose records lie in each other's places are put right by one command, which is said of the first of them.
-OTHERS = "what is said of board{first} brings it to its place"
 ELSEWHERE = (
     "the record of {name}'s claim is not in its place, and {path} is one of that claim, by which its lease is {lease}: "
     f"nothing is touched: {{way}}; where the database is right ({play('status')}), {ADOPT} has it written anew"
@@ -89,14 +87,8 @@ def said_of(
 
 
 def way_of(proxy: Proxy, path: str, board: int) -> str:
-    """Return how a board's record comes to its place from where it lies.
-
-    A command that moves several records is said of one of them only.
-    """
-    ring = proxy.store.ring(path)
-    if ring and proxy.store.path_of_kept(ring[0]) != path:
-        return OTHERS.format(first=ring[0])
-    why = None if ring else _stays(proxy, path, board, proxy.store.record(board).claim)
+    """Return how a board's record comes to its place from where it lies."""
+    why = None if proxy.store.ring(path) else _stays(proxy, path, board, proxy.store.record(board).claim)
     return why or proxy.store.way_back(path, board)
 
 
