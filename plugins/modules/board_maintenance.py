@@ -17,8 +17,10 @@ author:
 description:
   - A board in maintenance is given to nobody, and no verb switches it. The status shows the reason.
   - Only a free board or one in state C(error) can be taken out of use. One that somebody has is refused, and the error
-    says who.
+    says who; so is one that its root or the record of a claim says is somebody's.
   - It comes back into use only if its PDU says that its outlet is off, and no export, root or boot file of it is left.
+    Of a board that somebody has, what is left is not looked at, and where only its own record has it out of use, just
+    that record is ended.
 options:
   boards:
     description: Ids of the boards.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -34,7 +35,8 @@ class Node:
     """A proxy with one board; `done` is what was written down."""
 
     def __init__(self, monkeypatch, state, note="", power="off", left=(), disks=(), errors=None, doubt=None):
-        self.record_, self.store, self.done = SimpleNamespace(state=state, note=note), self, []
+        self.record_, self.store, self.done = SimpleNamespace(state=state, note=note, claim=None), self, []
+        self.transaction = nullcontext
         self.wired = []
 
         def each(proxy, ids, verb, one, change, deadline):
@@ -48,6 +50,7 @@ class Node:
 
         monkeypatch.setattr(maintenance, "each", each)
         monkeypatch.setattr(maintenance, "outlet_power", outlet_power)
+        monkeypatch.setattr(maintenance, "unknown_tenant", lambda proxy, board: None)
         monkeypatch.setattr(maintenance, "leftovers", lambda proxy, board: list(left))
         monkeypatch.setattr(maintenance, "used", lambda proxy, board: list(disks))
         monkeypatch.setattr(maintenance, "Feeds", lambda proxy: SimpleNamespace(doubt=lambda board, claim: doubt))

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
 
 RECONCILE = f"({play('reconcile')})"
+#: The remedy for a board that is somebody's by that, and that nobody has by the database.
+ADOPT_OR_CLEAN = (
+    f"have {play('reconcile')} adopt it, or say by which word it does; or clean what nobody wants: "
+    "modules tilera_boot with state=stopped, then board_image with state=absent"
+)
 #: The hint for a used disk of a board without a claim: a tenant may still want it, so only an operator has it wiped.
 WIPE = f"({play('repair', node='{board}')} wipes it)"
 
@@ -42,6 +47,11 @@ def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
     if out and out.state != record.state:
         misplaced = proxy.store.anothers_out_of_use(board.id)
         return misplaced or f"is in {out.state} by its own record: {out.reason} {RECONCILE}"
+    return unknown_tenant(proxy, board)
+
+
+def unknown_tenant(proxy: Proxy, board: Board) -> str | None:
+    """Return whose a board without a claim in the database is, by its root or the record of a claim, or None."""
     whose = whose_root(proxy, board) or whose_archive(proxy, board)
     if whose:
         return f"has the root of {whose}, of which no claim is known {RECONCILE}"

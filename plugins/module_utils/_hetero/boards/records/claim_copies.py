@@ -262,7 +262,7 @@ class KeptClaims(Recorded):
 
         The record stays where only an older database does not know of it. A fault does not replace such a maintenance.
         """
-        if self._maintenance is None or not (touch.moved or touch.ended):
+        if self._maintenance is None or not (touch.moved or touch.ended or touch.left):
             return
         if touch.left:
             self._maintenance.forget(record.board, touch.left)

@@ -146,6 +146,12 @@ class Store(KeptClaims):
                 self._touched(board).moved = True
             return True
 
+    def end_out_of_use(self, board: int, out: OutOfUse) -> None:
+        """End a board's own record of its being out of use by an operator's word; its claim and state stay."""
+        with self._db.transaction():
+            self._touched(board).left = out.state
+            self.event(board, STATE_PHASE, f"its record of {out.state} is ended by an operator's word: {out.reason}")
+
     def _may_be_claimed(self, board: int) -> bool:
         try:
             return self.kept(board) is not None

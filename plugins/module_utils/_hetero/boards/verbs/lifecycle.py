@@ -38,7 +38,7 @@ from ..power import presence
 from ..records.disk_records import withdraw
 from ..records.store import AGAIN
 from ..work.board_work import BoardWork, locked, refuse, summary
-from ..work.maintenance import END_CLAIM
+from ..work.maintenance import BY_DATABASE
 
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
@@ -306,8 +306,7 @@ def _make_ready(work: BoardWork, options: Options) -> None:
     _refuse_maintenance(work)
     out = work.proxy.store.out_of_use(work.board.id) if work.claim and not work.over else None
     if out:
-        ended = END_CLAIM.format(name=work.instance)
-        refuse(work, out.told, ended, blame=INSTANCE)
+        refuse(work, out.told, BY_DATABASE.format(name=work.instance, board=work.board.name), blame=INSTANCE)
     if work.over:
         return
     try:

@@ -16,7 +16,7 @@ from ...core.plays import play
 from ...site import board_states
 from ...site.instance import valid_instance
 from ...site.owners import is_of, must_be_made, must_own
-from ..evidence.free_boards import give_back, in_the_way, left_by
+from ..evidence.free_boards import ADOPT_OR_CLEAN, give_back, in_the_way, left_by
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from .board_claims import line, shown
 from .each_board import board_lock, board_of
@@ -90,11 +90,7 @@ def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) ->
             raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
         whose = left_by(proxy, board, record)
         if whose:
-            remedy = (
-                f"have {play('reconcile')} adopt it, or say by which word it does; or clean what nobody wants: "
-                "modules tilera_boot with state=stopped, then board_image with state=absent"
-            )
-            raise Refused(whose, board.name, remedy)
+            raise Refused(whose, board.name, ADOPT_OR_CLEAN)
         if change.note(board.name, {"state": record.state}, {"state": board_states.POWER_OFF}) and not change.check:
             remedy = f"stop the board and remove its image first ({play('repair', node=board.name)} does both)"
             give_back(proxy, board, None, board.name, remedy)

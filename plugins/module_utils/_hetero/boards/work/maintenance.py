@@ -15,10 +15,12 @@ from ...core.errors import BadInput, Refused
 from ...core.plays import play
 from ...roots.provision import leftovers
 from ...site import board_states
+from ..evidence.free_boards import ADOPT_OR_CLEAN, unknown_tenant
 from ..power.last_outlet import Feeds
 from ..power.outlet_power import outlet_power
 from ..records.disk_records import used
 from ..records.maintenance_records import LONGEST, STATES, agree
+from ..records.store import NOBODY, must_be_of
 from .each_board import each
 
 if TYPE_CHECKING:
@@ -32,15 +34,18 @@ if TYPE_CHECKING:
     from .looks import Look
 
 PHASE = "maintenance"
-#: The remedy for a board out of use that an older copy of the database gives to an instance which has ended.
-END_CLAIM = (
-    f"{{name}} has it by the database, which is older: once its owner agrees, "
-    f"{play('terminate_instance', instance='{name}')} ends it, and {play('reconcile')} keeps the board out of use"
+#: The remedy for a board out of use by its own record that somebody has by the database.
+BY_DATABASE = (
+    "{name} has it by the database: where that is older, once its owner agrees, "
+    f"{play('terminate_instance', instance='{name}')} ends it, and {play('reconcile')} keeps the board out of use; "
+    f"where it is right, {play('maintenance', node='{board}', state='off')} ends that record, and touches nothing else"
 )
 
 
 def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadline: Deadline) -> dict[str, Any]:
     """Take boards that nobody has out of use; return the module's result.
+
+    One that is somebody's by its root or by the record of a claim is refused: who is adopted later could not start.
 
     :param reason: a text for people.
     :raises BadInput: it is longer than the record of it (maintenance_records.py).
@@ -55,10 +60,13 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
             raise Refused(what, board.name, f"have it terminated first (instance={claim.instance})")
         if record.state not in (board_states.POWER_OFF, board_states.ERROR, board_states.MAINTENANCE):
             raise Refused(f"is {record.state}", board.name, "repair it first")
+        whose = unknown_tenant(proxy, board)
+        if whose:
+            raise Refused(whose, board.name, ADOPT_OR_CLEAN)
         changed = _note(change, board, record, board_states.MAINTENANCE, reason)
         if changed:
             if not change.check:
-                proxy.store.move(board.id, board_states.MAINTENANCE, reason)
+                _take_out(proxy, board, reason)
             report(PHASE, f"on: {reason}")
         else:
             report.line(PHASE, f"on already: {reason}")
@@ -68,35 +76,36 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
 
 
 def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) -> dict[str, Any]:
-    """Put boards back into use; return the module's result. A board that is on or not clean stays out of use."""
+    """Put boards back into use; return the module's result. A board that is on or not clean stays out of use.
+
+    Of one that somebody has, what is left is its tenant's. Where only its own record has it out of use, that ends.
+    """
 
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
-        record = proxy.store.record(board.id)
-        out = proxy.store.out_of_use(board.id) if claim is None else None
-        if out:
+        record, out = proxy.store.record(board.id), proxy.store.out_of_use(board.id)
+        whose = f", and {claim.instance} of {claim.owner} has it" if claim else ""
+        if out and claim is None:
             record = replace(record, state=out.state, note=out.reason)
         changed = record.state == board_states.MAINTENANCE
         if changed:
-            left = _left(proxy, board, deadline)
-            others = Feeds(proxy).doubt(board, None) if left else None
-            if others:
-                raise Refused(f"stays in maintenance: {others}", board.name, others.remedy)
-            if left:
-                pdu, outlet = proxy.outlet(board)
-                remedy = f"switch {pdu} outlet {outlet} off (pdu_power), remove the rest (board_image, state absent; "
-                remedy += "board_wipe for its disks)"
-                raise Refused(f"stays in maintenance: {'; '.join(left)}", board.name, remedy)
+            _must_be_free(proxy, board, claim, deadline)
             _note(change, board, record, board_states.POWER_OFF, "")
             if not change.check:
                 proxy.store.power_seen(board.id, "off")
                 proxy.store.take_out(board.id)
                 proxy.store.move(board.id, board_states.POWER_OFF)
-            report(PHASE, "off: its outlet is off, nothing is left on it")
+            left = "" if claim else ", nothing is left on it"
+            report(PHASE, f"off: its outlet is off{left}{whose}")
+        elif out and claim:
+            changed = change.note(board.name, {"out of use": out.reason}, {"out of use": ""})
+            if not change.check:
+                proxy.store.end_out_of_use(board.id, out)
+            report(PHASE, f"off: its own record of that is ended ({out.reason}); it is in state {record.state}{whose}")
         else:
-            whose = f", and {claim.instance} of {claim.owner} has it" if claim else ""
             way = f": {play('repair', node=board.name)} frees it" if record.state == board_states.ERROR else ""
             report.line(PHASE, f"off already: it is in state {record.state}{whose}{way}")
-        return dict(changed=changed, state=board_states.POWER_OFF if changed else record.state, note="")
+        state = board_states.POWER_OFF if record.state == board_states.MAINTENANCE else record.state
+        return dict(changed=changed, state=state, note="")
 
     return each(proxy, ids, PHASE, one, change, deadline)
 
@@ -116,7 +125,7 @@ def catch_up(look: Look) -> None:
     if misplaced and record.claim is None and record.state not in STATES:
         look.settled = True  # its own record, which is not in its place, may say why nobody is to get it
     elif out and record.claim:
-        look.note(f"{out.told}: {END_CLAIM.format(name=record.claim.instance)}")
+        look.note(f"{out.told}: {BY_DATABASE.format(name=record.claim.instance, board=work.board.name)}")
     elif record.claim is None and not agree(record.state, out):
         if work.change.check:
             work.record = replace(record, state=out.state, note=out.reason) if out else record
@@ -128,13 +137,35 @@ def catch_up(look: Look) -> None:
         look.mend(found, f"would be {done}" if work.change.check else done)
 
 
-def _left(proxy: Proxy, board: Board, deadline: Deadline) -> list[str]:
-    """Return the reasons why a board is not free: its outlet as the PDU reads it now, and what lies here for it."""
+def _take_out(proxy: Proxy, board: Board, reason: str) -> None:
+    """Take a board that nobody has out of use, unless it was claimed meanwhile: a claim needs no lock of a board."""
+    with proxy.store.transaction():
+        must_be_of(proxy.store.record(board.id).claim, NOBODY, board.name)
+        proxy.store.move(board.id, board_states.MAINTENANCE, reason)
+
+
+def _must_be_free(proxy: Proxy, board: Board, claim: Claim | None, deadline: Deadline) -> None:
+    """Raise Refused where a board in maintenance is on, or, if nobody has it, where anything is left on it."""
+    left = _left(proxy, board, claim, deadline)
+    others = Feeds(proxy).doubt(board, claim) if left else None
+    if others:
+        raise Refused(f"stays in maintenance: {others}", board.name, others.remedy)
+    if left:
+        pdu, outlet = proxy.outlet(board)
+        remedy = f"switch {pdu} outlet {outlet} off (pdu_power)"
+        if claim is None:
+            remedy += ", remove the rest (board_image, state absent; board_wipe for its disks)"
+        raise Refused(f"stays in maintenance: {'; '.join(left)}", board.name, remedy)
+
+
+def _left(proxy: Proxy, board: Board, claim: Claim | None, deadline: Deadline) -> list[str]:
+    """Return why a board stays in maintenance: its outlet as the PDU reads it now, and what lies here for nobody."""
     proxy.outlet(board)
     seen: dict[str, Any] = {"id": board.id}
     errors = outlet_power(proxy, [seen], deadline)
     outlet = [] if seen["power"] == "off" else [f"its outlet is {seen['power'] or 'not known'}"]
-    return [*outlet, *errors.values(), *leftovers(proxy, board), *used(proxy, board)]
+    here = [] if claim else [*leftovers(proxy, board), *used(proxy, board)]
+    return [*outlet, *errors.values(), *here]
 
 
 def _note(change: Change, board: Board, record: Record, state: str, note: str) -> bool:
