@@ -5,22 +5,22 @@
 
 The PDU is looked up in the proxy's configuration; its driver, lock and credentials are the ones that modules use.
 Nova's bare-metal drivers call it as well: in Essex with `>>` and a file's name behind, which no shell sees, and in
-Havana without an outlet. A board that an instance has is switched for nobody who does not force it.
+Havana without an outlet. A board that an instance has, by whatever tells of it, is switched for nobody who does not
+force it.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn, Sequence
 
+from ...boards.evidence.free_boards import unknown_tenant
 from ...boards.power.pdu_names import address as address_of
 from ...boards.power.pdu_names import is_at, may_be_at
-from ...boards.records.claim_records import FOLDER, ClaimRecords, Fed
-from ...boards.records.lost_database import must_not_be_lost
-from ...boards.records.store import Store
+from ...boards.records.claim_records import Fed
+from ...boards.records.proxy import Proxy
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Refused
 from ...core.plays import play
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 MODES = {"1": "on", "2": "off", "3": "cycled", "9": "status"}
 #: Exit code of mode 9 for an outlet that is off, as fence agents have it; 0 is on, and any failure is 1.
 OFF = 2
+#: The remedies for a board that somebody has.
+STOP = f"{play('stop_instance', instance='{name}')}, or add --force"
+ADOPT = f"have {play('reconcile')} adopt it, or add --force"
 ENDS = """\
 prints what was read back, as "pdu-a outlet 5: on".
 without OUTLET, PDU_IP is the address of a board, or of a PDU that feeds one board.
@@ -117,32 +120,38 @@ def only_outlet(config: ProxyConfig, path: str, address: str) -> tuple[str, str]
 
 
 def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> None:
-    """Raise Refused where an instance has a board that an outlet feeds or may feed, by the wiring or its record."""
+    """Raise Refused where somebody has a board that an outlet feeds or may feed, by the wiring or its record.
+
+    Whose a board is says the database, which may be older, or else its root or the record of a claim.
+    """
     if not config.boards:
         return
-    state_db = files_of(path)["state_db"]
-    must_not_be_lost(state_db, config.state_folder)
-    records = ClaimRecords(os.path.join(config.state_folder, FOLDER))
-    with Store(state_db, "pdu_mgr", create=False) as store:
-        for claim in store.claims():
-            feeds = _feeds(config, records, claim)
+    with Proxy(files_of(path), "pdu_mgr", create=False, boardless=True) as proxy:
+        claims = {claim.board: claim for claim in proxy.store.claims()}
+        for number in sorted({*claims, *proxy.boards}):
+            claim = claims.get(number)
+            feeds = _feeds(proxy, number, claim)
             if not any(may_be_at(config.pdus, fed, name, outlet) for fed in feeds):
                 continue
             sure = any(is_at(config.pdus, fed, name, outlet) for fed in feeds)
-            what = f"{'feeds' if sure else 'may feed'} board{claim.board}, which {claim.instance} of {claim.owner} has"
-            remedy = f"{play('stop_instance', instance=claim.instance)}, or add --force"
-            raise Refused(what, f"outlet {outlet} of {name}", remedy)
+            what = f"{'feeds' if sure else 'may feed'} board{number}, "
+            if claim:
+                what += f"which {claim.instance} of {claim.owner} has"
+                raise Refused(what, f"outlet {outlet} of {name}", STOP.format(name=claim.instance))
+            whose = unknown_tenant(proxy, proxy.boards[number])
+            if whose:
+                raise Refused(f"{what}of which status says: {whose}", f"outlet {outlet} of {name}", ADOPT)
 
 
-def _feeds(config: ProxyConfig, records: ClaimRecords, claim: Claim) -> list[Fed]:
-    """Return the outlets of a claim's board: by the wiring, and the last that fed it, which may be another one."""
-    feeds, wire = [], config.boards.get(str(claim.board))
+def _feeds(proxy: Proxy, board: int, claim: Claim | None) -> list[Fed]:
+    """Return the outlets of a board: by the wiring, and the last that fed it, which may be another one."""
+    feeds, wire = [], proxy.config.boards.get(str(board))
     if wire is not None and wire.fed:
         pdu_name, outlet = wire.fed
-        feeds.append(Fed(pdu_name, str(outlet), address_of(config.pdus.get(pdu_name, {}))))
+        feeds.append(Fed(pdu_name, str(outlet), address_of(proxy.config.pdus.get(pdu_name, {}))))
     with suppress(HeteroError):  # a record that cannot be read leaves the wiring
-        kept = records.read(claim.board)
-        fed = kept.fed if kept and kept.claim.is_same(claim) else None
+        kept = proxy.store.kept(board)
+        fed = kept.fed if kept and (claim is None or kept.claim.is_same(claim)) else None
         if fed and not (fed.taken or fed.belied):
             feeds.append(fed)
     return feeds
