@@ -68,6 +68,11 @@ def agree(state: str, out: OutOfUse | None) -> bool:
 class MaintenanceRecords(BoardFiles):
     """The files of all boards of a node that are out of use and that nobody has; root alone may read them."""
 
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        #: What files said, by path, inode and times: each board without a file asks all of them.
+        self._said: dict[tuple[str, int, int], tuple[int, OutOfUse] | None] = {}
+
     def read(self, board: int) -> OutOfUse | None:
         """Return what a board's file says; None without a file. One that cannot be read counts as maintenance."""
         path = self.path(board)
@@ -132,10 +137,21 @@ class MaintenanceRecords(BoardFiles):
         """Return [(path, OutOfUse)] of a board's records in other places than its own; what counts is the first."""
         found = []
         for path in [*map(self.path, self.boards()), *self.strays()]:
-            known = _read(path)
+            known = self._known(path)
             if known and known[0] == board and path != self.path(board):
                 found.append((path, known[1]))
         return sorted(found, key=lambda one: (one[1].state == MAINTENANCE, one[1].since), reverse=True)
+
+    def _known(self, path: str) -> tuple[int, OutOfUse] | None:
+        """Return what _read does, of a file that was not changed since from memory."""
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        key = (path, found.st_ino, found.st_ctime_ns)
+        if key not in self._said:
+            self._said[key] = _read(path)
+        return self._said[key]
 
     def _has_own(self, board: int) -> bool:
         """Return whether the file in a board's place is its own, and can be read."""
