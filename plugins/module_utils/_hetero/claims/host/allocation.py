@@ -57,6 +57,7 @@ class GpuRequest:
 class Allocation:
     """A GPU given to a holder.
 
+    :param address: the device's; of a GPU that is gone and in whose slot another one is, what `aside` says.
     :param wanted: the request that it serves; after a move to another host, other GPUs serve that.
     :param nodes: (path, kind, major, minor) of the GPU's own device nodes, which can so be closed when the GPU is gone.
     """
@@ -251,19 +252,32 @@ def _none_taken(
 
 
 def follow_the_moved(store: Table, gpus: Sequence[AnyGpu]) -> list[tuple[Allocation, AnyGpu]]:
-    """Move allocations of GPUs that are in another slot now (by UUID); return [(row as it was, GPU)]."""
-    moved = []
-    for row in store.allocations():
-        gpu = gpu_of(row.address, row.uuid, gpus)
-        if gpu is not None and gpu.address != row.address:
-            moved.append((row, gpu))
-    for row, _gpu in moved:
+    """Move allocations of GPUs that are in another slot now (by UUID); return [(row as it was, GPU)].
+
+    Whose own GPU is gone from such a slot keeps its allocation, under `aside`.
+    """
+    rows = store.allocations()
+    found = [(row, gpu_of(row.address, row.uuid, gpus)) for row in rows]
+    moved = [(row, gpu) for row, gpu in found if gpu is not None and gpu.address != row.address]
+    leaving = [row for row, _gpu in moved]
+    taken = {gpu.address: gpu.uuid for _row, gpu in moved}
+    gone = [row for row in rows if row not in leaving and row.uuid != taken.get(row.address, row.uuid)]
+    for row in [*leaving, *gone]:
         store.free(row)
+    for row in gone:
+        store.grant(replace(row, address=aside(row.address, row.uuid)))
+        text = f"{row.holder} had the GPU that was here ({row.uuid}), and another is here now"
+        store.event(store.instance_of(row.holder), PHASE, text, address=row.address)
     for row, gpu in moved:
         nodes = tuple((node.path, *node.number) for node in gpu.nodes)
         store.grant(replace(row, address=gpu.address, nodes=nodes))
         store.event(store.instance_of(row.holder), PHASE, f"moved here from {row.address}", address=gpu.address)
     return moved
+
+
+def aside(address: str, uuid: str | None) -> str:
+    """Return what stands for the address of a GPU that is gone and in whose slot another one is."""
+    return uuid or f"{address} (gone)"
 
 
 def find(name: object, gpus: Sequence[AnyGpu]) -> AnyGpu:

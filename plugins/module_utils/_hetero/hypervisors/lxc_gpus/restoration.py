@@ -27,7 +27,16 @@ from typing import (
     cast,
 )
 
-from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest, allocate, follow_the_moved, gpu_of, write_again
+from ...claims.host.allocation import (
+    ATTACHED,
+    Allocation,
+    GpuRequest,
+    allocate,
+    aside,
+    follow_the_moved,
+    gpu_of,
+    write_again,
+)
 from ...claims.lost_database import RECONCILE, listed
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, NoneFree, Refused, told
@@ -199,7 +208,7 @@ def _had(site: Site, container: liblxc.Container) -> list[Allocation]:
     persisted = persistence.read(container, site.host)
     for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
         gpu, wanted = gpu_of(old["address"], old["uuid"], site.found.gpus), _wanted(request)
-        row = _row(key, gpu, wanted) if gpu else _row_of_the_lost(key, old, wanted)
+        row = _row(key, gpu, wanted) if gpu else _row_of_the_lost(key, old, wanted, site.found.gpus)
         rows[row.address] = row
     pid = container.init_pid
     for gpu in has(container, pid, site.found.gpus) if pid else []:
@@ -212,9 +221,11 @@ def _row(key: str, gpu: Gpu, wanted: GpuRequest, persistent: bool = True) -> All
     return Allocation(gpu.address, key, gpu.uuid, wanted.share, ATTACHED, time.time(), wanted, nodes, persistent)
 
 
-def _row_of_the_lost(key: str, old: Mapping[str, Any], wanted: GpuRequest) -> Allocation:
+def _row_of_the_lost(key: str, old: Mapping[str, Any], wanted: GpuRequest, gpus: Iterable[Gpu]) -> Allocation:
     """Return the allocation of a GPU that is not here now. It stays its holder's, as it would with the table."""
-    return Allocation(old["address"], key, old["uuid"], wanted.share, ATTACHED, time.time(), wanted)
+    address, uuid = old["address"], old["uuid"]
+    there = any(gpu.address == address for gpu in gpus)
+    return Allocation(aside(address, uuid) if there else address, key, uuid, wanted.share, ATTACHED, time.time(), wanted)
 
 
 def _own(site: Site, container: liblxc.Container, persisted: persistence.Persisted) -> list[Allocation]:
