@@ -20,6 +20,7 @@ from ..core.changes import Change
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused
 from ..devices.pci import sysfs
+from ..devices.pci.allocation import is_own
 from ..devices.pci.binding_change import change_driver
 from ..devices.pci.sysfs import STUBS
 from ..files.file_system import has_errors
@@ -250,16 +251,28 @@ class GuestWork(Work):
         return sysfs.look(address, self.host.pci) is not None
 
     def give_back(self) -> None:
-        """Bring its devices back to the drivers that they were on before."""
+        """Bring its devices back to the drivers that they were on before. Another device at an address of theirs stays
+        as it is.
+        """
         rows = self._rows()
+        others = {row.address for row, _device in self._others(rows)}
         for driver in sorted({row.method for row in rows}):
-            self._bind([row for row in rows if row.method == driver], driver, BACK)
+            self._bind([row for row in rows if row.method == driver and row.address not in others], driver, BACK)
+
+    def _others(self, rows: Sequence[Allocation]) -> list[tuple[Allocation, sysfs.Device]]:
+        """Return [(row, device)] of other devices at the addresses of its own."""
+        found = ((row, sysfs.look(row.address, self.host.pci)) for row in rows)
+        return [(row, device) for row, device in found if device is not None and not is_own(row, device)]
 
     def _bind(self, rows: Sequence[Allocation], driver: str, at_least: float = 0.0) -> None:
         """Bring devices to a driver. What is bound at each boot of the host stays as it is.
 
         :param at_least: seconds that there are for it, even if the deadline is nearer.
         """
+        for row, device in self._others(rows):
+            what = f"its device at {row.address} was a {row.wanted.arch}, and a {device.ids} is there now"
+            remedy = "put its card back there; terminate leaves the other device as it is"
+            raise Refused(what, self.claim.instance, remedy)
         there = [found for found in (sysfs.look(row.address, self.host.pci) for row in rows) if found is not None]
         if not there:
             return

@@ -29,7 +29,7 @@ class GpuRequest:
     """A request for a number of GPUs, or for certain ones.
 
     :param count: how many GPUs the holder is to have; None if `gpus` names them.
-    :param arch: architecture, such as fermi; None takes any.
+    :param arch: architecture, such as fermi, or a PCI device's ids; None takes any.
     :param gpus: addresses, UUIDs or indexes.
     :param share: whether others may have them too.
     """

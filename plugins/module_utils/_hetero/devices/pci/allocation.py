@@ -120,6 +120,14 @@ def write_down(store: Table, holder: str, address: str, paths: Paths) -> None:
         store.event(store.instance_of(holder), PHASE, f"{short(holder)} has it: written down again", address=address)
 
 
+def is_own(row: Allocation, device: Device) -> bool:
+    """Return whether the device at an allocation's address is, by its ids, the one that was given.
+
+    Rows of earlier releases name no ids, and take any.
+    """
+    return row.wanted.arch in (None, device.ids)
+
+
 def why_not(
     device: Device,
     holder: str,
@@ -160,8 +168,8 @@ def why_not(
 
 
 def _row(device: Device, holder: str) -> Allocation:
-    """Return a new row. Its `method` keeps the driver to which the device goes back."""
-    wanted = GpuRequest(gpus=(device.address,))
+    """Return a new row. Its `method` keeps the driver to which the device goes back, its `wanted` what it is."""
+    wanted = GpuRequest(arch=device.ids, gpus=(device.address,))
     driver = cast("str", device.driver)  # it has one: only what is parked is given
     return Allocation(device.address, holder, None, False, ATTACHING, time.time(), wanted, (), True, driver)
 

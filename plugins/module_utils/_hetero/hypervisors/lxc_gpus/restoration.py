@@ -224,8 +224,9 @@ def _row(key: str, gpu: Gpu, wanted: GpuRequest, persistent: bool = True) -> All
 def _row_of_the_lost(key: str, old: Mapping[str, Any], wanted: GpuRequest, gpus: Iterable[Gpu]) -> Allocation:
     """Return the allocation of a GPU that is not here now. It stays its holder's, as it would with the table."""
     address, uuid = old["address"], old["uuid"]
-    there = any(gpu.address == address for gpu in gpus)
-    return Allocation(aside(address, uuid) if there else address, key, uuid, wanted.share, ATTACHED, time.time(), wanted)
+    if any(gpu.address == address for gpu in gpus):
+        address = aside(address, uuid)
+    return Allocation(address, key, uuid, wanted.share, ATTACHED, time.time(), wanted)
 
 
 def _own(site: Site, container: liblxc.Container, persisted: persistence.Persisted) -> list[Allocation]:
