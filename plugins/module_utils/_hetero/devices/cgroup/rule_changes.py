@@ -148,6 +148,7 @@ class Changing:
         """Return steps that allow a rule: one for each list and each program that denies any of it."""
         steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
         if v1 and View(self.cgroup.name, v1, v1.rules, []).verdict(rule) != "allowed":
+            v1.allowable(rule)
             steps.append(Step(f"allow {rule} in {v1.path}", lambda: v1.allow(rule)))
         for path, program in self._programs() if v2 else ():
             if not grants(program, rule):

@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
@@ -67,6 +68,14 @@ class V1(NamedTuple):
         for below in self.inner:
             if before <= set(below.rules):
                 below._write("devices.allow", rule)
+
+    def allowable(self, rule: Rule) -> None:
+        """Check that a rule can be allowed.
+
+        :raises Refused: the cgroup above does not have it.
+        """
+        if not self._granted(rule):
+            raise self._not_above(rule)
 
     def deny(self, rule: Rule) -> None:
         """Write the rule, and the list's rules within it, to devices.deny, and check that none of it is left.
@@ -148,24 +157,39 @@ class V1(NamedTuple):
             raise self._explained(error, file, rule) from error
 
     def _explained(self, error: OSError, file: str, rule: Rule) -> Refused:
-        parent = os.path.dirname(self.path)
         what, remedy = f"{file} says: {error.strerror}", "run as root, where cgroups may be changed"
         if error.errno == errno.EINVAL and rule == EVERYTHING:
             what = "all devices at once cannot be allowed or denied while there are cgroups below it"
             remedy = f"name devices one by one, or remove the cgroups below {self.path}"
         elif error.errno == errno.EINVAL:
             what, remedy = "the kernel takes it for no rule", 'write it like "c 195:0 rw"'
-        elif error.errno == errno.EPERM and file == "devices.allow" and not self._granted(parent, rule):
-            what, remedy = f"its parent {parent} does not have it", "allow it there first"
+        elif error.errno == errno.EPERM and file == "devices.allow" and not self._granted(rule):
+            return self._not_above(rule)
         elif error.errno == errno.ENOENT:
             what, remedy = "there is no such cgroup", "see whether its container runs"
         return Refused(what, self._thing(rule), remedy)
 
-    @staticmethod
-    def _granted(parent: str, rule: Rule) -> bool:
-        if not os.path.exists(os.path.join(parent, "devices.list")):
+    @property
+    def _above(self) -> V1:
+        return V1(os.path.dirname(self.path))
+
+    def _not_above(self, rule: Rule) -> Refused:
+        return Refused(f"its parent {self._above.path} does not have it", self._thing(rule), "allow it there first")
+
+    def _granted(self, rule: Rule) -> bool:
+        """Return whether the cgroup above has a rule, which the kernel asks for; True where that cannot be told."""
+        above = self._above
+        if not os.path.exists(os.path.join(above.path, "devices.list")):
             return True
-        return any(one.holds(rule) for one in V1(parent).rules)
+        if any(one.holds(rule) for one in above.rules if one != EVERYTHING or rule == EVERYTHING):
+            return True
+        if EVERYTHING not in above.rules or rule == EVERYTHING:
+            return False
+        if rule.major is None or rule.minor is None:
+            return True
+        with suppress(HeteroError):
+            return all(inside(above.path, kind, rule.major, rule.minor, rule.access) for kind in rule.kinds)
+        return True
 
 
 def overlap(one: Rule, other: Rule) -> bool:
