@@ -71,3 +71,11 @@ def test_a_file_that_is_no_name_is_left_alone(names, tmp_path, foreign):
     (tmp_path / foreign).write_text(HASH)
     names.put_back()
     assert (names.all(), (tmp_path / foreign).exists()) == ({"debian-13": HASH}, True)
+
+
+def test_a_name_that_was_put_there_since_a_killed_removal_stays(names, tmp_path):
+    """Lost: the newer image of a name, whose file came back from a backup, or from an operator."""
+    killed_while_leaving(names)
+    (tmp_path / "debian-13").write_text("b" * 64)
+    names.put_back()
+    assert (names.all(), os.listdir(tmp_path)) == ({"debian-13": "b" * 64}, ["debian-13"])

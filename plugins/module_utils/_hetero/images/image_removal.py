@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 SIZE_TIME = 60.0
 MAY_BE_MADE = "the root of {} is yet to be made, and may be being made of it"
 
+MAY_NAME_ONE = (
+    "{} cannot be read, and may be the name of one (import its image again under that name, with replace: true, or "
+    "remove the file)"
+)
+
 
 def listed(store: ImageStore, claims: Iterable[ImageClaim], needed: dict[str, str]) -> list[dict[str, Any]]:
     """Return a row for each name of an image, and then for each image without a name.
@@ -156,9 +161,10 @@ def collect(
     with store.kept_still(change.check, deadline):
         named, used = set(store.names().values()), list(claims())
         unnamed = [hash for hash in store.hashes() if hash not in named]
-        waits = unmade(used) if unnamed else []
+        waits = [MAY_BE_MADE.format(", ".join(unmade(used)))] if unmade(used) else []
+        waits = [*waits, *map(MAY_NAME_ONE.format, store.unread_names())] if unnamed else []
         if waits:
-            found.append(dict(what=f"no image without a name is removed: {MAY_BE_MADE.format(', '.join(waits))}"))
+            found.append(dict(what=f"no image without a name is removed: {'; '.join(waits)}"))
         for hash in [] if waits else unnamed:
             if users(store, None, hash, used, {}):
                 continue

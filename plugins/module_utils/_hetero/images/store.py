@@ -45,6 +45,7 @@ LEFT = re.compile(r"[0-9a-f]{64}\.tmp\.[0-9]+(\.archive)?")
 #: Entries of the store that are neither images nor foreign.
 OWN = ("names", ".lock", "lost+found")
 MEND = f"have an operator import it again, or remove it ({play('image')} lists them)"
+REPLACE = "give this one a name of its own, or add -e replace=true (in a task: replace: true)"
 #: Stands in the scratch name of an image that is being removed, where that of an import has its process id.
 OUT = 0
 
@@ -67,6 +68,10 @@ class ImageStore:
     def names(self) -> dict[str, str]:
         """Return {name: hash} of all images."""
         return self._names.all()
+
+    def unread_names(self) -> list[str]:
+        """Return the files of names of which nobody knows what they stand for."""
+        return self._names.unread()
 
     def get(self, name: str) -> Image:
         """Return the image of that name or hash; raise BadInput, with the known names, if there is none."""
@@ -145,11 +150,12 @@ class ImageStore:
         before, path = self._names.read(name), self._names.path(name)
         if before is None and os.path.lexists(path) and not os.path.isfile(path):
             raise Refused(f"its name is taken: {path} is there, and is no file", name, "see whose it is; move it away")
+        if before is None and path in self.unread_names() and not replace:
+            what = f"its name cannot be read: {path} does not say which image it stands for"
+            raise Refused(what, name, REPLACE)
         if before not in (None, hash) and not replace:
             what = f"stands for image {before[:12]} in the store, and this is {hash[:12]}"
-            raise Refused(
-                what, name, "give this one a name of its own, or add -e replace=true (in a task: replace: true)"
-            )
+            raise Refused(what, name, REPLACE)
         return before
 
     def _may_be_taken_in(self, hash: str, name: str) -> None:

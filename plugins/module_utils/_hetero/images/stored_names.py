@@ -58,6 +58,12 @@ class StoredNames:
             return None  # image_removal.foreign reports it
         return hash if HASH.fullmatch(hash) else None
 
+    def unread(self) -> list[str]:
+        """Return the files of names that cannot be read: nobody knows what these stand for."""
+        entries = sorted(os.listdir(self._folder)) if os.path.isdir(self._folder) else []
+        names = [name for name in entries if NAME.fullmatch(name) and os.path.isfile(self.path(name))]
+        return [self.path(name) for name in names if not self.read(name)]
+
     def _aside(self, name: str) -> str:
         return self.path(LEAVING.format(name))
 
@@ -84,10 +90,13 @@ class StoredNames:
             os.unlink(aside)
 
     def put_back(self) -> None:
-        """Put names back whose removal was killed."""
+        """Put names back whose removal was killed. One that somebody has put there since stays."""
         for entry in filter(None, map(ENTRY.fullmatch, os.listdir(self._folder))):
             if entry["left"] and NAME.fullmatch(entry["left"]):
-                os.rename(self.path(entry[0]), self.path(entry["left"]))
+                if self._read(self.path(entry["left"])):
+                    os.unlink(self.path(entry[0]))
+                else:
+                    os.rename(self.path(entry[0]), self.path(entry["left"]))
 
 
 def _at_once(path: str, flags: int) -> int:
