@@ -165,6 +165,9 @@ class ImageStore:
             raise Refused(
                 f"its place is taken: {there} is there, and is no image", name, "see whose it is; move it away"
             )
+        if not self.kernels and is_whole(os.path.join(there, FILE)):
+            what = "is in the store as one for boards, and has one form there"
+            raise Refused(what, name, "give arch too, and a name of its own: that makes another image of it")
         if self._root_stays(hash):
             return
         by = self.mounted(hash)

@@ -52,31 +52,33 @@ class Node:
         if kind == "proxy":
             config = proxy.read_config(path or proxy.CONFIG)
             closed = proxy.tenants_paths(config)
-            self.store: BoardStore | HostStore = BoardStore(f"{config.state_folder}/state.db", create=False)
             self.needed = {name: f"RAM image of {arch}" for arch, name in config.ram_images.items()}
         else:
             config = host.read_config(path or host.CONFIG)
             closed = host.tenants_paths(config)
             must_not_be_lost(config)
-            self.store = HostStore(config.state_db, create=False)
             usual = [config.section(offered).default_image for offered in config.offers]
             self.needed = {name: "default" for name in usual if name}
         self.needed.update(dict.fromkeys(defaults, "default"))
         self.state_folder = config.state_folder
+        # A machine may be both, and then has one store of images.
+        self.boards = BoardStore(f"{config.state_folder}/state.db", create=False)
+        self.hosts = HostStore(f"{config.state_folder}/host.db", create=False)
         self.images = ImageStore(f"{config.state_folder}/images", kind == "proxy", closed)
 
     def __enter__(self) -> Node:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.store.close()
+        self.boards.close()
+        self.hosts.close()
 
     def users(self) -> list[ImageClaim]:
-        """Return the claims, and on a proxy also who has a root or record of which an older database does not know."""
-        if not isinstance(self.store, BoardStore):
-            return [*self.store.claims()]
-        claims = self.store.claims()
-        found: list[ImageClaim] = [*claims, *forgotten(self.state_folder, claims)]
+        """Return the claims of boards and of the host, and who has a board's root or record of which an older database
+        does not know.
+        """
+        claims = self.boards.claims()
+        found: list[ImageClaim] = [*self.hosts.claims(), *claims, *forgotten(self.state_folder, claims)]
         known = {(one.instance, one.image_hash) for one in found}
         kept = [kept.claim for _path, kept in ClaimRecords(f"{self.state_folder}/{FOLDER}").readable()]
         return found + [claim for claim in kept if claim.image_hash and (claim.instance, claim.image_hash) not in known]
@@ -84,13 +86,12 @@ class Node:
     def sure_users(self) -> list[ImageClaim]:
         """Return what `users` does; raise Refused where something of a proxy may have an image and does not say which.
         """
-        if isinstance(self.store, BoardStore):
-            records = ClaimRecords(f"{self.state_folder}/{FOLDER}")
-            unread = [*records.unreadable(), *unread_roots(self.state_folder)]
-            if unread:
-                what = "cannot be read, and may be of an instance of which the database does not know"
-                more = f" (so {len(unread) - 1} more)" if len(unread) > 1 else ""
-                raise Refused(f"{what}{more}", unread[0], UNREAD)
+        records = ClaimRecords(f"{self.state_folder}/{FOLDER}")
+        unread = [*records.unreadable(), *unread_roots(self.state_folder)]
+        if unread:
+            what = "cannot be read, and may be of an instance of which the database does not know"
+            more = f" (so {len(unread) - 1} more)" if len(unread) > 1 else ""
+            raise Refused(f"{what}{more}", unread[0], UNREAD)
         return self.users()
 
     def listed(self, name: str | None = None) -> list[dict[str, Any]]:
@@ -132,8 +133,7 @@ class Node:
 
         :raises HeteroError: the database, which knows who uses what, is lost.
         """
-        if isinstance(self.store, BoardStore):
-            lost_database.must_not_be_lost(f"{self.state_folder}/state.db", self.state_folder)
+        lost_database.must_not_be_lost(f"{self.state_folder}/state.db", self.state_folder)
         with change.step("collect"):
             rows = collect(self.images, self.sure_users, f"{self.state_folder}/{ARCHIVES}", change, deadline)
         done = "would be removed" if change.check else "removed"
