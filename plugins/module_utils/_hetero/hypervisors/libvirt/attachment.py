@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
+from xml.etree import ElementTree
 
 from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest
 from ...core.errors import BadInput, HeteroError, Refused, TimedOut
@@ -217,9 +218,13 @@ def _runs_with(look: _Look, address: str) -> bool:
 
 
 def _replace(domain: Domain, look: _Look, address: str, live: bool) -> None:
-    if address in look.sides[live]:
-        domain.detach(hostdev.xml(address, look.sides[live][address].managed), live)
-    domain.attach(hostdev.xml(address, look.asked.managed), live)
+    """Give a device, or change in one step how the next start's is managed: it has it whatever libvirt refuses."""
+    if address not in look.sides[live]:
+        domain.attach(hostdev.xml(address, look.asked.managed), live)
+        return
+    description = domain.xml(live, whole=True)
+    hostdev.manage(description, address, look.asked.managed)
+    domain.libvirt.define(ElementTree.tostring(description, encoding="unicode"))
 
 
 def _gone(domain: Domain, address: str, live: bool) -> None:

@@ -148,9 +148,13 @@ class Domain:
         found = re.search(r"^Persistent:\s+(\S+)", self._call("dominfo"), re.M)
         return found is not None and found[1] == "yes"
 
-    def xml(self, live: bool) -> ElementTree.Element:
-        """Return its description, of the running guest (`live`) or of its next start."""
-        return _parsed(self._call("dumpxml", *([] if live else ["--inactive"])), self.thing)
+    def xml(self, live: bool, whole: bool = False) -> ElementTree.Element:
+        """Return its description, of the running guest (`live`) or of its next start.
+
+        :param whole: with its passwords too, to be defined again.
+        """
+        more = [*([] if live else ["--inactive"]), *(["--security-info"] if whole else [])]
+        return _parsed(self._call("dumpxml", *more), self.thing)
 
     def attach(self, xml: str, live: bool) -> None:
         """Give it a device, at once (`live`) or from its next start on."""

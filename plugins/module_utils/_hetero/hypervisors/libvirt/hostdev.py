@@ -9,7 +9,7 @@ domain.py changes domains, and attachment.py decides which device may go to a gu
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 from xml.etree import ElementTree
 
 from ...devices.pci.domains import addresses
@@ -45,12 +45,24 @@ def xml(address: str, managed: bool = True) -> str:
 def devices_in(domain: ElementTree.Element) -> dict[str, Given]:
     """Return {address: Given} of a domain's XML."""
     found = {address: Given(address, True) for address in addresses(domain)}
+    for address, hostdev in _hostdevs(domain):
+        found[address] = Given(address, hostdev.get("managed") == "yes")
+    return found
+
+
+def manage(domain: ElementTree.Element, address: str, managed: bool) -> None:
+    """Write into a domain's XML how one of its <hostdev> is managed."""
+    for its, hostdev in _hostdevs(domain):
+        if its == address:
+            hostdev.set("managed", "yes" if managed else "no")
+
+
+def _hostdevs(domain: ElementTree.Element) -> Iterator[tuple[str, ElementTree.Element]]:
     for hostdev in domain.iterfind("devices/hostdev[@type='pci']"):
         alone = ElementTree.Element("domain")
         ElementTree.SubElement(alone, "devices").append(hostdev)
         for address in addresses(alone):
-            found[address] = Given(address, hostdev.get("managed") == "yes")
-    return found
+            yield address, hostdev
 
 
 def afterwards(driver: str | None, managed: bool, runs: bool = False) -> str:
