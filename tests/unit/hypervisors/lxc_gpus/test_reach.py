@@ -204,6 +204,21 @@ def test_who_lives(monkeypatch, tmp_path):
     assert {holder: live.is_there(holder) for holder in lives} == lives
 
 
+def test_a_container_whose_file_system_the_fstab_has_and_that_is_not_mounted_may_live(monkeypatch, tmp_path):
+    """Lost: the GPU of a container to another, because the point where its file system is mounted is a folder too."""
+    disk = tmp_path / "disk"
+    (disk / "lxc").mkdir(parents=True)
+    (tmp_path / "fstab").write_text(f"# x {tmp_path}\n\nswap none swap sw 0 0\n/dev/sda1 / ext4 defaults 0 1\n")
+    monkeypatch.setattr(open_rights, "FSTAB", str(tmp_path / "fstab"))
+    live, holder = open_rights.Live(()), f"{disk}/lxc/trainer#id1"
+    assert not live.is_there(holder), "an empty folder by itself says that the last one is gone"
+    with open(tmp_path / "fstab", "a", encoding="ascii") as table:
+        table.write(f"/dev/sdb1 {disk} ext4 nofail 0 2\n")
+    assert live.is_there(holder)
+    monkeypatch.setattr(open_rights.os.path, "ismount", lambda point: True)
+    assert not live.is_there(holder)
+
+
 def test_who_can_use_a_gpu_now(monkeypatch):
     """Lost: whom to ask for a GPU: who can open it, who still has it open, and what keeps it for guests."""
     one = SimpleNamespace(address="1", nodes=[NODE], drm_nodes=[], driver="nvidia")
