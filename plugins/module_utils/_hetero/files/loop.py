@@ -60,6 +60,18 @@ def attached(path: str, read_only: bool = False, offset: int = 0, size: int = 0)
         os.close(file)
 
 
+def is_of(number: int, path: str) -> bool:
+    """Return whether a block device is a loop device of the very file at a path, and not of another that had its name.
+
+    :param number: the device's number (st_dev of what is mounted from it).
+    """
+    try:
+        with open(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/loop/backing_file", "rb") as behind:
+            return os.path.samestat(os.stat(behind.read().rstrip(b"\n")), os.stat(path))
+    except OSError:  # no loop device, or one whose file was removed: sysfs adds " (deleted)" to its name
+        return False
+
+
 @contextlib.contextmanager
 def own_nodes() -> Iterator[None]:
     """Remove the device nodes that the block makes, at its end, so that a mere trial leaves none.

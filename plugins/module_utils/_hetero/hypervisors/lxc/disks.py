@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 import stat
 
-from ...core.errors import BadInput, HeteroError, naming, told
+from ...core.errors import BadInput, HeteroError, Refused, naming, told
 from ...files import file_system
 from ...files.file_system import make_empty, mount_file
-from ...files.loop import attached
+from ...files.loop import attached, is_of
 from ...files.mounts import unmount as unmount_point
 from . import identity, own_root, private_nodes
 from .liblxc import Container, containers
@@ -25,6 +25,12 @@ FILE = "root.ext4"
 #: Folder on the host's /dev, which is empty after a restart, because the number of a loop device may then be another
 #: container's. Not private_nodes.BASE, which everybody may pass.
 BASE = "/dev/hetero-disks"
+OTHER = "what is mounted here is not the file {file} beside it, and {name} runs: nothing of it is changed or ended"
+OTHER_WAY = (
+    "see what it is (findmnt {root}): unmount what somebody mounted by mistake; where it runs from the file that was "
+    "there before, copy what that has by now, and end it (lxc-stop -P {lxcpath} -n {name}), for its next start takes "
+    "the file that is there now; then run this again"
+)
 
 
 def file_of(container: Container) -> str:
@@ -73,7 +79,8 @@ def make(container: Container, size_gb: int, base: str = BASE) -> str:
 def mount(container: Container, base: str = BASE) -> None:
     """Mount a disk for the host and make its node for LXC; a mounted one stays.
 
-    One with errors is checked before, unless its container runs. Another container's is not mounted.
+    One with errors is checked before, unless its container runs. Another container's is not mounted, and makes place
+    for its own.
     """
     own_root.must_be_own(container, file_of(container))
     _mount(container, base)
@@ -82,7 +89,8 @@ def mount(container: Container, base: str = BASE) -> None:
 def _mount(container: Container, base: str) -> None:
     root, node = root_of(container), node_of(container, base)
     with naming(node):
-        if os.path.ismount(root) and has_errors(container) and not container.running:
+        wrong = os.path.ismount(root) and (has_errors(container) or not _is_own(container))
+        if wrong and not container.running:
             unmount(container, base)
         if not os.path.ismount(root):
             mount_file(file_of(container), root)
@@ -94,8 +102,23 @@ def _mount(container: Container, base: str) -> None:
 
 
 def is_mounted(container: Container, base: str = BASE) -> bool:
+    """Return whether the file in a container's folder, and nothing else, is mounted as its root, and has its node."""
     root = root_of(container)
-    return os.path.ismount(root) and _number(node_of(container, base)) == os.stat(root).st_dev
+    is_there = os.path.ismount(root) and _number(node_of(container, base)) == os.stat(root).st_dev
+    return is_there and _is_own(container)
+
+
+def must_run_from_it(container: Container) -> None:
+    """Raise Refused if a container runs, and the file in its folder is not the one that is mounted as its root."""
+    root = root_of(container)
+    if os.path.ismount(root) and not _is_own(container) and container.running:
+        what = OTHER.format(file=FILE, name=container.name)
+        raise Refused(what, root, OTHER_WAY.format(root=root, lxcpath=container.lxcpath, name=container.name))
+
+
+def _is_own(container: Container) -> bool:
+    """Return whether what is mounted as its root is the file in its folder, not one that was there before."""
+    return is_of(os.stat(root_of(container)).st_dev, file_of(container))
 
 
 def unmount(container: Container, base: str = BASE) -> None:

@@ -125,6 +125,7 @@ def missing(spec: Spec) -> list[str]:
     if disks.has_errors(container) and not container.running:
         return [CHECKED]
     if disks.has(container) and not disks.is_mounted(container, spec.disks):
+        disks.must_run_from_it(container)
         return [DISK]  # the rest cannot be seen
     found = []
     if _written(container)[0] != configuration(spec, root_of(container)):
