@@ -38,6 +38,10 @@ PUT_BACK = (
     "file, then run this again"
 )
 
+#: What lies in the folder of one that was never made: somebody's own, or all that is left of what a lost claim had.
+SOMEBODYS = "{folder} is not empty, and nothing was made there for this claim: nothing of it is removed"
+SOMEBODYS_WAY = "see whose it is; move it to another name (mv, once nothing is mounted in it), then run this again"
+
 
 class ContainerWork(Work):
     """An instance in a container, under its lock."""
@@ -88,25 +92,30 @@ class ContainerWork(Work):
         if self.claim.container is None:
             self.move(self.making)
         else:  # its end was cut off, and is ended here: the new one, if that is cut off as well, is not taken for it
+            new_container.remove(self.container, self.deadline, self.host.machine.disks)
             self.put(state=self.making, note="", container=None, host_key=None, image_hash=None)
         self._settle_ids()
         host_key = new_container.create(self._spec(image), self.deadline)
         unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config.lxc.pids)
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
+        new_container.put_back(self._spec(), [new_container.CONFIGURATION])  # from now on, the host may start it
         self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
         if unlimited:
             self.report("image", f"not limited, as this host has no such cgroup controller: {', '.join(unlimited)}")
 
     def _refuse_stranger(self) -> None:
-        """Raise Refused if a container is there that was not made for this claim.
+        """Raise Refused if something is there that was not made for this claim.
 
-        A claim that never had a container accepts none, except one that a killed run of this method left.
+        A claim that never had a container accepts nothing, except what a killed run of this method left.
         """
         identity.key_of(self.container)  # one whose configuration cannot be read may be another's
         self._refuse_what_ran(self.container.thing, self.has_run)
         if self.claim.container is not None and self.container.defined and not self._is_ours():
             what = f"{self.container.config_file} is not the container that was made for it"
             raise Refused(what, self.claim.instance, self._way_on())
+        unknown = self.claim.container is None and (self.container.defined or not self._had_one(()))
+        if unknown and not new_container.is_nobodys(self.container):
+            raise Refused(SOMEBODYS.format(folder=self.container.folder), self.claim.instance, SOMEBODYS_WAY)
 
     def _way_on(self) -> str:
         """Return what a person does about a container that was not made for this claim, or is a copy of the one."""

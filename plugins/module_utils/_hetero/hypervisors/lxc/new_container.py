@@ -4,14 +4,15 @@
 """Containers made from images: root, configuration, keys; later, what of that is missing; and their end.
 
 The root is a copy on a disk of its own (disks.py), whose files belong to the container's ids. A half-made container is
-made anew.
+made anew: a file in its folder says that it is one, from before its first byte until its claim knows the container.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Collection
 
 from ...core.command import command
@@ -44,6 +45,8 @@ NOT_PINNED = f"its address is not pinned on the bridge: on the host, systemctl r
 #: Size at which a container's output is moved to console.log.1, whose former content goes.
 CONSOLE = "512KB"
 ON_DISK = re.compile(r"^lxc\.rootfs\.path\s*=\s*lvm:", re.MULTILINE)
+#: The file that says of a folder that nobody has had what is in it.
+UNFINISHED = "unfinished"
 CONFIGURATION, DISK, KEY = "configuration", "disk", "ssh key"
 CHECKED = "disk, whose file system had errors (e2fsck)"
 
@@ -88,12 +91,15 @@ class Spec:
 def create(spec: Spec, deadline: Deadline) -> str:
     """Make the container, which must not run; return its public ssh host key.
 
-    Its configuration comes last: without one LXC sees no container.
+    Its configuration comes last: without one LXC sees no container. The host does not start it before it is finished:
+    the caller then writes down whose it is, and calls put_back with CONFIGURATION.
     """
     container = spec.container
     remove(container, deadline, spec.disks)
     os.makedirs(spec.lxcpath, mode=0o711, exist_ok=True)
     os.mkdir(container.folder, 0o700)
+    with open(_unfinished(container), "xb"):
+        pass
     root = disks.make(container, spec.disk_gb, spec.disks)
     copy = ["cp", "-a", f"{spec.image.root}/.", f"{root}/"]
     remedy = f"see whether image and keys have room in its {spec.disk_gb} GiB (local_gb of its flavor)"
@@ -106,7 +112,7 @@ def create(spec: Spec, deadline: Deadline) -> str:
     id_maps.shift(root, spec.id_map, f"image {spec.image.name}")
     # The configuration says that the container is whole, so nothing may be lost by a power cut after it is written.
     command(["sync", "-f", root], root, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
-    write_whole(container.config_file, configuration(spec, root), 0o600)
+    write_whole(container.config_file, configuration(replace(spec, autostart=False), root), 0o600)
     container.reload()
     identity.give_id(container, spec.command)
     own_root.record(container, disks.file_of(container))
@@ -150,6 +156,8 @@ def put_back(spec: Spec, what: Collection[str]) -> None:
     if CONFIGURATION in what:
         _text, ours = _written(container)
         with naming(container.config_file):
+            with suppress(FileNotFoundError):
+                os.unlink(_unfinished(container))
             write_whole(container.config_file, configuration(spec, root_of(container)) + ours, 0o600)
         container.reload()
     if KEY in what:
@@ -173,7 +181,24 @@ def remove(container: Container, deadline: Deadline | None = None, base: str = d
     mounted = sorted(mounts_below(container.folder))
     if mounted:
         raise HeteroError("is mounted in it", f"{container.thing}: {mounted[0]}", "unmount it, then run this again")
+    if os.path.lexists(_unfinished(container)):  # it goes last, so that the rest of a killed removal is nobody's
+        for name in set(os.listdir(container.folder)) - {UNFINISHED}:
+            remove_tree(os.path.join(container.folder, name), deadline)
     remove_tree(container.folder, deadline)
+
+
+def is_nobodys(container: Container) -> bool:
+    """Return whether nothing lies in a container's folder but what a run that was killed left of a half-made one."""
+    try:
+        return os.path.lexists(_unfinished(container)) or not os.listdir(container.folder)
+    except FileNotFoundError:
+        return not os.path.lexists(container.folder)
+    except NotADirectoryError:
+        return False
+
+
+def _unfinished(container: Container) -> str:
+    return os.path.join(container.folder, UNFINISHED)
 
 
 def must_be_own(container: Container) -> None:
