@@ -116,3 +116,103 @@ def test_anothers_root_that_is_mounted_in_its_place_is_neither_written_nor_run(p
     assert pair.up("b")["instances"][0]["state"] == "running"
     keys = top(pair, "b").joinpath(".ssh/authorized_keys").read_text()
     assert (KEY in keys, OTHER_KEY in keys) == (False, True)
+
+
+def test_a_root_that_cannot_be_read_is_not_removed_while_a_neighbours_is_away(pair):
+    """Lost: bo's only root, with a damaged first superblock, of which a copy is left, to the end of jo's container."""
+    unmounted(pair, "a", "b")
+    with open(file(pair, "b"), "r+b") as raw:
+        raw.seek(1024)
+        raw.write(bytes(1024))
+    number = file(pair, "b").stat().st_ino
+    own = file(pair).rename(pair.folder / "own")
+    file(pair, "b").rename(file(pair))
+    for verb in (lifecycle.absent, lifecycle.running):
+        said = pair.do(verb, "a")["msg"]
+        assert "a/root.ext4: this cannot be read, and may be the root of container b, whose own is not in its" in said
+        assert file(pair).stat().st_ino == number
+    file(pair).rename(file(pair, "b"))  # as printed
+    own.rename(file(pair))
+    assert pair.up("a")["instances"][0]["state"] == "running"
+
+
+def test_a_root_that_cannot_be_read_is_in_no_ends_way_where_all_others_are_in_their_places(pair):
+    """Lost: a name and an address for good, to a container's own damaged root."""
+    unmounted(pair, "a")
+    with open(file(pair), "r+b") as raw:
+        raw.write(bytes(1 << 20))
+    assert not pair.do(lifecycle.absent, "a").get("failed")
+    assert not file(pair).exists()
+
+
+def as_folders(site, *names):
+    """Their roots are folders, as an earlier release made them."""
+    for name in names:
+        container = site.container(name)
+        root, plain = Path(disks.root_of(container)), Path(container.folder, "plain")
+        run("cp", "-a", root, plain)
+        unmounted(site, name)
+        file(site, name).unlink()
+        root.rmdir()
+        plain.rename(root)
+        config = Path(container.config_file)
+        text = re.sub(r"(?m)^lxc\.rootfs\.path = .*$", f"lxc.rootfs.path = dir:{root}", config.read_text())
+        config.write_text(re.sub(r"(?m)^# hetero\.compute: root .*\n", "", text))
+
+
+def swap_folders(site):
+    a, b = (Path(disks.root_of(site.container(name))) for name in "ab")
+    a.rename(site.folder / "x")
+    b.rename(a)
+    (site.folder / "x").rename(b)
+
+
+def test_roots_of_an_earlier_release_in_each_others_places_are_told_apart(pair):
+    """Lost: bo's root, a folder, to the end of jo's container; or to jo, who ran it with the own key in it."""
+    as_folders(pair, "a", "b")
+    swap_folders(pair)
+    for verb in (lifecycle.running, lifecycle.rebooted, lifecycle.absent):
+        assert "a/rootfs: this has the ssh host key of b: it is that one's root, or a copy" in pair.do(verb, "a")["msg"]
+        assert not pair.container("a").running
+    assert top(pair, "a").joinpath("own").read_text() == "b's"
+    assert KEY not in top(pair, "a").joinpath(".ssh/authorized_keys").read_text()
+    swap_folders(pair)  # as printed
+    for name in "ab":
+        assert pair.up(name)["instances"][0]["state"] == "running"
+    assert not pair.do(lifecycle.absent, "a").get("failed")
+
+
+def moved_away(site):
+    """a's folder on a bigger disk, a link in its place, and the line of its configuration that says so."""
+    unmounted(site, "a")
+    folder, big = Path(site.container("a").folder), site.folder / "big"
+    run("cp", "-a", "--sparse=always", folder, big)
+    run("rm", "-r", folder)
+    folder.symlink_to(big)
+    found = re.search(r"write (\d+) in place of (\d+) into", site.up("a")["msg"])
+    config = folder / "config"
+    config.write_text(re.sub(f"of folder {found[2]}", f"of folder {found[1]}", config.read_text()))
+    return big
+
+
+def test_what_a_link_in_a_folders_place_leads_to_goes_with_the_end(one):
+    """Lost: a tenant's data, which stayed on the disk to which its folder was moved, and was said to be removed."""
+    big = moved_away(one)
+    assert one.up("a")["instances"][0]["state"] == "running"
+    assert not one.do(lifecycle.absent, "a").get("failed")
+    assert (big.exists(), os.path.lexists(one.container("a").folder)) == (False, False)
+
+
+def test_the_root_to_which_a_link_leads_is_not_said_to_be_removed(one):
+    """Lost: the same, where only the file with the root was moved."""
+    unmounted(one, "a")
+    big = file(one).rename(one.folder / "big")
+    file(one).symlink_to(big)
+    assert (
+        "a/root.ext4: is a link, and what it leads to would stay: put that in its place"
+        in one.do(lifecycle.absent, "a")["msg"]
+    )
+    assert big.exists()
+    file(one).unlink()  # as printed
+    big.rename(file(one))
+    assert not one.do(lifecycle.absent, "a").get("failed")

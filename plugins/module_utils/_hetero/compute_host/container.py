@@ -116,6 +116,13 @@ class ContainerWork(Work):
         unknown = self.claim.container is None and (self.container.defined or not self._had_one(()))
         if unknown and not new_container.is_nobodys(self.container):
             raise Refused(SOMEBODYS.format(folder=self.container.folder), self.claim.instance, SOMEBODYS_WAY)
+        self._refuse_anothers_folder()
+
+    def _refuse_anothers_folder(self) -> None:
+        """Raise Refused if its root, a plain folder as an earlier release made it, is another instance's."""
+        if self.claim.container is not None and not disks.has(self.container):
+            others = {claim.host_key: claim.instance for claim in self.host.store.claims() if claim.host_key}
+            own_root.must_have_no_others_key(self.container, self.claim.host_key, others)
 
     def _way_on(self) -> str:
         """Return what a person does about a container that was not made for this claim, or is a copy of the one."""
@@ -150,6 +157,7 @@ class ContainerWork(Work):
         :param say: called with those that are put back, or would be.
         """
         first = (new_container.DISK, new_container.CHECKED)
+        self._refuse_anothers_folder()
         missing = [part for part in new_container.missing(self._spec()) if part in (*parts, *first)]
         if missing:
             self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
@@ -236,6 +244,7 @@ class ContainerWork(Work):
         new_container.must_be_own(self.container)
 
     def must_be_whole(self) -> None:
+        self._refuse_anothers_folder()
         new_container.missing(self._spec())
 
     def remove(self) -> None:

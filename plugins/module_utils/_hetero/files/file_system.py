@@ -117,6 +117,14 @@ def uuid_of(path: str) -> str | None:
     return str(uuids.UUID(bytes=block[UUID : UUID + 16]))
 
 
+def is_empty(path: str) -> bool:
+    """Return whether no file is there, or one in which nothing was written yet."""
+    try:
+        return os.stat(path).st_blocks == 0
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+
+
 def pack(folder: str, path: str) -> None:
     """Make a file system with the contents of a folder: owners, modes, times, links and attributes."""
     new = f"{path}.new"

@@ -13,11 +13,12 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Mapping, NamedTuple
 
 from ...core.errors import HeteroError, Refused, naming
-from ...files.file_system import uuid_of
+from ...files.file_system import is_empty, uuid_of
 from ...files.whole_file import as_before, write_whole
+from ...roots import machine_identity
 from . import identity
 from .config_text import text_of
 from .liblxc import Container
@@ -36,6 +37,11 @@ TAKE = (
     "put its own back; where this one is to be its root from now on, these say so: e2fsck -fp {file}; "
     "tune2fs -U {own} {file}"
 )
+#: Such as one whose first superblock is damaged: e2fsck -b finds a copy of it.
+LOST = "this cannot be read, and may be the root of container {other}, whose own is not in its place"
+LOST_WAY = "put that one's own into its place, or move this file out of its folder, then run this again"
+KEY = "this has the ssh host key of {other}: it is that one's root, or a copy of it, and not {name}'s"
+KEY_WAY = "put each back in its own place (mv), a copy out of this folder, which loses nothing, then run this again"
 UNREAD = "this may be the root of container {other}, whose configuration says which is its own, and cannot be read"
 
 
@@ -68,15 +74,29 @@ def record(container: Container, file: str) -> None:
 def must_be_own(container: Container, file: str) -> None:
     """Raise Refused if the file system in `file`, a container's folder, was made for another container.
 
-    One that is damaged so that nothing can be read of it is nobody else's. Where the container's own configuration does
-    not say which is its root, as that of an earlier release, one whose configuration cannot be read may be the other.
+    One that is damaged so that nothing can be read of it is nobody else's where all others are in their places. Where
+    the container's own configuration does not say which is its root, as that of an earlier release, one whose
+    configuration cannot be read may be the other.
     """
     found, own = uuid_of(file), recorded(container.config_file)
-    if found in (None, own):
+    if (found is None and is_empty(file)) or (found is not None and found == own):
         return
     name = container.name
     looks = (_look(container, other, os.path.basename(file)) for other in sorted(os.listdir(container.lxcpath)))
     others = [look for look in looks if look.name != name and not look.is_of_this]
+    if found is not None:
+        _refuse_known(name, file, found, others)
+    for look in others:
+        if found is None and look.line not in (None, look.root) and not look.is_copy:
+            raise Refused(LOST.format(other=look.name), file, LOST_WAY)
+        if look.unread is not None and look.was_ours:
+            raise Refused(UNREAD.format(other=look.name), file, str(look.unread))
+    if None not in (found, own):
+        raise Refused(UNKNOWN.format(name=name, found=found, own=own), file, TAKE.format(own=own, file=file))
+
+
+def _refuse_known(name: str, file: str, found: str, others: list[_Look]) -> None:
+    """Raise Refused if the file system in a container's folder, whose UUID is known, is that of one of the others."""
     its = sorted((look for look in others if look.line == found), key=lambda look: look.is_copy)
     if its and its[0].root != found:
         raise Refused(ANOTHERS.format(other=its[0].name, name=name), file, SWAP)
@@ -85,11 +105,21 @@ def must_be_own(container: Container, file: str) -> None:
     for look in others:
         if look.has_config and look.line is None and look.root == found:
             raise Refused(SAME.format(other=look.name), file, ASIDE)
-    for look in others:
-        if look.unread is not None and look.was_ours:
-            raise Refused(UNREAD.format(other=look.name), file, str(look.unread))
-    if own is not None:
-        raise Refused(UNKNOWN.format(name=name, found=found, own=own), file, TAKE.format(own=own, file=file))
+
+
+def must_have_no_others_key(container: Container, own: str | None, others: Mapping[str, str]) -> None:
+    """Raise Refused if a container's root, a plain folder that has no UUID, has the ssh host key of another.
+
+    :param own: the container's public host key.
+    :param others: {public host key: the name of the container or guest that has it}.
+    """
+    root = os.path.join(container.folder, "rootfs")
+    found = None
+    if os.path.isdir(root):
+        with suppress(HeteroError):  # whose it is cannot be said then
+            found = machine_identity.host_key(root)
+    if found is not None and found != own and found in others:
+        raise Refused(KEY.format(other=others[found], name=container.name), root, KEY_WAY)
 
 
 class _Look(NamedTuple):
