@@ -139,10 +139,13 @@ class ContainerWork(Work):
 
     def _settle_ids(self) -> None:
         """Give a container that is made anew its own range of ids, or none, by the host's present configuration."""
-        wanted = self.host.config.lxc.unprivileged
-        if wanted != (self.claim.first_id is not None):
+        if self._has_other_ids:
             with self.host.store.transaction():
-                self.put(first_id=free_ids(self.host) if wanted else None)
+                self.put(first_id=free_ids(self.host) if self.host.config.lxc.unprivileged else None)
+
+    @property
+    def _has_other_ids(self) -> bool:
+        return self.host.config.lxc.unprivileged != (self.claim.first_id is not None)
 
     @property
     def _id_map(self) -> tuple[id_maps.IdMap, ...]:
@@ -238,6 +241,11 @@ class ContainerWork(Work):
         self.more.update(gpus=own, isolation=result["isolation"])
         if result["changed"] or self.claim.state != instance_states.RUNNING:
             self.report("gpus", text + _others(result["others"]), time.monotonic() - start)
+
+    def must_be_makeable(self, image: Image) -> None:
+        if self._has_other_ids and self.host.config.lxc.unprivileged:
+            free_ids(self.host)
+        new_container.must_fit(self._spec(image))
 
     def must_be_own(self) -> None:
         self._refuse_stranger()

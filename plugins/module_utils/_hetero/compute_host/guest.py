@@ -113,7 +113,7 @@ class GuestWork(Work):
         if self.change.check:
             self.report("image", f"disk would be made from {self.claim.image}")
             return
-        self._must_boot(image)
+        _must_boot(image, self.claim.instance)
         self.move(self.making)
         host_key = guests.create(self._spec(image), self.libvirt, self.deadline)
         self.put(container=holder_of(self.claim.instance), host_key=host_key, image_hash=image.hash)
@@ -141,11 +141,6 @@ class GuestWork(Work):
         log = os.path.join(self.folder, "console.log")
         said = os.path.exists(log) and os.path.getsize(log) > 0
         return guest_folder.is_whole(self.folder) and (said or self.container.running)
-
-    def _must_boot(self, image: Image) -> None:
-        if image.kernel is None:
-            what = f"image {image.name} has no kernel"
-            raise Refused(what, self.claim.instance, "name one that boards boot, with kernel, initrd and root/")
 
     def correct(self, parts: Collection[str], say: Callable[[Sequence[str]], object]) -> None:
         """Have the domain, and the devices of its next start, as its claim says.
@@ -231,6 +226,10 @@ class GuestWork(Work):
                     if row.state != ATTACHED:
                         self.host.store.grant(replace(row, state=ATTACHED))
 
+    def must_be_makeable(self, image: Image) -> None:
+        _must_boot(image, self.claim.instance)
+        guests.must_fit(self._spec(image))
+
     def must_be_own(self) -> None:
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
@@ -289,6 +288,12 @@ class GuestWork(Work):
         self.change.take(change)
         if result.get("failed"):
             raise Refused(result["msg"], self.claim.instance, "then run this again")
+
+
+def _must_boot(image: Image, instance: str) -> None:
+    if image.kernel is None:
+        what = f"image {image.name} has no kernel"
+        raise Refused(what, instance, "name one that boards boot, with kernel, initrd and root/")
 
 
 def _with(rows: Sequence[Allocation]) -> str:

@@ -148,6 +148,8 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
             before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
             change.note(old.instance, before, dict(before, **new, image_hash=hash, fresh=options.fresh))
             work.must_be_own()
+            if work.has_root:
+                work.must_be_makeable(image)
             work.report(work.word, MADE_ANEW.format(image=new["image"]))
             if not change.check:
                 work.put(**new, image_hash=TO_BE_REMOVED, state=instance_states.REBUILDING, note="")
@@ -253,6 +255,8 @@ def _up(work: Work) -> None:
         work.move(instance_states.STARTING)
     try:
         if work.is_left_old:
+            work.must_be_own()
+            work.must_be_makeable(work.image(work.claim.image))
             work.report(work.word, MADE_ANEW.format(image=work.claim.image))
             if work.change.check:
                 return

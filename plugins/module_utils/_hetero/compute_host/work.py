@@ -236,6 +236,10 @@ class Work(ABC):
         """
 
     @abstractmethod
+    def must_be_makeable(self, image: Image) -> None:
+        """Raise HeteroError where `make` would fail; what there is is removed for it only after that was asked."""
+
+    @abstractmethod
     def must_be_whole(self) -> None:
         """Raise HeteroError where one that was made would not start again, for its root is missing or another's."""
 

@@ -14,12 +14,14 @@ import os
 import shutil
 import stat
 import struct
+import tempfile
 import uuid as uuids
+from typing import Sequence
 
 from ..core.child import in_child
 from ..core.command import command
 from ..core.deadline import Deadline
-from ..core.errors import HeteroError
+from ..core.errors import HeteroError, naming
 from .loop import attached
 from .mounts import mount_ext4, own_mounts
 from .plain_file import read_at
@@ -50,6 +52,9 @@ FILLED = ["-O", "^has_journal,^resize_inode"]
 OPTIONS = "noinit_itable,discard,errors=remount-ro"
 #: Linux 5.13 and later would otherwise read all tables of free blocks at each mount: 30 MB of memory for 917 GB.
 UNREAD = f"{OPTIONS},no_prefetch_block_bitmaps"
+#: Bytes that keys and the like add to a root; and those above what its files need from which a file system surely has
+#: room for its tables and its journal, too.
+KEYS, SURE = 1 << 20, 256 << 20
 #: Bytes of the smallest file system that has room for its tables, its journal and some files.
 LEAST = 64 << 20
 
@@ -140,6 +145,32 @@ def pack(folder: str, path: str) -> None:
     finally:
         os.close(written)
     os.replace(new, path)
+
+
+def must_hold(root: str, path: str, size: int, make: Sequence[str], remedy: str, copies: int = 1) -> None:
+    """Raise HeteroError where no file system of so many bytes, with a root's files, can be made in place of a file.
+
+    Where it may be too small it is tried, in a file without a name, which leaves nothing behind.
+
+    :param path: the file that is to be removed for it.
+    :param make: the command line that makes the file system, without folder and file.
+    :param copies: how often the root lies on the disk while it is made.
+    """
+    needs = _extent(root)[0]
+    takes = needs * copies
+    folder = os.path.dirname(path)
+    with naming(path):
+        free = os.statvfs(folder)
+        left = free.f_bfree * free.f_frsize + (os.stat(path).st_blocks * 512 if os.path.exists(path) else 0)
+        if left < takes:
+            what = f"has no room for the new root ({left >> 20} MiB with what its old one takes, {takes >> 20} needed)"
+            raise HeteroError(what, folder, "free space on its file system, then run this again")
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.ftruncate(file.fileno(), size)  # not each file system has files of that size
+            os.ftruncate(file.fileno(), size - KEYS)
+            if needs * 5 // 4 + SURE > size:
+                trial = f"/proc/{os.getpid()}/fd/{file.fileno()}"
+                command([*make, "-d", root, trial], path, remedy, timeout=PACK_TIME)
 
 
 def _complete(file: str, folder: str) -> None:

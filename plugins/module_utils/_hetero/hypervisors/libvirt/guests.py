@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 from ...core.command import command
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
+from ...files.file_system import must_hold
 from ...files.plain_file import read_at
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
@@ -40,6 +41,8 @@ COPY_TIME = 900.0
 #: MiB that a disk has beside its contents if the flavor names no size.
 ROOM = 256
 KVM, QEMU = "kvm", "qemu"
+#: Makes a disk.
+MAKE = ["mke2fs", "-q", "-t", "ext4", "-m", "0", "-L", "root"]
 #: An emulated guest's processor. It needs an instruction for random numbers, or its sshd waits for them.
 EMULATED = '<cpu mode="custom" match="exact" check="none"><model fallback="allow">qemu64</model>{feature}</cpu>'
 RDRAND = '<feature policy="require" name="rdrand" />'
@@ -155,9 +158,18 @@ def _disk(spec: Spec, root: str, deadline: Deadline) -> None:
     size = f"{spec.local_gb}G" if spec.local_gb else f"{_used(root) + ROOM}M"
     path = spec.file(DISK)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    argv = ["mke2fs", "-q", "-t", "ext4", "-m", "0", "-L", "root", "-d", root, path, size]
+    argv = [*MAKE, "-d", root, path, size]
     remedy = "raise local_gb of its flavor, or check the space there"
     command(argv, f"disk of {spec.name}", remedy, timeout=min(COPY_TIME, max(1.0, deadline.left)))
+
+
+def must_fit(spec: Spec) -> None:
+    """Raise HeteroError where no disk of the flavor's size, with the image in it, can be made in place of the present
+    one.
+    """
+    size = spec.local_gb << 30 if spec.local_gb else (_used(spec.image.root) + ROOM) << 20
+    remedy = f"choose an image that has room in the {spec.local_gb or 'few'} GiB of its flavor (local_gb)"
+    must_hold(spec.image.root, spec.file(DISK), size, MAKE, remedy, copies=2)
 
 
 def _used(root: str) -> int:

@@ -19,6 +19,7 @@ from ...core.command import command
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming
 from ...devices.cgroup import trees
+from ...files.file_system import EMPTY, MAKE, must_hold
 from ...files.mounts import mounts_below
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
@@ -49,6 +50,8 @@ ON_DISK = re.compile(r"^lxc\.rootfs\.path\s*=\s*lvm:", re.MULTILINE)
 UNFINISHED = "unfinished"
 LINK = "is a link, and what it leads to would stay"
 LINK_WAY = "put that in its place (rm of the link, then mv), or remove both by hand, then run this again"
+#: What a person does where the image is too large.
+ROOM = "see whether image and keys have room in its {gb} GiB (local_gb of its flavor)"
 CONFIGURATION, DISK, KEY = "configuration", "disk", "ssh key"
 CHECKED = "disk, whose file system had errors (e2fsck)"
 
@@ -104,7 +107,7 @@ def create(spec: Spec, deadline: Deadline) -> str:
         pass
     root = disks.make(container, spec.disk_gb, spec.disks)
     copy = ["cp", "-a", f"{spec.image.root}/.", f"{root}/"]
-    remedy = f"see whether image and keys have room in its {spec.disk_gb} GiB (local_gb of its flavor)"
+    remedy = ROOM.format(gb=spec.disk_gb)
     command(copy, container.thing, remedy, timeout=min(COPY_TIME, max(1.0, deadline.left)))
     machine_identity.settle(root, spec.name)
     machine_identity.put_key(root, spec.ssh_public_key)
@@ -119,6 +122,12 @@ def create(spec: Spec, deadline: Deadline) -> str:
     identity.give_id(container, spec.command)
     own_root.record(container, disks.file_of(container))
     return host_key
+
+
+def must_fit(spec: Spec) -> None:
+    """Raise HeteroError where no disk with the image in it can be made in place of the container's present one."""
+    file, size = disks.file_of(spec.container), spec.disk_gb << 30
+    must_hold(spec.image.root, file, size, [*MAKE, *EMPTY], ROOM.format(gb=spec.disk_gb))
 
 
 def missing(spec: Spec) -> list[str]:

@@ -1,0 +1,74 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A rebuild of a container that cannot be done, as guests/test_rebuilds_that_cannot_be.py has it of guests. If these
+fail, it is refused after all that its tenant had is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import file_system
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks, id_maps
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
+from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
+from ansible_collections.hetero.compute.tests.unit.instances.test_own_roots import top
+
+
+@pytest.fixture
+def one(site):
+    site.claim("a", flavor=SMALL, owner="jo", key=KEY)
+    site.up("a")
+    top(site, "a").joinpath("own").write_text("a's")
+    site.do(lifecycle.stopped, "a")
+    disks.unmount(site.container("a"), site.here.disks)
+    return site
+
+
+def refused(site, words):
+    """Nothing is lost by a rebuild, which says what is wrong, also in a dry run."""
+    for check in (True, False):
+        result = site.do(lifecycle.rebuilt, "a", check=check, fresh=True)
+        assert result.get("failed"), (check, result)
+        assert words in result["msg"]
+        file = Path(disks.file_of(site.container("a")))
+        argv = ["debugfs", "-R", "cat /root/own", str(file)]
+        assert subprocess.run(argv, capture_output=True, text=True, check=False).stdout == "a's"
+
+
+def test_no_ids_are_left(one, monkeypatch):
+    """Lost: all that jo had, where containers are unprivileged from now on, and root has no more ids in /etc/subuid."""
+    one.config.write_text(json.dumps(dict(one.settings, unprivileged=True)))
+    monkeypatch.setattr(id_maps, "free_range", lambda taken: None)
+    refused(one, "no 65536 ids are left")
+
+
+def test_no_file_of_its_size_can_be_made(one, monkeypatch):
+    """Lost: all that jo had, where the file system has no files of that size."""
+    real = os.ftruncate
+
+    def limited(file, size):
+        if size >= 1 << 30:
+            raise OSError(27, "File too large")
+        real(file, size)
+
+    monkeypatch.setattr(os, "ftruncate", limited)
+    refused(one, "File too large")
+
+
+def test_the_image_has_no_room_in_its_disk(one, monkeypatch):
+    """Lost: all that jo had, to an image that is larger than the disk of the flavor. (18 MiB stand for its GiB.)"""
+    real = os.ftruncate
+    with monkeypatch.context() as patch:
+        patch.setattr(file_system, "SURE", 1 << 30)
+        patch.setattr(os, "ftruncate", lambda file, size: real(file, min(size, 18 << 20)))
+        refused(one, "see whether image and keys have room in its 1 GiB (local_gb of its flavor)")
+    result = one.do(lifecycle.rebuilt, "a", fresh=True)
+    assert result["instances"][0]["state"] == "running", result.get("msg")
