@@ -159,6 +159,19 @@ def test_a_container_that_was_made_since_the_copy_is_not_made_anew(claimed, runs
     assert not (claimed.lxcpath / "ml-8").exists()
 
 
+@pytest.mark.parametrize("verb", ["running", "absent"])
+def test_a_container_that_ran_by_its_record_is_not_made_anew(claimed, verb):
+    """Lost: all that is in a container, as above, where its console's log is gone, and only its record knows of it."""
+    claimed.do(lifecycle.stopped)
+    Path(claimed.container().folder, "console.log").unlink()
+    put_back(claimed, claimed.copy)
+    before = there(claimed)
+    for _again in range(2):
+        result = claimed.do(getattr(lifecycle, verb), timeout=30)
+        assert f"{claimed.container().thing} has run, and the database of {THIS_NODE}" in result["msg"]
+        assert there(claimed) == before
+
+
 @pytest.fixture
 def claimed(site):
     """ml-8, which runs; `copy`, of the database as it was claimed and nothing made, and `newer`."""

@@ -125,10 +125,21 @@ class Work(ABC):
         others = of_another(self.host, self.word, os.path.dirname(self.sign))
         if others:
             raise Refused(others, self.claim.instance)
-        if self.claim.container is None and ran():
+        if self.claim.container is None and (ran() or self._ran_by_record):
             raise Refused(HAS_RUN.format(thing=thing), self.claim.instance, KEEP)
 
     @property
+    @property
+    def _ran_by_record(self) -> bool:
+        """Return whether what is there was made, and handed over, by the claim's record; the database may be older."""
+        kept = self.kept
+        if kept is None or kept.container is None or not os.path.lexists(self.sign):
+            return False
+        # a process that is killed between record and database leaves one that was just made
+        return kept.state not in (*instance_states.NEVER_RAN, instance_states.ENDING) and not (
+            kept.state == self.claim.state == instance_states.REBUILDING
+        )
+
     def making(self) -> str:
         """The state in which it is made: BUILDING where nobody has had it, or its end was begun, else REBUILDING."""
         anew = self.claim.state not in (*instance_states.NEVER_RAN, instance_states.ENDING)

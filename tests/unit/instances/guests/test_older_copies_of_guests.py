@@ -87,3 +87,25 @@ def test_a_guest_that_was_made_since_the_copy_is_not_made_anew(site, runs):
         assert result["failed"]
         assert f"guest {folder} has run, and the database of {THIS_NODE}, which may be older" in result["msg"]
         assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("verb", ["running", "absent"])
+def test_a_guest_that_ran_by_its_record_is_not_made_anew(site, verb):
+    """Lost: a guest's disk, as above, where its console's log was emptied, and only the claim's record knows of it."""
+    database = site.folder / "var/lib/hetero/host.db"
+    with site.host() as host:
+        present(host, site.request("ml-8", flavor=SMALL), Change())
+    copy = backups.make(str(database))
+    assert not site.do("running", "ml-8").get("failed")
+    folder = site.folder / "guests-files/ml-8"
+    site.do("stopped", "ml-8")
+    (folder / "console.log").write_text("")
+    before = {path.name: path.stat().st_ino for path in folder.iterdir()}
+    for path in database.parent.glob("host.db*"):
+        path.unlink()
+    shutil.copy(copy, database)
+    words = f"guest {folder} has run, and the database of {THIS_NODE}, which may be older"
+    assert words in found_by_reconcile(site)["instances"][0]["found"][0]["found"]
+    for _again in range(2):
+        assert words in site.do(verb, "ml-8", timeout=20)["msg"]
+        assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before
