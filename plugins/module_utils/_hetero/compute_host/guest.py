@@ -121,6 +121,7 @@ class GuestWork(Work):
 
     def _refuse_stranger(self) -> None:
         guest_folder.must_be_readable(self.folder)
+        self._refuse_hidden()
         self._refuse_what_ran(f"guest {self.folder}", self.has_run)
         if self._stranger():
             here = guest_folder.made_for(self.folder) in (None, self._spec().uuid)
@@ -233,10 +234,10 @@ class GuestWork(Work):
     def must_be_own(self) -> None:
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
-        self._refuse_hidden()
         own_disk.may_be_removed(self.folder, self._spec().uuid)
 
     def must_be_whole(self) -> None:
+        self._refuse_hidden()
         guests.must_boot(self._spec())
         own_disk.must_be_own(self.folder, self._spec().uuid)
 

@@ -65,6 +65,20 @@ def test_a_guest_that_libvirt_does_not_list_and_that_runs_keeps_its_disk(kept, v
     assert (kept.table(), kept.files("ml-9")) == ({}, [])
 
 
+@pytest.mark.parametrize("verb", ["running", "stopped", "rebooted"])
+def test_a_guest_that_libvirt_does_not_list_is_neither_started_twice_nor_said_to_be_stopped(kept, verb):
+    """Lost: a disk, which two guests write to; or that it runs, to who is told that it is stopped."""
+    (kept.folder / "forgot").touch()
+    with kept.host() as host:
+        (look,) = reconcile(host, Change(False), 5.0)["instances"]
+    assert len(look["found"]) == 1
+    assert "by this file of libvirt's it runs, and libvirt lists no such domain" in look["found"][0]["found"]
+    assert "ml-9.xml: by this file of libvirt's it runs" in kept.do(verb, "ml-9", timeout=20)["msg"]
+    (kept.folder / "forgot").unlink()
+    assert not kept.do("stopped", "ml-9").get("failed")
+    assert is_kept(kept)
+
+
 @pytest.mark.parametrize("gone", ["ml-9/domain.xml", "."])
 def test_a_guest_whose_files_are_gone_is_not_made_anew(kept, gone):
     """Lost: a disk, by a start, for the file beside it that says that it is whole; or that it is not mounted."""
