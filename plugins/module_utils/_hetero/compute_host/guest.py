@@ -108,6 +108,7 @@ class GuestWork(Work):
             self.correct((), self._say_put_back)
             return
         self.must_not_be_lost()
+        self._may_be_removed()
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"guest": None}, {"guest": f"from {self.claim.image}"})
         if self.change.check:
@@ -204,6 +205,7 @@ class GuestWork(Work):
         if self.claim.state != instance_states.REBUILDING:  # that keeps its claim whatever happens
             self.move(instance_states.STARTING)
         pinning.must_hold("kvm", self.address, self.claim.instance)
+        self._refuse_others(rows)
         self._bind(rows, VFIO)
         self.domain.start()
         self.domain.autostart(self.autostart)
@@ -234,12 +236,20 @@ class GuestWork(Work):
     def must_be_own(self) -> None:
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
-        own_disk.may_be_removed(self.folder, self._spec().uuid)
+        self._may_be_removed()
+        own_disk.must_name_own(self.folder, self._disks_named())
+
+    def _may_be_removed(self) -> None:
+        own_disk.may_be_removed(self.folder, self._spec().uuid, was_made=self.claim.container is not None)
+
+    def _disks_named(self) -> list[str]:
+        return guests.disks_named(self.claim.instance, self.folder, self.libvirt)
 
     def must_be_whole(self) -> None:
         self._refuse_hidden()
         guests.must_boot(self._spec())
         own_disk.must_be_own(self.folder, self._spec().uuid)
+        own_disk.must_not_name_anothers(self.folder, self._spec().uuid, self._disks_named())
 
     def remove(self) -> None:
         """Remove guest, domain and disk."""

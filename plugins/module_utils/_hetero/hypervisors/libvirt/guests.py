@@ -121,6 +121,7 @@ def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
     remove(spec.name, spec.folder, libvirt, deadline)
     os.makedirs(os.path.dirname(spec.folder), mode=0o711, exist_ok=True)
     os.mkdir(spec.folder, 0o700)
+    uuid = own_disk.begin(spec.folder, spec.uuid)
     root = spec.file("root")
     os.mkdir(root, 0o700)
     _copy(f"{spec.image.root}/.", f"{root}/", spec, deadline)
@@ -133,14 +134,13 @@ def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
     if spec.user_data:
         cloud_init.put_seed(root, spec.user_data, spec.name)
     host_key = machine_identity.put_host_key(root, spec.name, spec.folder)
-    _disk(spec, root, deadline)
+    _disk(spec, root, uuid, deadline)
     remove_tree(root, deadline)
     # The domain file says that the guest is whole, so nothing may be lost by a power cut after it is written.
     files = [path for path in map(spec.file, (DISK, "kernel", "initrd")) if os.path.exists(path)]
     command(["sync", *files], spec.name, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
     with open(os.open(spec.file(CONSOLE), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
         pass  # QEMU's user may not make it
-    own_disk.record(spec.folder, spec.uuid)
     write_whole(spec.file(DESCRIPTION), xml(spec), 0o600)
     # QEMU's user may pass the folder, and reads only what libvirt gives to it.
     os.chmod(spec.folder, 0o711)
@@ -153,12 +153,11 @@ def _copy(source: str, target: str, spec: Spec, deadline: Deadline) -> None:
     command(argv, spec.name, "check the space there", timeout=min(COPY_TIME, max(1.0, deadline.left)))
 
 
-def _disk(spec: Spec, root: str, deadline: Deadline) -> None:
-    """Make a sparse file with ext4, of the flavor's size, which others cannot read at any moment."""
+def _disk(spec: Spec, root: str, uuid: str, deadline: Deadline) -> None:
+    """Make ext4, of the flavor's size and with this UUID, in the file of the disk, which stays sparse."""
     size = f"{spec.local_gb}G" if spec.local_gb else f"{_used(root) + ROOM}M"
     path = spec.file(DISK)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    argv = [*MAKE, "-d", root, path, size]
+    argv = [*MAKE, "-U", uuid, "-d", root, path, size]
     remedy = "raise local_gb of its flavor, or check the space there"
     command(argv, f"disk of {spec.name}", remedy, timeout=min(COPY_TIME, max(1.0, deadline.left)))
 
@@ -283,6 +282,21 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
             domain.detach(hostdev.xml(address, given.managed), live=False)
 
 
+def disks_of(domain: ElementTree.Element) -> list[str]:
+    """Return the paths of a domain's disks."""
+    sources = domain.iterfind("devices/disk[@device='disk']/source")
+    return [path for source in sources for path in (source.get("file"), source.get("dev")) if path]
+
+
+def disks_named(name: str, folder: str, libvirt: Libvirt) -> list[str]:
+    """Return the paths of the disks with which a guest starts next: by its domain, or by what that is made of again."""
+    if libvirt.domain(name).defined:
+        return disks_of(libvirt.domain(name).xml(live=False))
+    with contextlib.suppress(OSError, ElementTree.ParseError):
+        return disks_of(ElementTree.fromstring(read_at(os.path.join(folder, DESCRIPTION), MOST)))
+    return []
+
+
 def live_devices(domain: Domain) -> set[str]:
     """Return the PCI addresses of the running guest's devices."""
     return set(hostdev.devices_in(domain.xml(live=True)))
@@ -306,4 +320,8 @@ def remove(name: str, folder: str, libvirt: Libvirt, deadline: Deadline) -> None
     # First, so that the rest of a killed removal is not taken for a whole guest.
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.unlink(os.path.join(folder, DESCRIPTION))
+    # Last what says whose the rest is.
+    for entry in os.listdir(folder) if os.path.isdir(folder) else ():
+        if entry != own_disk.RECORD:
+            remove_tree(os.path.join(folder, entry), deadline)
     remove_tree(folder, deadline)

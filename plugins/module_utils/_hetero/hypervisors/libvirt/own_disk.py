@@ -9,14 +9,18 @@ earlier release has no such file; it gets one with what is found there first.
 A guest's root can give its disk any UUID, so this says less than of a container. An unknown UUID is the guest's own
 doing. One that is another guest's keeps the guest from its start, which is its own harm, but not from its end, unless
 the file is another than the one that was made for it, which no guest can bring about.
+
+The file is written before there is anything else in the folder, so that it also tells the rest of a guest whose making
+was cut off from what somebody else has put there.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import uuid as uuids
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Iterable, NamedTuple, Sequence
 
 from ...core.errors import HeteroError, Refused, naming
 from ...files.file_system import uuid_of
@@ -33,6 +37,12 @@ COPY = "this is a copy of the disk of guest {other}, or has taken its UUID: not 
 SAME = "this and the disk of guest {other} are copies of one another, and nobody can tell which is the first"
 NEITHER = "this is not the disk that was made for {name}, but another file with another UUID"
 BACK = "put {name}'s own disk there; if this is its own, from a backup, remove {record}; then run this again"
+STRANGE = "something lies there that was not made for {name}, and may be all that somebody has"
+AWAY = "move it away, then run this again"
+LINK = "is a link: what it leads to ({target}) would stay"
+IN_PLACE = "put that in the place of the link (remove the link, then mv), then run this again"
+NAMES = "has {path} in place of {own}"
+USE = "have it use the latter, with its own disk there (virsh edit {name}), then run this again"
 ASIDE = "remove nothing: move the copy out of its folder, and put the guest's own disk there, then run this again"
 
 
@@ -57,6 +67,21 @@ def recorded(folder: str) -> Record | None:
     return None
 
 
+def begin(folder: str, guest: str) -> str:
+    """Make the empty file of a new guest's disk, which others cannot read at any moment, and write down that it is the
+    guest's; return the UUID that its file system is to have.
+    """
+    path = os.path.join(folder, DISK)
+    with naming(path):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            new = Record(str(uuids.uuid4()), os.fstat(file).st_ino, guest)
+        finally:
+            os.close(file)
+        _write(folder, new)
+    return new.uuid
+
+
 def record(folder: str, guest: str) -> None:
     """Write down the file system and the file in which a guest's root is.
 
@@ -73,7 +98,11 @@ def record(folder: str, guest: str) -> None:
     with naming(path):
         new = Record(found, os.stat(file).st_ino, guest)
         if own != new:
-            write_whole(path, f"{new.uuid} in inode {new.inode} of guest {new.guest}\n", 0o600)
+            _write(folder, new)
+
+
+def _write(folder: str, new: Record) -> None:
+    write_whole(os.path.join(folder, RECORD), f"{new.uuid} in inode {new.inode} of guest {new.guest}\n", 0o600)
 
 
 def must_be_own(folder: str, guest: str) -> None:
@@ -87,25 +116,73 @@ def must_be_own(folder: str, guest: str) -> None:
         raise refusal
 
 
-def may_be_removed(folder: str, guest: str) -> None:
-    """Raise Refused if what would go with a guest's folder is another guest's only disk.
+def may_be_removed(folder: str, guest: str, was_made: bool) -> None:
+    """Raise Refused if what would go with a guest's folder was not made for it, or would stay, behind a link.
 
-    Its own file, whatever its guest wrote into it, or somebody copied into it, is nobody's only one; nor is a copy of
-    a disk that lies in its own place.
+    Its own file, whatever its guest wrote into it, or somebody copied into it, is nobody else's only one; nor is one
+    with its own file system, such as from a backup.
 
     :param guest: the UUID of its domain.
+    :param was_made: whether a guest was made; it may be of an earlier release, and then its file may say nothing.
     """
-    file, own, inode, found = os.path.join(folder, DISK), _own(folder, guest), _inode(folder), None
-    if inode is None or (own is not None and own.inode == inode):
+    file, name = os.path.join(folder, DISK), os.path.basename(folder)
+    for path in (folder, file):
+        if os.path.islink(path):
+            raise Refused(LINK.format(target=os.path.realpath(path)), path, IN_PLACE)
+    own, inode, found, moved = _own(folder, guest), _inode(folder), None, False
+    if own is not None and own.inode == inode:
         return
-    with suppress(HeteroError):  # of what cannot be read only the file tells whose it is
-        found = uuid_of(file)
-    line = recorded(folder)
-    came_with = line.guest if line and line.guest != guest and (line.inode == inode or line.uuid == found) else None
-    for look in _others(folder, guest):
-        its = (found is not None and look.line == found) or look.guest == came_with
-        if look.lacks(inode) or (its and look.disk != found):
-            raise Refused(ANOTHERS.format(other=look.name, name=os.path.basename(folder)), file, SWAP)
+    if inode is not None:
+        with suppress(HeteroError):  # of what cannot be read only the file tells whose it is
+            found = uuid_of(file)
+        line = recorded(folder)
+        came_with = line.guest if line and line.guest != guest and (line.inode == inode or line.uuid == found) else None
+        for look in _others(folder, guest):
+            its = (found is not None and look.line == found) or look.guest == came_with
+            if look.lacks(inode) or (its and look.disk != found):
+                raise Refused(ANOTHERS.format(other=look.name, name=name), file, SWAP)
+            # its own guest gave it the other's UUID, and all folders were copied to another file system since
+            moved |= its and look.made not in (inode, look.there)
+        if own is not None and own.uuid != found and not moved:
+            back = BACK.format(name=name, record=os.path.join(folder, RECORD))
+            raise Refused(NEITHER.format(name=name), file, back)
+    if own is None and not was_made and _has_more(folder):
+        raise Refused(STRANGE.format(name=name), folder, AWAY)
+
+
+def _has_more(folder: str) -> bool:
+    """Return whether in a folder is more than what a guest's making leaves that was cut off before `begin` ended."""
+    if not os.path.isdir(folder):
+        return os.path.lexists(folder)
+    file = os.path.join(folder, DISK)
+    empty = {DISK} if os.path.isfile(file) and os.path.getsize(file) == 0 else set()
+    return any(name not in empty and not name.startswith(f".{RECORD}.") for name in os.listdir(folder))
+
+
+def must_not_name_anothers(folder: str, guest: str, paths: Iterable[str]) -> None:
+    """Raise Refused if a disk that a guest's domain names is another guest's.
+
+    :param paths: those of the domain's disks.
+    """
+    file, parent, name = os.path.join(folder, DISK), os.path.dirname(folder), os.path.basename(folder)
+    for path in paths:
+        if path != file and os.path.exists(path):
+            for look in _others(folder, guest):
+                its = os.path.join(parent, look.name, DISK)
+                if os.path.exists(its) and os.path.samefile(path, its):
+                    what = f"{NAMES.format(path=path, own=file)}: {ANOTHERS.format(other=look.name, name=name)}"
+                    raise Refused(what, f"domain {name}", USE.format(name=name))
+
+
+def must_name_own(folder: str, paths: Sequence[str]) -> None:
+    """Raise Refused if a guest's domain has other disks than the one in its folder, which would go alone.
+
+    :param paths: those of the domain's disks.
+    """
+    file, name = os.path.join(folder, DISK), os.path.basename(folder)
+    others = [path for path in paths if os.path.realpath(path) != os.path.realpath(file)]
+    if others and len(others) == len(paths):
+        raise Refused(NAMES.format(path=others[0], own=file), f"domain {name}", USE.format(name=name))
 
 
 def _inode(folder: str) -> int | None:
