@@ -11,9 +11,13 @@ UUID that its claim gives to its domain. This file only reads.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ..core.deadline import Deadline
+from ..core.errors import HeteroError
 from ..hypervisors.libvirt import guest_folder, guests
+from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt
 from ..hypervisors.lxc.identity import id_of
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import at
@@ -24,7 +28,12 @@ if TYPE_CHECKING:
     from .host import Host
 
 MOVED = "{path} is the {word} of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
-COPY = "{path} is a copy of the {word} in {own}, and nothing uses it: keep it, or remove it by hand"
+COPY = "{path} is a copy of the {word} in {own}: keep it, or, once it is known that nothing uses it, remove it by hand"
+#: One that was copied to a bigger disk, say: what its guest has written since is there alone.
+USED = (
+    "{path} is a copy of the {word} in {own}, and domain {name} uses it: remove nothing: once the guest is down, put "
+    "the copy's disk in place of the other one, and have the domain use it there (virsh edit {name})"
+)
 #: A folder that is moved to where another is would lie inside that one.
 TAKEN = ", once what lies there now is in its own place"
 #: The phase and the text of the event of an instance that is made anew while its container lies elsewhere.
@@ -41,9 +50,20 @@ def of_another(host: Host, word: str, path: str) -> str | None:
     for claim in host.store.claims() if found else ():
         if (word, found) == (_word(claim), _given(claim)) and os.path.basename(path) != claim.instance:
             own = _own(host, claim)
-            is_copy = _found(word, own) == found
-            return COPY.format(path=path, word=word, own=own) if is_copy else _told(host, claim, path)
+            if _found(word, own) != found:
+                return _told(host, claim, path)
+            said = USED if claim.kind == GUEST.section and _is_used(host, claim.instance, path) else COPY
+            return said.format(path=path, word=word, own=own, name=claim.instance)
     return None
+
+
+def _is_used(host: Host, name: str, path: str) -> bool:
+    """Return whether a guest runs from, or starts with, a disk in this folder, which is not its own."""
+    domain = Libvirt(Deadline(CALL_TIME), host.config.kvm.libvirt_uri).domain(name)
+    with suppress(HeteroError):
+        found = [guests.disks_of(domain.xml(live)) for live in (True, False)] if domain.defined else []
+        return path in {os.path.dirname(disk) for disks in found for disk in disks}
+    return False
 
 
 def elsewhere(host: Host, claim: Claim) -> str | None:

@@ -144,6 +144,18 @@ def test_the_number_of_a_lost_disk_that_is_used_again_is_no_sign(two, monkeypatc
     assert not two.do("absent", "c").get("failed")
 
 
+def test_a_copy_that_the_guest_runs_from_is_not_told_to_be_removed(two):  # noqa: F811
+    """Lost: what a has written since its folder was copied to a bigger disk, and its domain was given the copy."""
+    shutil.copytree(folder(two, "a"), folder(two, "a-new"))
+    _found, (said,) = looked(two)
+    assert "once it is known that nothing uses it" in said
+    redefine(two, "a", folder(two, "a"), folder(two, "a-new"))
+    assert two.do("running", "a", timeout=20)["instances"][0]["state"] == "running"
+    _found, (said,) = looked(two)
+    assert "a-new is a copy of the guest in " in said
+    assert "and domain a uses it: remove nothing" in said
+
+
 @pytest.mark.parametrize("how", ["link of the disk", "link of the folder", "path in the domain"])
 def test_a_disk_that_was_moved_to_a_bigger_one_is_not_said_to_be_removed(two, how):  # noqa: F811
     """Lost: that all of a tenant's data are there, to who hears that guest and disk are removed."""
