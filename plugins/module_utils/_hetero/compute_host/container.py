@@ -25,6 +25,7 @@ from .moved_instances import note_if_elsewhere
 from .work import Work
 
 if TYPE_CHECKING:
+    from ..claims.host.allocation import Allocation
     from ..claims.host.claim_records import Claim
     from ..core.deadline import Deadline
     from ..images.store import Image
@@ -263,8 +264,8 @@ class ContainerWork(Work):
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)
 
-    def is_on_host(self, address: str) -> bool:
-        return address in {gpu.address for gpu in self.host.gpus}
+    def is_on_host(self, row: Allocation) -> bool:
+        return row.address in {gpu.address for gpu in self.host.gpus}
 
     def give_back(self) -> None:
         """Do nothing: its GPUs are closed since its container is gone."""

@@ -257,8 +257,9 @@ class GuestWork(Work):
         guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove)
         self.put(container=None, host_key=None, image_hash=None)
 
-    def is_on_host(self, address: str) -> bool:
-        return sysfs.look(address, self.host.pci) is not None
+    def is_on_host(self, row: Allocation) -> bool:
+        device = sysfs.look(row.address, self.host.pci)
+        return device is not None and is_own(row, device)
 
     def give_back(self) -> None:
         """Bring its devices back to the drivers that they were on before. Another device at an address of theirs stays

@@ -40,6 +40,7 @@ from .unclaimed_instances import refuse_unclaimed
 from .work import TO_BE_REMOVED
 
 if TYPE_CHECKING:
+    from ..claims.host.allocation import Allocation
     from ..claims.host.claim_records import Claim
     from ..core.changes import Change
     from .host import Host
@@ -204,7 +205,7 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
         work.must_be_seen()
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
-        devices = [row.address for row in host.store.allocations(work.claim.holder)]
+        devices = host.store.allocations(work.claim.holder)
         what = work.whole if work.is_made else "claim"
         if not change.check:
             work.move(instance_states.ENDING)
@@ -221,10 +222,10 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
 # ---- one instance
 
 
-def _freed(work: Work, devices: Sequence[str]) -> str:
+def _freed(work: Work, devices: Sequence[Allocation]) -> str:
     """Return in words, to be added, which devices are free again, and which were taken out of the host meanwhile."""
-    free = [address for address in devices if work.is_on_host(address)]
-    lost = [address for address in devices if address not in free]
+    free = [row.address for row in devices if work.is_on_host(row)]
+    lost = [row.address for row in devices if row.address not in free]
     said = f"; free again: {' '.join(free)}" if free else ""
     return f"{said}; no more on this host: {' '.join(lost)}" if lost else said
 

@@ -24,6 +24,7 @@ from .info import claim_fields
 from .moved_instances import elsewhere, of_another
 
 if TYPE_CHECKING:
+    from ..claims.host.allocation import Allocation
     from ..claims.host.claim_records import Claim
     from ..core.changes import Change
     from ..images.store import Image
@@ -129,7 +130,6 @@ class Work(ABC):
             raise Refused(HAS_RUN.format(thing=thing), self.claim.instance, KEEP)
 
     @property
-    @property
     def _ran_by_record(self) -> bool:
         """Return whether what is there was made, and handed over, by the claim's record; the database may be older."""
         kept = self.kept
@@ -140,6 +140,7 @@ class Work(ABC):
             kept.state == self.claim.state == instance_states.REBUILDING
         )
 
+    @property
     def making(self) -> str:
         """The state in which it is made: BUILDING where nobody has had it, or its end was begun, else REBUILDING."""
         anew = self.claim.state not in (*instance_states.NEVER_RAN, instance_states.ENDING)
@@ -278,8 +279,8 @@ class Work(ABC):
         """Remove what was made for it."""
 
     @abstractmethod
-    def is_on_host(self, address: str) -> bool:
-        """Return whether the device at a PCI address is there; one that was taken out is nobody's to have."""
+    def is_on_host(self, row: Allocation) -> bool:
+        """Return whether a device that was given is there; one that was taken out is nobody's to have."""
 
     @abstractmethod
     def give_back(self) -> None:
