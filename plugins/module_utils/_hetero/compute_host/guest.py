@@ -205,7 +205,6 @@ class GuestWork(Work):
         if self.claim.state != instance_states.REBUILDING:  # that keeps its claim whatever happens
             self.move(instance_states.STARTING)
         pinning.must_hold("kvm", self.address, self.claim.instance)
-        self._refuse_others(rows)
         self._bind(rows, VFIO)
         self.domain.start()
         self.domain.autostart(self.autostart)
