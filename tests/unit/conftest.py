@@ -41,7 +41,7 @@ MACHINE = Watch()
 
 #: Subjects with real containers of the real LXC.
 WITH_LXC = {"gpu_races", "hypervisors/lxc", "hypervisors/lxc_gpus"}
-#: Subjects whose tests take nine tenths of the time of stage unit-code, as measured: they take turns of five days.
+#: Subjects whose tests take nine tenths of the time of stage unit-code, as measured: they take turns of a week.
 IN_TURNS = {
     "boards/boot",
     "boards/disk",
@@ -66,7 +66,7 @@ IN_TURNS = {
     "verbs",
 }
 #: Subjects whose tests run ansible-playbook, six seconds of a processor each, or kill and race processes by seeds. They
-#: take turns of a week.
+#: take turns of eleven days.
 OF_PROCESSES = {"awx", "gpu_races", "plays", "properties", "sweep"}
 
 
@@ -93,8 +93,8 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    mark_other_days([item for item in items if subject(item) in IN_TURNS], 5)
-    mark_other_days([item for item in items if subject(item) in OF_PROCESSES], 7, "long")
+    mark_other_days([item for item in items if subject(item) in IN_TURNS], 7)
+    mark_other_days([item for item in items if subject(item) in OF_PROCESSES], 11, "long")
     why = None
     if os.geteuid() != 0:
         why = "containers of the system need root: run as root"
