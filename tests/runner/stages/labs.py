@@ -23,6 +23,7 @@ def attack(log):
     """Each promise of the security guide, tried by whom it is made against, on a lab of its own."""
     return f"{pytest(log, ['tests/attack'])} tests"
 
+
 #: What Ansible says of a play that has no host, and plays of the collection that have none where they are not needed
 #: (playbooks/provision_instance.yml).
 NO_HOST = "skipping: no hosts matched"

@@ -58,7 +58,7 @@ def test_what_is_in_the_file_gets_into_the_root_and_nowhere_else(plays):
     assert rc == 0, output
     assert "user_data is there for cloud-init" in output
     assert "hunter2" not in output
-    root = proxy.folder / "var" / "lib" / "hetero" / "board-roots" / "fs_0" / "root"
+    root = proxy.root / "var" / "lib" / "hetero" / "board-roots" / "fs_0" / "root"
     assert (root / "var/lib/cloud/seed/nocloud/user-data").read_text() == DATA
     assert holding(proxy.folder / "var") == []
     assert holding(proxy.folder / "tftpboot") == []
