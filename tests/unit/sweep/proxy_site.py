@@ -14,7 +14,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_files import SCRATCH
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_record_files import SCRATCH
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore

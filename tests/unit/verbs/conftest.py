@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import gone_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import Site
 
@@ -52,6 +53,13 @@ class VerbSite(Site):
         self.pdu(**{f"board{board}": "off"})
         boot = self.run_folder / "fake-boots" / f"board{board}"
         boot.write_text(json.dumps(dict(json.loads(boot.read_text()), on=None)))
+
+    def copy_when_off(self):
+        """A copy of the database, which has seen two boards off."""
+        with self.proxy() as proxy:
+            for board in range(2):
+                proxy.store.power_seen(board, "off")
+        return backups.make(self.params["state_db"])
 
     def lease(self, hours, **given):
         """Jackie's lease ends so many hours from now."""

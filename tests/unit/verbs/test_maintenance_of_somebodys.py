@@ -15,7 +15,6 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import maintenance as maintaining
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_maintenance import found, maintenance, on, reconcile, said
@@ -34,10 +33,7 @@ def records(site):
 @pytest.fixture
 def older(site):
     """Jackie's instance runs on board 0; the database is a copy from before her claim. reconcile did not run yet."""
-    with site.proxy() as proxy:
-        for board in range(2):
-            proxy.store.power_seen(board, "off")
-    copy = backups.make(site.params["state_db"])
+    copy = site.copy_when_off()
     assert not any(result.get("failed") for result in site.provision())
     put_back(site, copy)
     return site

@@ -86,10 +86,7 @@ def test_no_board_that_is_out_of_use_is_given_away_meanwhile(misplaced):
 @pytest.fixture
 def put_aside(site):
     """Board 0 is in maintenance by a record that a hand put aside; the database is older. board1 was seen off."""
-    with site.proxy() as proxy:
-        for board in range(2):
-            proxy.store.power_seen(board, "off")
-    copy = backups.make(site.params["state_db"])
+    copy = site.copy_when_off()
     assert maintenance(site, "on", reason="its fan rattles")["changed"]
     stray = path(site, 0).rename(path(site, 0).with_name("board0.json.~1~"))
     put_back(site, copy)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import pdu_mgr
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
@@ -22,10 +21,7 @@ from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions imp
 @pytest.fixture
 def older(site):
     """Jackie runs on board 0; the database is a copy from before her claim."""
-    with site.proxy() as proxy:
-        for board in range(2):
-            proxy.store.power_seen(board, "off")
-    copy = backups.make(site.params["state_db"])
+    copy = site.copy_when_off()
     assert not any(result.get("failed") for result in site.provision())
     put_back(site, copy)
     site.tftp.mkdir(exist_ok=True)

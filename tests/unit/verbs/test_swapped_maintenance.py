@@ -12,7 +12,6 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_maintenance import maintenance, reconcile
 
@@ -39,10 +38,7 @@ def not_its(site, board):
 @pytest.fixture
 def swapped(site):
     """Two boards in maintenance, with each other's records, and a copy of the database from before."""
-    with site.proxy() as proxy:
-        for board in range(2):
-            proxy.store.power_seen(board, "off")
-    copy = backups.make(site.params["state_db"])
+    copy = site.copy_when_off()
     for board, reason in enumerate(REASONS):
         assert maintenance(site, "on", board, reason=reason)["changed"]
     texts = [path(site, board).read_text() for board in range(2)]

@@ -26,6 +26,13 @@ def found_by_reconcile(site):
         return reconcile(host, Change(), 5.0)
 
 
+def put_back(copy, database):
+    """Put an older copy in a database's place, as is printed."""
+    for path in database.parent.glob("host.db*"):
+        path.unlink()
+    shutil.copy(copy, database)
+
+
 def test_a_guest_of_which_no_claim_is_known_is_not_said_to_be_none(site):
     """Lost: a guest, which runs on, although its tenant was told that there is none."""
     assert site.provision("ml-7", flavor=SMALL)["new"] == ["ml-7"]
@@ -34,9 +41,7 @@ def test_a_guest_of_which_no_claim_is_known_is_not_said_to_be_none(site):
     assert site.provision("ml-8", flavor=SMALL)["new"] == ["ml-8"]
     folder = site.folder / "guests-files/ml-8"
     before = {path.name: path.stat().st_ino for path in folder.iterdir()}
-    for path in database.parent.glob("host.db*"):
-        path.unlink()
-    shutil.copy(copy, database)
+    put_back(copy, database)
     said = found_by_reconcile(site)
     assert [text for text in said["others"] if f"guest {folder} (by the record of its claim " in text] == said["others"]
     assert len(said["others"]) == 1
@@ -55,9 +60,7 @@ def test_the_card_of_a_guest_that_the_database_forgot_is_not_to_be_taken(site):
     assert site.provision("ml-7", flavor=SMALL)["new"] == ["ml-7"]
     copy = backups.make(str(database))
     site.provision("ml-8")
-    for path in database.parent.glob("host.db*"):
-        path.unlink()
-    shutil.copy(copy, database)
+    put_back(copy, database)
     with site.host() as host:
         write_down(host.store, "domain:hand", CARD, host.pci)
     (one,) = [one for one in found_by_reconcile(site)["domains"] if one["domain"] == "ml-8"]
@@ -79,9 +82,7 @@ def test_a_guest_that_was_made_since_the_copy_is_not_made_anew(site, runs):
         site.do("stopped", "ml-8")
         (folder / "console.log").write_text("login:")
     before = {path.name: path.stat().st_ino for path in folder.iterdir()}
-    for path in database.parent.glob("host.db*"):
-        path.unlink()
-    shutil.copy(copy, database)
+    put_back(copy, database)
     for verb in ("running", "absent", "rebuilt"):
         result = site.do(verb, "ml-8")
         assert result["failed"]
@@ -101,9 +102,7 @@ def test_a_guest_that_ran_by_its_record_is_not_made_anew(site, verb):
     site.do("stopped", "ml-8")
     (folder / "console.log").write_text("")
     before = {path.name: path.stat().st_ino for path in folder.iterdir()}
-    for path in database.parent.glob("host.db*"):
-        path.unlink()
-    shutil.copy(copy, database)
+    put_back(copy, database)
     words = f"guest {folder} has run, and the database of {THIS_NODE}, which may be older"
     assert words in found_by_reconcile(site)["instances"][0]["found"][0]["found"]
     for _again in range(2):

@@ -133,11 +133,11 @@ class KeptClaims(Recorded):
         return self._records_of_claims is not None and self._records_of_claims.is_copy(error)
 
     def way_back(self, path: str, board: int) -> str:
-        """Return how a person moves a board's record of its claim to its place (board_files.py)."""
+        """Return how a person moves a board's record of its claim to its place (board_record_files.py)."""
         return self._files.way_back(path, board)
 
     def ring(self, path: str) -> list[int]:
-        """Return the boards that have each other's records in a ring (board_files.py)."""
+        """Return the boards that have each other's records in a ring (board_record_files.py)."""
         return self._files.ring(path)
 
     def place_of(self, path: str) -> list[int]:

@@ -20,7 +20,7 @@ from ...claims.record_files import LARGEST, NONE, NUMBER, TEXT, must_be_named, o
 from ...core.errors import HeteroError
 from ...core.json_file import read_text
 from ...site import board_states
-from .board_files import BoardFiles
+from .board_record_files import BoardRecordFiles
 
 if TYPE_CHECKING:
     from ...roots.proxy_node import NamedClaim
@@ -113,7 +113,7 @@ class Kept:
         return bool(self.claim.image_hash) or self.ran
 
 
-class ClaimRecords(BoardFiles):
+class ClaimRecords(BoardRecordFiles):
     """The files of all claims of a node, which only root may read."""
 
     def read(self, board: int) -> Kept | None:

@@ -23,7 +23,7 @@ from ...core.json_file import read_object
 from ...core.printable import brief
 from ...core.typed_keys import is_text
 from ...site.board_states import ERROR, MAINTENANCE
-from .board_files import OTHERS, BoardFiles
+from .board_record_files import OTHERS, BoardRecordFiles
 
 FOLDER = "maintenance"
 #: Most characters of a reason: what a board last said may be in it.
@@ -65,7 +65,7 @@ def agree(state: str, out: OutOfUse | None) -> bool:
     return state == out.state if out else state not in STATES
 
 
-class MaintenanceRecords(BoardFiles):
+class MaintenanceRecords(BoardRecordFiles):
     """The files of all boards of a node that are out of use and that nobody has; root alone may read them."""
 
     def __init__(self, folder: str) -> None:

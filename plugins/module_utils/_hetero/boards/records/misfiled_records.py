@@ -16,7 +16,7 @@ from ...core.plays import play
 from ...roots.ownership import FORGOTTEN, forgotten_of, is_of_claim
 from ...site.leases import until
 from . import record_order
-from .board_files import OTHERS
+from .board_record_files import OTHERS
 from .lost_database import way_by_copy
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from abc import ABC, abstractmethod
 
 from ...core.errors import naming
 from ...core.this_node import THIS_NODE
@@ -21,15 +22,15 @@ SCRATCH = re.compile(r"\..*~")
 OTHERS = "what is said of board{first} brings it to its place"
 
 
-class BoardFiles:
+class BoardRecordFiles(ABC):
     """The files of all boards of a node in one folder, of which each kind knows what they say."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
+    @abstractmethod
     def misfiled_as(self, board: int) -> int | None:
         """Return the board whose record lies in a board's place instead of its own, and nowhere else, or None."""
-        raise NotImplementedError
 
     def path(self, board: int) -> str:
         """Return the path of a board's file, whether it exists or not."""
