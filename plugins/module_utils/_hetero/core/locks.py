@@ -13,8 +13,8 @@ import json
 import os
 import re
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator
 
 from . import askers
 from .errors import FULL, HeteroError, Refused, TimedOut
@@ -27,6 +27,9 @@ UNNAMED = "another process"
 #: What who only looks says of what another works on.
 BUSY = "busy with {who}: not looked at"
 PROCESS = re.compile(r" ?\bpid \d+$")
+#: In /proc/PID/fdinfo/N, of a flock that came with the open file: who took it (0 for one that is gone, seen from within
+#: a pid namespace), and of which file.
+FLOCK = re.compile(r"^lock:\s+\d+: FLOCK\s+\S+\s+\S+\s+(\d+) (\S+) ", re.MULTILINE)
 
 
 @contextmanager
@@ -73,7 +76,7 @@ def held_by(run_folder: str, board_name: str, instance: str | None = None) -> st
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        name = _named(file)
+        name = _named(file, everywhere=True)
         return name.replace(" (", f" of {instance} (", 1) if instance else name
     finally:
         os.close(file)
@@ -93,17 +96,38 @@ def taken(file: int, deadline: Deadline) -> bool:
 
 
 def holder_of(file: int) -> str:
-    """Return who has the flock of an open file that names nobody, as its process id, by the kernel's list of locks.
+    """Return who has the flock of an open file that names nobody, as its process id.
 
-    :returns: UNNAMED where that does not tell: nobody has it any more, or a process outside this one's view.
+    That is who took it, or where that one was killed, the children that it left it to: all of them have to end.
+
+    :returns: UNNAMED where that cannot be told: nobody has it any more, or a process outside this one's view.
     """
-    there = os.fstat(file)
+    return _in_words(_takers(file, _all()))
+
+
+def _in_words(takers: dict[int, int]) -> str:
+    first = [pid for pid, taker in takers.items() if pid == taker]
+    return " and ".join(f"pid {pid}" for pid in first or sorted(takers)) or UNNAMED
+
+
+def _all() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _takers(file: int, among: Iterable[int]) -> dict[int, int]:
+    """Return {process: who took it} of those that have the flock of an open file; a fork leaves it to the child, too.
+
+    :param among: the process ids that are looked at.
+    """
+    there, found = os.fstat(file), {}
     place = f"{os.major(there.st_dev):02x}:{os.minor(there.st_dev):02x}:{there.st_ino}"
-    with open("/proc/locks", encoding="ascii") as held:
-        for words in map(str.split, held):
-            if words[1] == "FLOCK" and words[5] == place and int(words[4]) > 0:
-                return f"pid {words[4]}"
-    return UNNAMED
+    for pid in among:
+        folder = f"/proc/{pid}/fdinfo"
+        with suppress(OSError):  # it ended
+            for name in os.listdir(folder):
+                with suppress(OSError), open(os.path.join(folder, name), encoding="ascii", errors="replace") as info:
+                    found.update((pid, int(taker)) for taker, of in FLOCK.findall(info.read()) if of == place)
+    return found
 
 
 def _open(run_folder: str, board_name: str) -> int:
@@ -138,6 +162,8 @@ def _take(file: int, board_name: str, deadline: Deadline, waiting: Callable[[str
             if name == UNNAMED and told is None and not deadline.passed:
                 deadline.nap(0.01)
                 name = _named(file)
+            if name == UNNAMED and (told is None or deadline.passed):
+                name = _named(file, everywhere=True)
             if name == UNNAMED and told is not None:
                 name = told  # it is about to let go
             if name != said and waiting is not None and deadline.spent - begun >= quiet:
@@ -153,17 +179,25 @@ def _take(file: int, board_name: str, deadline: Deadline, waiting: Callable[[str
         deadline.nap()
 
 
-def _named(file: int) -> str:
-    """The holder in words; the text of a process that is gone names nobody."""
+def _named(file: int, everywhere: bool = False) -> str:
+    """The holder in words; the text of a process that has the lock no more names nobody.
+
+    :param everywhere: whether to look at all processes (some 0.05 s) where that one has it no more. A child of it that
+        works on is named in its place.
+    """
     try:
         held = json.loads(os.pread(file, 4096, 0).decode("utf-8", "replace"))
+        pid = int(held["pid"])
         since = time.strftime("%H:%M:%S", time.localtime(held["since"]))
         # An actor without a name is called by a process: the one that has the lock, or the one that started that.
         name = PROCESS.sub("", held["actor"])
-        text = f"{held['verb']} ({f'{name}, ' if name else ''}pid {held['pid']}, since {since})"
-        return text if os.path.exists(f"/proc/{int(held['pid'])}") else UNNAMED
+        before, after = f"{held['verb']} ({f'{name}, ' if name else ''}", f", since {since})"
     except (ValueError, KeyError, TypeError):
-        return UNNAMED
+        return holder_of(file) if everywhere else UNNAMED
+    takers = _takers(file, [pid]) or (_takers(file, _all()) if everywhere else {})
+    who = _in_words(takers)
+    # Another that took it is about to write its own name over that of one who is gone.
+    return f"{before}{who}{after}" if takers and {*takers.values()} <= {pid, 0} else who
 
 
 def _write(file: int, text: str) -> None:
