@@ -205,7 +205,7 @@ class Site:
     def nothing_is_left(self):
         seen = self.info()
         free = all(amount["free"] == amount["total"] for amount in seen["capacity"].values())
-        left = os.listdir(self.lxcpath) if self.lxcpath.is_dir() else []
+        left = set(os.listdir(self.lxcpath) if self.lxcpath.is_dir() else []) - {folders.MARK}
         return free and not seen["instances"] and not left and not any(gpu["holder"] for gpu in seen["gpus"])
 
     def end(self):

@@ -12,11 +12,13 @@ from dataclasses import replace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host import allocation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import folders
 from ansible_collections.hetero.compute.plugins.modules import instance
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1
@@ -48,6 +50,25 @@ def test_two_get_two_each_and_a_third_is_told_why_not(claims):
     assert [one["instance"] for one in claims.info()["instances"]] == ["ml-7", "ml-8"]
     claims.do(lifecycle.absent, "ml-7")
     assert claims.claim("ml-9")["instances"][0]["ip"] == "10.0.81.10"
+
+
+def test_the_gpu_of_a_container_whose_file_system_is_not_mounted_is_given_to_nobody(claims):
+    """Lost: a GPU of a container that was made by hand, and that starts with its file system, to the next who asks."""
+    with claims.host() as host:
+        gpu = host.gpus[0]
+        nodes = tuple((node.path, *node.number) for node in gpu.nodes)
+        wanted = allocation.GpuRequest(count=1)
+        holder = f"{claims.lxcpath}/trainer#{'0' * 32}"
+        host.store.grant(
+            allocation.Allocation(gpu.address, holder, gpu.uuid, False, allocation.ATTACHED, 0.0, wanted, nodes)
+        )
+    claims.lxcpath.mkdir(exist_ok=True)
+    for _again in range(2):
+        with pytest.raises(NoneFree, match=rf"{gpu.address} allocated to trainer"):
+            claims.claim(flavor=flavor(gpus="= 4"))
+    folders.mark(str(claims.lxcpath))  # now it is the folder in which it was made
+    claims.claim(flavor=flavor(gpus="= 4"))
+    assert holders(claims) == ["ml-8"] * 4
 
 
 def test_asked_again_and_asked_for_by_another(claims):

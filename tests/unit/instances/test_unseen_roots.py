@@ -8,9 +8,12 @@ given to the next tenant, and the container that is mounted again takes it from 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import trees
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     disks,
+    folders,
     own_root,
     private_nodes,
 )
@@ -89,6 +93,24 @@ def test_the_end_of_what_is_not_mounted_frees_no_address(down, what):
     assert own(down).read_text() == "ml-8's own"
     assert not down.do(lifecycle.absent).get("failed")
     assert states(down) == {"bob": "claimed"}
+
+
+def test_no_container_is_made_where_all_others_are_not_to_be_seen(down):
+    """Lost: bob's container below the file system that is mounted again; or a GPU, as his folder was taken for a sign
+    that it is mounted.
+    """
+    bob = partial(down.claim, "bob", owner="bo", key=OTHER_KEY, flavor=SMALL)
+    with unmounted(down, "all"):
+        bob()
+        for check in (True, False):
+            said = down.up("bob", check=check)["msg"]
+            assert f"{down.lxcpath}: has no containers, and ml-8 was made in it: its file system may not be" in said
+            assert not os.listdir(down.lxcpath)
+        subprocess.run(re.search(r"\((mkdir -p .*)\)", said)[1], shell=True, check=True)  # as printed
+        bob()  # what cannot be made has ended
+        assert not down.up("bob", check=True).get("failed")
+        (down.lxcpath / folders.MARK).unlink()
+    assert down.up("bob")["instances"][0]["state"] == "running"
 
 
 def test_its_lease_ends_it_once_it_is_seen(down):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 from ..core.changes import Change
 from ..core.errors import HeteroError, Refused, TimedOut
 from ..core.plays import play
-from ..hypervisors.lxc import disks, id_maps, identity, limits, new_container, own_root, private_nodes
+from ..hypervisors.lxc import disks, folders, id_maps, identity, limits, new_container, own_root, private_nodes
 from ..hypervisors.lxc.liblxc import Container
 from ..hypervisors.lxc_gpus import attachment, open_rights
 from ..site import instance_states
@@ -42,6 +42,11 @@ PUT_BACK = (
 #: What lies in the folder of one that was never made: somebody's own, or all that is left of what a lost claim had.
 SOMEBODYS = "{folder} is not empty, and nothing was made there for this claim: nothing of it is removed"
 SOMEBODYS_WAY = "see whose it is; move it to another name (mv, once nothing is mounted in it), then run this again"
+AWAY = "has no containers, and {name} was made in it: its file system may not be mounted"
+AWAY_WAY = (
+    "mount it; where there is none, and {name} and all others are no more, have it say so (mkdir -p {lxcpath} && touch "
+    "{lxcpath}/{mark}); then run this again"
+)
 
 
 class ContainerWork(Work):
@@ -85,6 +90,7 @@ class ContainerWork(Work):
             self.correct((new_container.CONFIGURATION, new_container.KEY), self._say_put_back)
             return
         self.must_not_be_lost()
+        self._refuse_unmounted()
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"container": None}, {"container": f"from {self.claim.image}"})
         if self.change.check:
@@ -118,6 +124,21 @@ class ContainerWork(Work):
         if unknown and not new_container.is_nobodys(self.container):
             raise Refused(SOMEBODYS.format(folder=self.container.folder), self.claim.instance, SOMEBODYS_WAY)
         self._refuse_anothers_folder()
+
+    def _refuse_unmounted(self) -> None:
+        """Raise Refused if none of the others is in the folder of containers: what is made there now might be covered
+        by their file system, and be taken for a sign that it is mounted.
+        """
+        store, lxcpath = self.host.store, self.container.lxcpath
+        if folders.is_seen(lxcpath):
+            return
+        made = [claim.container for claim in store.claims() if claim.state != instance_states.ENDING]
+        others = {*made, *(row.holder for row in store.allocations())} - {self.claim.container, None}
+        away = sorted(other for other in others if other and os.path.dirname(other.rpartition("#")[0]) == lxcpath)
+        if away:
+            name = os.path.basename(away[0].rpartition("#")[0])
+            remedy = AWAY_WAY.format(name=name, lxcpath=lxcpath, mark=folders.MARK)
+            raise Refused(AWAY.format(name=name), lxcpath, remedy)
 
     def _refuse_anothers_folder(self) -> None:
         """Raise Refused if its root, a plain folder as an earlier release made it, is another instance's."""

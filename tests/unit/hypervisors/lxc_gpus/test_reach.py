@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import attachment
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import folders
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import open_rights
 from ansible_collections.hetero.compute.tests.in_time import in_time
 
@@ -183,7 +184,7 @@ def test_who_lives(monkeypatch, tmp_path):
     """Lost: the GPU of a guest, an instance, or a container whose disk is not mounted, as of one that is no more."""
     live = open_rights.Live((open_rights.Reach("/a/b#1", "b", "x", open_rights.CLOSED, ""),))
     (tmp_path / "vm1.xml").write_text("")
-    (tmp_path / "lxc").mkdir()
+    (tmp_path / "lxc/ml").mkdir(parents=True)
     monkeypatch.setattr(open_rights, "LIBVIRT", ("/nowhere", str(tmp_path)))
     defined = {"ml": "id1", "off": None}
     monkeypatch.setattr(open_rights.liblxc, "Container", lambda name, folder: SimpleNamespace(name=name))
@@ -208,14 +209,28 @@ def test_a_container_whose_file_system_the_fstab_has_and_that_is_not_mounted_may
     """Lost: the GPU of a container to another, because the point where its file system is mounted is a folder too."""
     disk = tmp_path / "disk"
     (disk / "lxc").mkdir(parents=True)
+    folders.mark(str(disk / "lxc"))  # of before it was put on a disk of its own
     (tmp_path / "fstab").write_text(f"# x {tmp_path}\n\nswap none swap sw 0 0\n/dev/sda1 / ext4 defaults 0 1\n")
     monkeypatch.setattr(open_rights, "FSTAB", str(tmp_path / "fstab"))
     live, holder = open_rights.Live(()), f"{disk}/lxc/trainer#id1"
-    assert not live.is_there(holder), "an empty folder by itself says that the last one is gone"
+    assert not live.is_there(holder)
     with open(tmp_path / "fstab", "a", encoding="ascii") as table:
         table.write(f"/dev/sdb1 {disk} ext4 nofail 0 2\n")
     assert live.is_there(holder)
     monkeypatch.setattr(open_rights.os.path, "ismount", lambda point: True)
+    assert not live.is_there(holder)
+
+
+def test_an_empty_folder_says_of_no_container_that_it_is_no_more(tmp_path):
+    """Lost: the GPU of a container to another, where no fstab names its file system, such as an unmounted pool's."""
+    live, holder = open_rights.Live(()), f"{tmp_path}/trainer#id1"
+    (tmp_path / "lxc-monitord.log").write_text("of a start by hand")
+    assert live.is_there(holder)
+    folders.mark(str(tmp_path))
+    assert not live.is_there(holder), "the last one is gone, and its folder says that it was here"
+    (tmp_path / folders.MARK).unlink()  # of an earlier release
+    assert live.is_there(holder)
+    (tmp_path / "neighbour").mkdir()
     assert not live.is_there(holder)
 
 

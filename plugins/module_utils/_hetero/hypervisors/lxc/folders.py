@@ -1,16 +1,45 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The folders of this host in which containers run now.
+"""The folders of containers of this host: those in which some run now, and what shows that one is the folder it was.
 
 Anybody may start one in a folder of his own (option lxcpath), and its device cgroup counts too.
 """
 
 from __future__ import annotations
 
+import os
+
+from ...files.whole_file import write_whole
 from . import monitors
+
+#: In each folder in which a container of ours is or was. Its name has no dot in front, so that a move takes it along.
+MARK = "hetero-containers"
+TEXT = """\
+Containers of hetero.compute were made in this folder. Where this file and all containers are missing, the file system
+with them may not be mounted: none is taken to be no more, and what they have is given to nobody.
+"""
 
 
 def in_use() -> list[str]:
     """Return the folders in which containers of root run now. Claims of accounts without rights do not count."""
     return sorted({lxcpath for lxcpath, _name in monitors.of_root()})
+
+
+def mark(lxcpath: str) -> None:
+    """Note in a folder that a container of ours is in it."""
+    path = os.path.join(lxcpath, MARK)
+    if not os.path.lexists(path):
+        write_whole(path, TEXT, 0o644)
+
+
+def is_seen(lxcpath: str) -> bool:
+    """Return whether a folder shows that containers are, or were, made in what is mounted there: the mark, or a folder.
+
+    An empty one may be the point where their file system is to be mounted.
+    """
+    try:
+        with os.scandir(lxcpath) as entries:
+            return any(entry.name == MARK or entry.is_dir() for entry in entries)
+    except OSError:
+        return False

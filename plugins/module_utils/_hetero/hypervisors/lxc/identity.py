@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from ...core.errors import naming
 from ...files.whole_file import as_before, write_whole
+from . import folders
 from .config_text import text_of
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def give_id(container: Container, command: str = COMMAND) -> str:
         os.makedirs(folder_of(container), mode=0o700, exist_ok=True)
         end = "" if text.endswith("\n") or not text else "\n"
         write_whole(path, text + end + "\n".join(lines) + "\n", **as_before(path, 0o600))
+        folders.mark(container.lxcpath)
     container.reload()
     return cast("str", key_of(container))
 

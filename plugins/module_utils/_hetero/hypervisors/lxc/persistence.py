@@ -19,7 +19,7 @@ from typing import Any, Callable, ContextManager, Dict, List, Sequence, cast
 from ...core.errors import HeteroError, Refused, naming, told
 from ...core.plays import play
 from ...files.whole_file import write_whole
-from . import disks, identity, private_nodes
+from . import disks, folders, identity, private_nodes
 from .liblxc import Container, containers
 
 VERSION = 1
@@ -151,6 +151,8 @@ def write(container: Container, persisted: Persisted, host: Host = HERE) -> None
     key = identity.key_of(container)
     if key is None:
         raise HeteroError("has no id of its own", container.thing, "give it one first")
+    with naming(container.lxcpath):
+        folders.mark(container.lxcpath)  # one of an earlier release has none
     old = _own(container, key, host)
     nodes = [_node(node) for node in persisted.nodes]
     rules = [str(rule) for rule in persisted.rules]

@@ -88,7 +88,7 @@ class Live:
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])
-        if not os.path.isdir(folder) or _is_unmounted(folder):
+        if not folders.is_seen(folder) or _is_unmounted(folder):
             return True  # its file system may not be mounted yet
         try:
             return identity.key_of(liblxc.Container(name, folder)) == holder
@@ -99,8 +99,7 @@ class Live:
 def _is_unmounted(folder: str) -> bool:
     """Return whether the machine is to have a file system at a folder, or above it, that is not mounted now.
 
-    What is seen there then is not what was there. An empty folder by itself tells nothing: its last container may be
-    gone.
+    What is seen there then is not what was there.
     """
     try:
         with open(FSTAB, encoding="utf-8", errors="surrogateescape") as table:
