@@ -20,7 +20,6 @@ from ...core.plays import play
 from ...devices.cgroup.devices import of_container
 from ...devices.gpus import gpu_users, libraries
 from ...devices.gpus.container_gpus import closing_nodes, nodes_for
-from ...devices.gpus.nodes import DeviceNode
 from ...devices.gpus.paths import HERE, Paths
 from ..lxc import identity, persistence
 from . import open_rights
@@ -334,11 +333,14 @@ def _key(site: Site, container: Container, change: Change) -> str:
 
 
 def persist(site: Site, container: Container, rows: Rows, change: Change) -> None:
-    """Write into a container's file what it has after a restart; without GPUs remove the file."""
+    """Write into a container's file what it has after a restart; without GPUs remove the file.
+
+    A lost GPU stays in it, without its nodes: their numbers may be another device's now.
+    """
     old = persistence.read(container)
     new = None
     if rows:
-        nodes = nodes_for(site.found, site.gpus_of(rows)) + _nodes_of_the_lost(site, rows)
+        nodes = nodes_for(site.found, site.gpus_of(rows))
         new = persistence.Persisted(
             request=[vars(row.wanted) for row in rows],
             gpus=[dict(address=row.address, uuid=row.uuid) for row in rows],
@@ -356,12 +358,6 @@ def _notes(container: Container, rows: Rows, pid: int | None) -> list[str]:
     if not rows or not pid or identity.settles(container):
         return []
     return ["it runs since before its first GPU: stop and start it once, or a reboot typed inside loses its GPUs"]
-
-
-def _nodes_of_the_lost(site: Site, rows: Iterable[Allocation]) -> list[DeviceNode]:
-    """Return the nodes of lost GPUs as they were given: the container goes on asking for these."""
-    lost = [row for row in rows if gpu_of(row.address, row.uuid, site.found.gpus) is None]
-    return [DeviceNode(*node) for row in lost for node in row.nodes]
 
 
 def _shown(persisted: persistence.Persisted | None) -> Result:
