@@ -195,12 +195,21 @@ def moved_away(site):
     return big
 
 
-def test_what_a_link_in_a_folders_place_leads_to_goes_with_the_end(one):
-    """Lost: a tenant's data, which stayed on the disk to which its folder was moved, and was said to be removed."""
-    big = moved_away(one)
+@pytest.mark.parametrize(("verb", "more"), [(lifecycle.absent, {}), (lifecycle.rebuilt, {"fresh": True})])
+def test_what_a_link_in_a_folders_place_leads_to_neither_goes_nor_is_said_to_be_removed(one, verb, more):
+    """Lost: what another has by now in the folder to which the link leads; or a tenant's data, which stay there."""
+    big, folder = moved_away(one), one.container("a").folder
     assert one.up("a")["instances"][0]["state"] == "running"
+    one.do(lifecycle.stopped, "a")
+    unmounted(one, "a")
+    before = sorted(os.listdir(big))
+    for check in (True, False):
+        said = one.do(verb, "a", check=check, **more)["msg"]
+        assert f"{folder}: is a link to {big}, and what belongs here has to lie here itself: nothing is touched" in said
+        assert sorted(os.listdir(big)) == before
+    run("sh", "-c", re.search(r"\((rm .*?)\)", said)[1])  # as printed
     assert not one.do(lifecycle.absent, "a").get("failed")
-    assert (big.exists(), os.path.lexists(one.container("a").folder)) == (False, False)
+    assert (big.exists(), os.path.lexists(folder)) == (False, False)
 
 
 def test_the_root_to_which_a_link_leads_is_not_said_to_be_removed(one):
@@ -208,11 +217,8 @@ def test_the_root_to_which_a_link_leads_is_not_said_to_be_removed(one):
     unmounted(one, "a")
     big = file(one).rename(one.folder / "big")
     file(one).symlink_to(big)
-    assert (
-        "a/root.ext4: is a link, and what it leads to would stay: put that in its place"
-        in one.do(lifecycle.absent, "a")["msg"]
-    )
+    said = one.do(lifecycle.absent, "a")["msg"]
+    assert f"a/root.ext4: is a link to {big}, and what belongs here has to lie here itself" in said
     assert big.exists()
-    file(one).unlink()  # as printed
-    big.rename(file(one))
+    run("sh", "-c", re.search(r"\((rm .*?)\)", said)[1])  # as printed
     assert not one.do(lifecycle.absent, "a").get("failed")

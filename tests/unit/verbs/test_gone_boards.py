@@ -62,6 +62,13 @@ def test_what_a_board_that_is_gone_left_goes_by_a_word(tenants):
     archive = tenants.state / "disks" / "fs_1"
     archive.mkdir(parents=True)
     (archive / "own.tar").write_bytes(b"")
+    archive.rename(tenants.folder / "big")
+    archive.symlink_to(tenants.folder / "big")
+    refused = tenants.module("board_reconcile", timeout=5, remove=["board1"])["msg"]
+    assert f"{archive}: is a link to {tenants.folder / 'big'}, and what belongs here" in refused
+    assert (tenants.state / "board-roots" / "fs_1").exists()
+    archive.unlink()
+    (tenants.folder / "big").rename(archive)
     result = reconcile(tenants, remove=["board1"])
     assert (result["removed"], result["changed"], archive.exists()) == (["board1"], True, False)
     assert re.match(r"removed: export 2 .*; folder .*/fs_1, made for carol; ", of_board1(result))

@@ -68,6 +68,30 @@ def test_no_root_to_which_a_link_leads_is_mounted(linked):
     assert not is_refused(site.provision("jackie"))
 
 
+@pytest.mark.parametrize("name", ["", "own.tar"])
+def test_no_archive_to_which_a_link_leads_is_told_as_removed(stopped, name):
+    """Lost: the private host key of jackie's root on the board's own disk, to whoever has the disk to which the archive
+    was moved, though its removal is said.
+    """
+    archive = stopped.state / "disks/fs_0"
+    archive.mkdir(parents=True)
+    (archive / "own.tar").write_bytes(b"key")
+    place, big = archive / name, stopped.folder / "big"
+    shutil.move(place, big)
+    place.symlink_to(big)
+    there = sorted(stopped.state.rglob("*"))
+    for verb in ("terminate", "rebuild", "reap"):
+        results = VERBS[verb](stopped)
+        assert f"{place}: is a link to {big}, and what belongs here has to lie here itself" in str(results)
+        assert big.exists()
+        assert folder(stopped, 0).exists()
+    assert [path for path in there if not path.exists()] == []
+    place.unlink()
+    shutil.move(big, place)
+    assert not is_refused(stopped.terminate("jackie"))
+    assert not archive.exists()
+
+
 def test_a_disk_that_is_mounted_on_the_folder_stays_mounted(stopped):
     """Lost: jackie's data, which an end told as done unmounts and leaves on that disk."""
     place, big = folder(stopped, 0), stopped.folder / "big"

@@ -16,6 +16,7 @@ import tarfile
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from ..files.links import must_be_no_link
 from ..files.plain_file import read_at
 from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
@@ -110,7 +111,12 @@ class DiskFiles:
         """Change fields of made.json."""
         self.write(replace(cast(Made, self.made()), **fields))
 
+    def must_be_removable(self) -> None:
+        """Raise Refused where a removal would leave what a link leads to."""
+        must_be_no_link(self.folder, self.own)
+
     def remove(self) -> None:
+        self.must_be_removable()
         remove_tree(self.folder)
 
     def write(self, made: Made) -> None:

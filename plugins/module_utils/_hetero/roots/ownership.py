@@ -232,6 +232,7 @@ def refuse_to_remove(proxy: RootsNode, board: int, claim: RootClaim | None) -> N
     """
     own = token_of(claim) if claim else None
     Root(proxy.config.state_folder, board).must_be_removable(own, _elsewhere(proxy, board))
+    DiskFiles(proxy.folder("disks"), board).must_be_removable()
 
 
 def _elsewhere(proxy: RootsNode, board: int) -> Iterator[str]:

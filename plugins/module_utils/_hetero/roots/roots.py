@@ -22,6 +22,7 @@ from uuid import UUID, uuid5
 from ..core.errors import BadInput, HeteroError, Refused
 from ..core.this_node import THIS_NODE
 from ..files.file_system import has_errors, make_empty, mount_file, uuid_of
+from ..files.links import must_be_no_link
 from ..files.mounts import mount_overlay, mounts_below, unmount
 from ..files.plain_file import read_at
 from ..files.removal import remove_tree
@@ -29,7 +30,7 @@ from ..files.whole_file import write_whole
 from ..images.image_root import FOLDER, root_of
 from ..site.state_folder import OLDER, ROOT_FILE, ROOTS
 from . import cloud_init, machine_identity
-from .root_folder import must_be_no_link, must_hold_only
+from .root_folder import must_hold_only
 
 if TYPE_CHECKING:
     from ..core.deadline import Deadline
@@ -224,8 +225,7 @@ class Root:
         must_hold_only(self.folder, PARTS, f".{MADE}.")
 
     def _must_be_no_link(self) -> None:
-        for path in (self.folder, self.file):
-            must_be_no_link(path)
+        must_be_no_link(self.folder, self.file)
 
     # ---- making and removing
 

@@ -172,7 +172,8 @@ def test_a_disk_that_was_moved_to_a_bigger_one_is_not_said_to_be_removed(two, ho
     assert two.do("running", "a", timeout=20)["instances"][0]["state"] == "running"
     for verb, options in (("absent", {}), ("rebuilt", dict(fresh=True))):
         said = two.do(verb, "a", timeout=20, **options)
-        assert str(big) in said["msg"]
+        how_said = "has {} in place of" if "path" in how else "is a link to {}, and what belongs here has to lie here"
+        assert how_said.format(big) in said["msg"]
         assert whose(left) == "a's own"
     two.do("stopped", "a")
     if how == "path in the domain":

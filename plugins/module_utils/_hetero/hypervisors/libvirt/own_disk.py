@@ -24,6 +24,7 @@ from typing import Iterable, NamedTuple, Sequence
 
 from ...core.errors import HeteroError, Refused, naming
 from ...files.file_system import uuid_of
+from ...files.links import must_be_no_link
 from ...files.plain_file import read_plain
 from ...files.whole_file import write_whole
 from .guest_folder import DISK, made_for
@@ -39,8 +40,6 @@ NEITHER = "this is not the disk that was made for {name}, but another file with 
 BACK = "put {name}'s own disk there; if this is its own, from a backup, remove {record}; then run this again"
 STRANGE = "something lies there that was not made for {name}, and may be all that somebody has"
 AWAY = "move it away, then run this again"
-LINK = "is a link: what it leads to ({target}) would stay"
-IN_PLACE = "put that in the place of the link (remove the link, then mv), then run this again"
 NAMES = "has {path} in place of {own}"
 USE = "have it use the latter, with its own disk there (virsh edit {name}), then run this again"
 ASIDE = "remove nothing: move the copy out of its folder, and put the guest's own disk there, then run this again"
@@ -126,9 +125,7 @@ def may_be_removed(folder: str, guest: str, was_made: bool) -> None:
     :param was_made: whether a guest was made; it may be of an earlier release, and then its file may say nothing.
     """
     file, name = os.path.join(folder, DISK), os.path.basename(folder)
-    for path in (folder, file):
-        if os.path.islink(path):
-            raise Refused(LINK.format(target=os.path.realpath(path)), path, IN_PLACE)
+    must_be_no_link(folder, file)
     own, inode, found, moved = _own(folder, guest), _inode(folder), None, False
     if own is not None and own.inode == inode:
         return

@@ -20,6 +20,7 @@ from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming
 from ...devices.cgroup import trees
 from ...files.file_system import EMPTY, MAKE, must_hold
+from ...files.links import must_be_no_link
 from ...files.mounts import mounts_below
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
@@ -48,8 +49,6 @@ CONSOLE = "512KB"
 ON_DISK = re.compile(r"^lxc\.rootfs\.path\s*=\s*lvm:", re.MULTILINE)
 #: The file that says of a folder that nobody has had what is in it.
 UNFINISHED = "unfinished"
-LINK = "is a link, and what it leads to would stay"
-LINK_WAY = "put that in its place (rm of the link, then mv), or remove both by hand, then run this again"
 #: What a person does where the image is too large.
 ROOM = "see whether image and keys have room in its {gb} GiB (local_gb of its flavor)"
 CONFIGURATION, DISK, KEY = "configuration", "disk", "ssh key"
@@ -177,7 +176,7 @@ def put_back(spec: Spec, what: Collection[str]) -> None:
 
 
 def remove(container: Container, deadline: Deadline | None = None, base: str = disks.BASE) -> None:
-    """End a container and remove its folder, or that to which a link leads, in whatever state it is."""
+    """End a container and remove its folder, in whatever state it is."""
     must_be_own(container)
     if container.defined:
         container.stop()
@@ -189,15 +188,13 @@ def remove(container: Container, deadline: Deadline | None = None, base: str = d
     disks.unmount(container, base)
     if not os.path.lexists(container.folder):
         return
-    folder = os.path.realpath(container.folder)
-    mounted = sorted(mounts_below(folder))
+    mounted = sorted(mounts_below(container.folder))
     if mounted:
         raise HeteroError("is mounted in it", f"{container.thing}: {mounted[0]}", "unmount it, then run this again")
     if os.path.lexists(_unfinished(container)):  # it goes last, so that the rest of a killed removal is nobody's
-        for name in set(os.listdir(folder)) - {UNFINISHED}:
-            remove_tree(os.path.join(folder, name), deadline)
-    remove_tree(folder, deadline)
-    remove_tree(container.folder)  # the link
+        for name in set(os.listdir(container.folder)) - {UNFINISHED}:
+            remove_tree(os.path.join(container.folder, name), deadline)
+    remove_tree(container.folder, deadline)
 
 
 def is_nobodys(container: Container) -> bool:
@@ -215,12 +212,10 @@ def _unfinished(container: Container) -> str:
 
 
 def must_be_own(container: Container) -> None:
-    """Raise Refused if the root in a container's folder is another's, or lies elsewhere; or if a container runs whose
-    configuration is gone, without which LXC cannot end it.
+    """Raise Refused if the root in a container's folder is another's, or lies behind a link; or if a container runs
+    whose configuration is gone, without which LXC cannot end it.
     """
-    for path in (disks.file_of(container), root_of(container)):
-        if os.path.islink(path):
-            raise Refused(LINK, path, LINK_WAY)
+    must_be_no_link(container.folder, disks.file_of(container), root_of(container))
     own_root.must_be_own(container, disks.file_of(container))
     if not container.defined and monitors.owner(container.name, container.lxcpath) == 0:
         monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
