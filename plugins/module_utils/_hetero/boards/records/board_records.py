@@ -146,6 +146,11 @@ class Recorded(ClaimsStore[Claim]):
         values = (claim.board, claim.instance, RELEASE_PHASE, claim.created)
         return bool(self._db.rows(f"SELECT 1 FROM events WHERE {where} LIMIT 1", values))
 
+    def was_claimed(self) -> bool:
+        """Return whether somebody has a board by this database, or had one as far back as its events go."""
+        claimed = self._db.rows("SELECT 1 FROM events WHERE phase IN (?, ?) LIMIT 1", (CLAIM_PHASE, RELEASE_PHASE))
+        return bool(claimed or self.claims())
+
     def _events(
         self,
         where: str,

@@ -93,6 +93,15 @@ def must_name_boards(path: str, claims: Iterable[Claim], database: str, state_fo
         raise HeteroError(what, path, NO_BOARDS)
 
 
+def is_in_use(proxy: StatefulNode) -> bool:
+    """Return whether anything tells that somebody has, or had, a board of this node.
+
+    Nothing does if the state folder is new, or is the one under a file system that is not mounted.
+    """
+    store = proxy.store
+    return store.was_claimed() or bool(_signs(store.path, proxy.config.state_folder)[0])
+
+
 def said_if_lost(params: Mapping[str, Any], check: bool = False) -> str | None:
     """Return what reconcile says of a database that it makes anew, or None where it is there.
 

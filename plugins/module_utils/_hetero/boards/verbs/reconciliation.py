@@ -30,7 +30,7 @@ from ..power import last_outlet, power_proof, presence
 from ..power.outlet_power import outlet_power
 from ..power.presence import ALIVE, OWN_KEY, SILENT
 from ..records import disk_records
-from ..records.lost_database import way_by_copy
+from ..records.lost_database import is_in_use, way_by_copy
 from ..work import maintenance
 from ..work.board_work import BoardWork, locked, unread_outlet
 from ..work.looks import PHASE, Look, Seen, not_adopted
@@ -56,8 +56,8 @@ WIPED_BY = (
 )
 #: Of a board that is off and nobody's by its record, which may be that of a folder under the real one.
 MADE_READY = (
-    "its outlet is on, nobody has it, and it is made ready for somebody ({left}): nothing of it is touched: see that "
-    f"the file system of {{folder}} is mounted; {PUT_BACK}"
+    "its outlet is {power}, nobody has it, and it is made ready for somebody ({left}): nothing of it is touched: see "
+    f"that the file system of {{folder}} is mounted; {PUT_BACK}"
 )
 #: {state of a board that nobody has: how it is made free again}.
 WAYS_BACK = {
@@ -336,8 +336,9 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
         )
         return
     left = leftovers(proxy, work.board)
-    if look.power == "on" and left and work.state == board_states.POWER_OFF:
-        look.note(MADE_READY.format(left="; ".join(left), folder=proxy.config.state_folder))
+    if left and work.state == board_states.POWER_OFF and (look.power == "on" or not is_in_use(proxy)):
+        folder = proxy.config.state_folder
+        look.note(MADE_READY.format(power=look.power, left="; ".join(left), folder=folder))
         return
     if look.power == "on":
         look.note("its outlet is on, and nobody has it", done)
