@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A last look that fails. If this fails, boards are out of use that nobody switched."""
+"""A last look that fails. If this fails, boards are out of use, or said to boot, that nobody switched."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import stops
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import reboots, stops
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line, presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
-from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts import LONG, another_has_the_pdu
+from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts import LONG, Running, another_has_the_pdu
 from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import Both, _quick  # noqa: F401
 
 
@@ -53,3 +53,28 @@ def test_a_look_that_fails_puts_no_other_board_out_of_use(site, monkeypatch, err
     got = {n: (site.power(n), site.record(n).state, site.record(n).note) for n in (0, 1, 2)}
     assert verb.result, got
     assert "error" not in [state for _power, state, _note in got.values()], (got, verb.lines, batches)
+
+
+def test_a_board_that_was_to_be_cut_and_runs_on_is_not_recorded_as_booting(site, monkeypatch):
+    """Lost: the truth: a board that runs as before is said to boot, and what was left as it is to be changed."""
+    monkeypatch.setattr(pdu_line, "IDLE", 0.1)
+    site.claim(0)
+    site.run("start", 0)
+    told = threading.Event()
+
+    def shown(work):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(reboots, "is_others", lambda *given: not told.wait(LONG))
+    monkeypatch.setattr(presence, "shown", shown)
+    verb = Running(site, "reboot", soft_timeout=1)
+    time.sleep(1.5)  # the outlet is read, and the session without requests is over
+    with another_has_the_pdu(site):
+        told.set()
+        verb.until("switch", "is to be switched off, and on again")
+    assert verb.lines
+    (board,) = verb.result["boards"]
+    assert "could not be looked at before its power was to be cut" in board["error"]
+    assert (site.power(0), site.record(0).state, verb.result["changed"], verb.result["diff"]) == (
+        "on", "running", False, [],
+    )  # fmt: skip

@@ -45,6 +45,10 @@ class LateCuts(PduLoop):
     def _found_in_use(self, boot: Boot, shown: str, used: bool) -> None:
         """Decide anew about a board that was found on, and shows more now than when it was to be cut."""
 
+    @abstractmethod
+    def _undo_note(self, boot: Boot) -> None:
+        """Forget that a board was to be cut which was not."""
+
     def _last_look(self, boot: Boot) -> Callable[[], bool] | None:
         """Return a function that tells, in a session's thread, whether a board is still to be cut.
 
@@ -81,6 +85,8 @@ class LateCuts(PduLoop):
     def _on_unseen(self, boot: Boot, error: HeteroError | OSError) -> None:
         """Leave a board as it is that could not be looked at."""
         if not boot.work.over:
+            if not boot.tries:
+                self._undo_note(boot)
             boot.work.fail(None, f"{boot.board.name}: could not be looked at before its power was to be cut: {error}")
 
     def _on_spared(self, boot: Boot, shown: str, used: bool) -> None:

@@ -323,7 +323,6 @@ class Starting(BootLoop):
             self._on_probe(boot, shown, time.monotonic())
 
     def _undo_note(self, boot: Boot) -> None:
-        """Forget that a board was to be cut which was not."""
         work = boot.work
         as_found = {"power": "on", "state": work.began}
         work.change.note(work.board.name, as_found, as_found)
