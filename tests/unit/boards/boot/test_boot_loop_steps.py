@@ -105,7 +105,7 @@ def loop(monkeypatch):
 
     def make(*works, **options):
         did = works[0].did
-        store = SimpleNamespace(event=lambda *given: did.append(given), lost=list, kept_boards=list)
+        store = SimpleNamespace(event=lambda *given: did.append(given), lost=list, kept_boards=list, begun=dict)
         proxy = SimpleNamespace(store=store, did=did, boards={}, config=SimpleNamespace(pdus={}))
         one = Starting(proxy, list(works), Options(**options))
         one.spawned = []

@@ -26,7 +26,9 @@ def test_each_record_to_be_removed_is_named():
 
 
 def claim(board, instance):
-    return SimpleNamespace(board=board, instance=instance, is_same=lambda other: other.instance == instance)
+    return SimpleNamespace(
+        board=board, instance=instance, created=1.0, is_same=lambda other: other.instance == instance
+    )
 
 
 def kept(board, instance, fed=None, anew=False):
@@ -46,6 +48,7 @@ def feeds():
         store = SimpleNamespace(
             lost=lambda: [claim(board, "x") for board in lost],
             kept_boards=lambda: list(kept_of),
+            begun=dict,
             kept=read,
             is_copy=lambda error: False,
             claims=lambda: [claim(3, "eve")],

@@ -56,6 +56,9 @@ class Records:
     def claims(self):
         return self.lost()
 
+    def begun(self):
+        return {}
+
     def is_copy(self, error):
         return self.copies
 

@@ -228,7 +228,7 @@ def test_an_outlet_is_counted_as_its_pdu_does(outlet, plug):
 )
 def test_each_name_of_a_pdu_is_known(pdus, names):
     """Lost: who has an outlet, where its PDU has a second name beside the one that was noted."""
-    store = SimpleNamespace(lost=list, kept_boards=list)
+    store = SimpleNamespace(lost=list, kept_boards=list, begun=dict)
     feeds = Feeds(SimpleNamespace(store=store, config=ProxyConfig(pdus=pdus)))
     fed = Fed("pdu-a", "5", HOST)
     assert feeds.names(fed) == names
@@ -238,7 +238,7 @@ def test_each_name_of_a_pdu_is_known(pdus, names):
 
 def test_an_outlet_of_which_nobody_knows_is_held_and_not_proven():
     """Lost: a tenant's power, by a name with a port that leads to the same PDU; or by the proof of another's outlet."""
-    store = SimpleNamespace(lost=list, kept_boards=list)
+    store = SimpleNamespace(lost=list, kept_boards=list, begun=dict)
     pdus = {"pdu-a": {"host": HOST}, "pdu-b": {"host": HOST, "port": 2301}}
     feeds = Feeds(SimpleNamespace(store=store, config=ProxyConfig(pdus=pdus)))
     fed = Fed("pdu-a", "5", HOST)
@@ -248,7 +248,8 @@ def test_an_outlet_of_which_nobody_knows_is_held_and_not_proven():
 
 
 def feeds_of(pdus):
-    return Feeds(SimpleNamespace(store=SimpleNamespace(lost=list, kept_boards=list), config=ProxyConfig(pdus=pdus)))
+    store = SimpleNamespace(lost=list, kept_boards=list, begun=dict)
+    return Feeds(SimpleNamespace(store=store, config=ProxyConfig(pdus=pdus)))
 
 
 def test_a_host_that_a_script_gets_is_not_looked_up(monkeypatch):

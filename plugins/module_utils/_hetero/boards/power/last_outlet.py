@@ -11,9 +11,9 @@ nothing is switched until the wiring is corrected or an operator confirms it (ve
 A board that lives on while its outlet is off is fed by another one. Its record keeps that (Fed.belied), or an event
 where that is lost, and its outlet is not switched for it again until the wiring or the plug is right.
 
-A board whose record is lost, cannot be read or was belied may be fed by any outlet. While there is one, a board whose
-own record does not name the outlet of its wiring is not switched off either. A copy of another board's good record
-counts for nothing.
+A board whose record is lost, cannot be read, is of an earlier claim or was belied may be fed by any outlet. While there
+is one, a board whose own record does not name the outlet of its wiring is not switched off either. A copy of another
+board's good record counts for nothing.
 """
 
 from __future__ import annotations
@@ -89,7 +89,12 @@ class Feeds(RecordedFeeds):
     def __init__(self, proxy: Proxy) -> None:
         #: The instance of each claim, by its board, once it was asked for.
         self._names: dict[int, str] | None = None
+        #: Times of claims, read before their records, so that no claim which is made meanwhile counts as without one.
+        self._begun = proxy.store.begun()
         super().__init__(proxy)
+
+    def _is_of_before(self, claim: Claim) -> bool:
+        return claim.created < self._begun.get(claim.board, claim.created)
 
     def _is_stray(self, board: int, error: HeteroError) -> bool:
         """Return whether a board's place has a copy of another's record, and nothing else is known of the board.

@@ -42,11 +42,18 @@ class RecordedFeeds:
         for board in boards:
             try:
                 kept = self.proxy.store.kept(board)
-                lost = kept.anew or bool(kept.fed and kept.fed.belied) if kept else board in gone
+                if kept and self._is_of_before(kept.claim):
+                    kept, lost = None, True
+                else:
+                    lost = kept.anew or bool(kept.fed and kept.fed.belied) if kept else board in gone
             except HeteroError as error:
                 kept, lost = None, not self._is_stray(board, error)
             self._kept[board] = kept
             (self._lost.add if lost else self._lost.discard)(board)
+
+    def _is_of_before(self, claim: Claim) -> bool:
+        """Return whether the record in a board's place is of an earlier claim, and that of the present one is lost."""
+        return False
 
     def _is_stray(self, board: int, error: HeteroError) -> bool:
         """Return whether the unreadable record in a board's place replaced no record of that board."""

@@ -146,6 +146,10 @@ class Recorded(ClaimsStore[Claim]):
         values = (claim.board, claim.instance, RELEASE_PHASE, claim.created)
         return bool(self._db.rows(f"SELECT 1 FROM events WHERE {where} LIMIT 1", values))
 
+    def begun(self) -> dict[int, float]:
+        """Return {id of each board that somebody has: unix time of its claim}."""
+        return {row["board"]: row["created"] for row in self._db.rows("SELECT board, created FROM claims")}
+
     def was_claimed(self) -> bool:
         """Return whether somebody has a board by this database, or had one as far back as its events go."""
         claimed = self._db.rows("SELECT 1 FROM events WHERE phase IN (?, ?) LIMIT 1", (CLAIM_PHASE, RELEASE_PHASE))
