@@ -9,7 +9,6 @@ that is a person's decision.
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import threading
@@ -58,12 +57,8 @@ MEANINGS = (
     ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
     ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
 )
-#: What they mean on a file system that is read-only, as the kernel makes it where it finds errors.
+#: What they say on a file system that is read-only.
 CANNOT_WRITE = ("readonly", "unable to open", "disk i/o")
-READ_ONLY = (
-    "is on a file system that is read-only",
-    "see why the kernel made it so (dmesg), mend that, and mount the file system of {folder} to be written",
-)
 READ, WRITE = "BEGIN DEFERRED", "BEGIN IMMEDIATE"
 UPGRADE = "have a verb that changes something upgrade it (without check mode)"
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
@@ -191,7 +186,7 @@ class Database:
 
     @property
     def is_copy(self) -> bool:
-        """Return whether the file is read as a copy in memory: of an older release, or on a full file system."""
+        """Return whether the file is read as a copy in memory: of an older release, on a full or read-only disk."""
         return bool(self._copied)
 
     @property
@@ -208,9 +203,9 @@ class Database:
             reserve.keep(self.path)
 
     def _look(self) -> None:
-        self._db, when = database_copy.opened(self.path, self._connect, self._alone, self.busy)
+        self._db, when, why = database_copy.opened(self.path, self._connect, self._alone, self.busy)
         if when is not None:
-            self._copied, self._copied_when = ("is on a full file system", reserve.SPACE), when
+            self._copied, self._copied_when = why, when
 
     def _see_what_is_new(self) -> None:
         """Copy the file once more where others have written to it since; read one that others have made.
@@ -391,17 +386,8 @@ class Database:
                 raise HeteroError(f"is no file, nor leads to one (SQLite: {said})", path, NO_FILE) from error
             for part, what, remedy in MEANINGS:
                 if part in said.lower():
-                    if part in CANNOT_WRITE and _is_read_only(self._folder):
-                        what, remedy = READ_ONLY
+                    if part in CANNOT_WRITE and database_copy.is_read_only(self._folder):
+                        what, remedy = database_copy.READ_ONLY
                     what = f"{what.format(**words)} (SQLite: {said})"
                     raise HeteroError(what, self.path, remedy.format(**words)) from error
             raise HeteroError(f"SQLite says: {said}", self.path, words["broken"]) from error
-
-
-def _is_read_only(folder: str) -> bool:
-    """Return whether a file system takes no new file; it gets none, for this one has no name."""
-    try:
-        os.close(os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        return error.errno == errno.EROFS
-    return False
