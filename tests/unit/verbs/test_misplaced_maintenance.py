@@ -14,6 +14,7 @@ import subprocess
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.tests.unit.verbs.test_another_boards_file import deploy
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 from ansible_collections.hetero.compute.tests.unit.verbs.test_maintenance import maintenance, reconcile
 
@@ -35,7 +36,8 @@ def reasons(site, boards):
 
 def printed(site):
     """The commands that reconcile prints, in its order."""
-    texts = [one["found"] for board in reconcile(site)["boards"] for one in board["found"]]
+    result = reconcile(site)
+    texts = [one["found"] for board in result["boards"] for one in board["found"]] + result["others"]
     return [text.partition(": run on ")[2].partition(": ")[2] for text in texts if ": run on " in text]
 
 
@@ -135,3 +137,21 @@ def test_a_record_beside_one_that_cannot_be_read_is_not_said_to_be_removed(site)
     (command,) = printed(site)
     subprocess.run(["sh", "-ec", command], check=True, timeout=20)
     assert reasons(site, range(2)) == {0: "its fan rattles"}
+
+
+@pytest.mark.parametrize("places", [{0: 1, 1: 2, 2: 0}, {0: 1, 1: 2}], ids=str)
+def test_the_first_board_may_be_gone_from_the_boards_file(ten, places):
+    """Lost: the way back of all others in the ring, which is said of the first; and its boards for good."""
+    for board in set(places.values()):
+        assert maintenance(ten, "on", board, reason=f"reason of {board}")["changed"]
+    texts = {board: path(ten, board).read_text() for board in places.values()}
+    for board in texts:
+        path(ten, board).unlink()
+    for place, board in places.items():
+        path(ten, place).write_text(texts[board])
+    deploy(ten, set(range(1, 10)))
+    for _turn in range(2):
+        for command in printed(ten):
+            subprocess.run(["sh", "-ec", command], check=True, timeout=20)
+    assert printed(ten) == []
+    assert reasons(ten, texts) == {board: f"reason of {board}" for board in texts}

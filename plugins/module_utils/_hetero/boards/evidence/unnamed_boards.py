@@ -155,6 +155,8 @@ def others(proxy: Proxy, said: Mapping[str, str]) -> list[str]:
     records = dict(proxy.store.kept_anywhere())
     strays = [(path, records.get(path)) for path in proxy.store.strays()]
     found += [f"file {path}: {misfiled_records.stray(proxy, path, kept) if kept else STRAY}" for path, kept in strays]
+    unnamed = [board for board in proxy.store.out_of_use_boards() if board not in proxy.boards]
+    found += filter(None, map(proxy.store.anothers_out_of_use, unnamed))
     found += [
         f"{told(root)}: {UNWANTED.format(number=number)}"
         for number in _numbers([*roots, proxy.folder("disks")])

@@ -104,6 +104,10 @@ class KeptClaims(Recorded):
         """
         return self._maintenance.misplaced(board) if self._maintenance else None
 
+    def out_of_use_boards(self) -> list[int]:
+        """Return the ids of the boards in whose places records of being out of use lie."""
+        return self._maintenance.boards() if self._maintenance else []
+
     def kept_anywhere(self) -> list[tuple[str, Kept]]:
         """Return [(path, Kept)] of all records that can be read, wherever they lie and whatever their names."""
         return self._records_of_claims.readable() if self._records_of_claims else []
