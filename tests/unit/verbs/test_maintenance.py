@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.test_contradictions import put_back
 
@@ -51,6 +54,25 @@ def test_a_board_that_somebody_has_is_refused_and_named(jackie):
     assert "is running, and jackie of jackie has it" in on(jackie)["msg"]
     assert said(maintenance(jackie, "off")) == ["off already: it is in state running, and jackie of jackie has it"]
     assert jackie.what_is_there() == jackie.running("jackie")
+
+
+@pytest.mark.parametrize("power", ["on", "off"])
+@pytest.mark.parametrize("made", [True, False])
+def test_one_in_error_whose_root_is_gone_is_free_for_it_by_what_is_printed(jackie, made, power):
+    """Lost: the way out, where there is nothing left to end."""
+    with jackie.proxy() as proxy:
+        proxy.store.move(0, "error", "its fan rattles")
+        if not made:
+            proxy.store.put("jackie", image_hash=None, host_key=None, boot_source=None)
+    for point in mounts_below(str(jackie.state / "board-roots")):
+        unmount(point)
+    shutil.rmtree(jackie.state / "board-roots" / "fs_0")
+    jackie.cut(0)
+    jackie.pdu(board0=power)
+    assert "hetero.compute.terminate_instance -e instance=jackie ends it; then run this again" in on(jackie)["msg"]
+    assert not any(result.get("failed") for result in jackie.terminate())
+    assert on(jackie)["boards"][0]["state"] == "maintenance"
+    assert jackie.outlets()["1"] == "off"
 
 
 def test_a_board_in_error_goes(site):

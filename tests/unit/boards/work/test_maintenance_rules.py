@@ -112,7 +112,7 @@ def test_a_board_that_nobody_has_goes(monkeypatch, state, note, changed, check):
 @pytest.mark.parametrize(
     ("state", "claim", "why"),
     [
-        ("running", EVE, "is running, and eve of jo has it: have it terminated first"),
+        ("running", EVE, "is running, and eve of jo has it: once its owner agrees, ansible-playbook hetero"),
         ("power off", EVE, "is power off, and eve of jo has it"),
         ("booting", None, "is booting: repair it first"),
         ("running", None, "is running: repair it first"),

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .looks import Look
 
 PHASE = "maintenance"
+#: The remedy for a board that somebody has.
+ENDED_FIRST = f"once its owner agrees, {play('terminate_instance', instance='{name}')} ends it; then run this again"
 #: The remedy for a board out of use by its own record that somebody has by the database.
 BY_DATABASE = (
     "{name} has it by the database: where that is older, once its owner agrees, "
@@ -57,7 +59,7 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
         record = proxy.store.record(board.id)
         if claim:
             what = f"is {record.state}, and {claim.instance} of {claim.owner} has it"
-            raise Refused(what, board.name, f"have it terminated first (instance={claim.instance})")
+            raise Refused(what, board.name, ENDED_FIRST.format(name=claim.instance))
         if record.state not in (board_states.POWER_OFF, board_states.ERROR, board_states.MAINTENANCE):
             raise Refused(f"is {record.state}", board.name, "repair it first")
         whose = unknown_tenant(proxy, board)
