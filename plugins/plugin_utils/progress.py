@@ -50,6 +50,8 @@ AGAIN = 10.0
 #: A node that is silent for so many of Ansible's connection timeouts (10 s each) is asked by a new connection: ssh
 #: would wait for hours for one that lost its power or network.
 SILENCE = 3
+#: Seconds from one connection that failed to the next: a node that starts, or is busy, refuses each at once.
+CONNECT_AGAIN = 1.0
 #: Least and most seconds of a look in which nothing happens; news ends it. Each look is a command on the node.
 SHORTEST_LOOK, LONGEST_LOOK = 0.5, 5.0
 #: Most lines of one task, and most characters of them all: 10,000 boards (MOST of board_claims.py) boot with about ten
@@ -220,22 +222,26 @@ class Follows(ShowsLines):
         return json.loads(said["stdout"].strip().splitlines()[-1])
 
     def _answer(self, command: str, data: bytes | None) -> dict[str, Any]:
-        """Return the node's answer to a command, by a new connection if the present one is silent.
+        """Return the node's answer to a command, by a new connection if the present one is silent or broke.
 
-        :raises AnsibleConnectionFailure: the node is silent on the new one, too. The text says how to go on.
+        :raises AnsibleConnectionFailure: no new one gets an answer, either. The text says how to go on.
         """
         limit, what = self._silence, "does not answer any more"
         try:
-            with contextlib.suppress(Silent), within(limit):
-                return self._low_level_execute_command(command, in_data=data)
-            tell(f"the node has said nothing for {limit} s: it is asked by a new connection")
             with within(limit):
-                self._connection.reset()
                 return self._low_level_execute_command(command, in_data=data)
         except Silent:
-            pass
-        except AnsibleConnectionFailure as error:
-            what = f"cannot be reached any more: {one_line(brief(str(error).strip(), LONGEST))}"
+            tell(f"the node has said nothing for {limit} s: it is asked by a new connection")
+        except AnsibleConnectionFailure:
+            tell("the connection to the node broke: it is asked by a new one")
+        with contextlib.suppress(Silent), within(limit):
+            while True:
+                try:
+                    self._connection.reset()
+                    return self._low_level_execute_command(command, in_data=data)
+                except AnsibleConnectionFailure as error:
+                    what = f"cannot be reached any more: {one_line(brief(str(error).strip(), LONGEST))}"
+                    time.sleep(CONNECT_AGAIN)
         # Ansible would remove it by the same connection: wait again, or show that failure in place of this one.
         self._connection._shell.tmpdir = None
         raise AnsibleConnectionFailure(f"the node {what}. {LATER}")

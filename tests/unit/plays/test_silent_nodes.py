@@ -19,8 +19,8 @@ REQUEST = dict(instance="jackie", flavor=FLAVOR)
 
 
 @pytest.fixture
-def booting(proxies):
-    """(p1, the playbooks, a play whose board has its power and boots on, seen by p1 alone: p1 is silent)."""
+def followed(proxies):
+    """(p1, the playbooks, a play whose board has its power and boots on)."""
     folders, plays = proxies
     proxy = folders["p1"]
     path = proxy.folder / "etc" / "hetero" / "proxy.json"
@@ -32,9 +32,15 @@ def booting(proxies):
     process = plays.start("provision_instance", **REQUEST)
     for line in process.stdout:
         if "off → on" in line:
-            os.mkfifo(proxy.folder / "silent")
             break
     return proxy, plays, process
+
+
+@pytest.fixture
+def booting(followed):
+    """The same, seen by p1 alone: p1 is silent."""
+    os.mkfifo(followed[0].folder / "silent")
+    return followed
 
 
 def test_one_that_answers_again_is_followed_on(booting):
@@ -45,6 +51,17 @@ def test_one_that_answers_again_is_followed_on(booting):
     assert rc == 0, output
     assert "the node has said nothing for 12 s: it is asked by a new connection" in output
     assert "running" in output
+    assert changed_nothing(plays)
+
+
+def test_one_whose_connection_breaks_is_followed_on(followed):
+    """Lost: the way in to a board that runs, to a proxy that was too busy for ssh's keep-alives."""
+    proxy, plays, process = followed
+    (proxy.folder / "breaks").write_text("3")
+    rc, output = plays.end(process)
+    assert rc == 0, output
+    assert "the connection to the node broke: it is asked by a new one" in output
+    assert (proxy.folder / "breaks").read_text() == "0"
     assert changed_nothing(plays)
 
 

@@ -6,8 +6,8 @@
 Beside the root, a file `down` says that the node cannot be reached, a file `answers` how many calls of modules it
 answers before it cannot be, files `says-MODULE` what it says in place of that module, and a pipe `silent` that it does
 not answer while a job is followed, as one whose power is gone; with a file `silent_once` it does again by a new
-connection. A file `together` beside all roots names nodes, each of which says nothing before the others are asked as
-well.
+connection. A file `breaks` says how many looks at a job break their connection. A file `together` beside all roots
+names nodes, each of which says nothing before the others are asked as well.
 PROXY_LATENCY is the time that each command takes on its way (seconds). PROXY_COMMANDS is a file that gets a line for
 each.
 """
@@ -53,12 +53,18 @@ class Connection(Local):
         said = self._said(in_data or b"")
         if said is not None:
             return 0, said, b""
-        silent = f"{os.path.dirname(self._root)}/silent"
-        if in_data and b"One look at a job" in in_data and os.path.exists(silent):
-            with open(silent, encoding="utf-8"):  # nobody writes to it
-                raise AnsibleConnectionFailure("somebody wrote to it")
+        if in_data and b"One look at a job" in in_data:
+            self._be_silent_or_break()
         inside = f"chroot {shlex.quote(self._root)} /bin/sh -c {shlex.quote(cmd)}"
         return super().exec_command(inside, in_data=in_data, sudoable=sudoable)
+
+    def _be_silent_or_break(self):
+        silent = f"{os.path.dirname(self._root)}/silent"
+        if os.path.exists(silent):
+            with open(silent, encoding="utf-8"):  # nobody writes to it
+                raise AnsibleConnectionFailure("somebody wrote to it")
+        if self._counted_down("breaks"):
+            raise AnsibleConnectionFailure("Data could not be sent to remote host")
 
     def _said(self, call):
         """What the node is to say to this call of a module, if anything."""
@@ -69,15 +75,19 @@ class Connection(Local):
         return None
 
     def _has_answered_enough(self, call):
-        path = f"{os.path.dirname(self._root)}/answers"
-        if not os.path.exists(path) or b'"module": "' not in (call or b""):
-            return False
+        return b'"module": "' in (call or b"") and self._counted_down("answers") == 0
+
+    def _counted_down(self, name):
+        """What the file of that name held, which is one less now; None without one."""
+        path = f"{os.path.dirname(self._root)}/{name}"
+        if not os.path.exists(path):
+            return None
         with open(path, "r+", encoding="ascii") as file:
             left = int(file.read())
             file.seek(0)
             file.truncate()
             file.write(str(max(0, left - 1)))
-        return left == 0
+        return left
 
     def _wait_for_others(self):
         """Once for a node; for 30 s at most."""
