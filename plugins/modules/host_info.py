@@ -152,7 +152,8 @@ claims:
 unclaimed:
   description:
     - Containers and guests that were made on the host, and of which its database knows no claim. It may have been put
-      back from an older copy. Only those of O(instance), where that is given.
+      back from an older copy. Only those of O(instance), where that is given. So are those of which no more is seen
+      than the record of a claim; what holds them may not be mounted.
   returned: always
   type: list
   elements: dict

@@ -89,8 +89,8 @@ domains:
     done: {description: 'V(freed) or V(written down), or would be in check mode; else none.', type: str}
 others:
   description:
-    - Containers and guests that were made on the host, and of which its database knows no claim; what the record of its
-      claim, or a copy of the database, says of each, and what to do.
+    - Containers and guests that were made on the host, also where only the record of a claim is seen of them, and of
+      which its database knows no claim; what that record, or a copy of the database, says of each, and what to do.
   returned: always
   type: list
   elements: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_hos
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
+from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import CG1
 
 CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
@@ -120,6 +122,7 @@ def test_the_copy_that_knows_it_is_named(unknown):
     asked = unknown.info(instance="ml-8")["unclaimed"][0]["text"]
     assert "knows ml-8" not in asked
     os.rename(unknown.lxcpath / "ml-8" / "config", unknown.folder / "aside")
+    (unknown.folder / "state/host.claims/ml-8.json").unlink()
     unknown.claim(flavor=SMALL)
     knows = backups.make(unknown.database)
     older = backups.copies(unknown.database)[0]
@@ -138,6 +141,90 @@ def test_a_container_of_somebody_else_is_no_instance(claims):
     (claims.lxcpath / "box" / "config").write_text("lxc.uts.name = box\n")
     assert claims.info(instance="box")["unclaimed"] == []
     assert claims.do(lifecycle.absent, "box")["instances"] == []
+
+
+@pytest.fixture
+def recorded(claims):
+    """jo's a, which runs, claimed since the copy that was put back; the file system that holds it is not mounted."""
+    claims.claim("x", flavor=SMALL)
+    copy = backups.make(claims.database)
+    claims.claim("a", owner="jo", flavor=SMALL, lease_hours=5)
+    made = dict(container=f"{claims.lxcpath}/a#" + "0" * 32, host_key="ssh-ed25519 AAAA", image_hash="1" * 64)
+    with claims.host() as host:
+        host.store.put("a", state="building")
+        host.store.put("a", **made)
+        host.store.put("a", state="starting")
+        host.store.put("a", state="running")
+    claims.newer = backups.make(claims.database)
+    put_back(claims, copy)
+    return claims
+
+
+def record_of(site):
+    return Path(site.database).with_name("host.claims") / "a.json"
+
+
+@pytest.mark.parametrize("owner", ["eve", "jo"])
+def test_a_name_that_is_somebodys_by_a_record_is_given_to_nobody(recorded, owner):
+    """Lost: the only word that a is jo's: its record was written over by who asked for that name."""
+    before = record_of(recorded).read_bytes()
+    for check in (True, False):
+        with pytest.raises(NoneFree) as refused:
+            recorded.claim("a", owner=owner, key=OTHER_KEY, flavor=SMALL, check=check)
+        assert f"{CLAIM}, and {record_of(recorded)} (by the record of its claim jo's, lease " in str(refused.value)
+        assert record_of(recorded).read_bytes() == before
+    assert [one["instance"] for one in recorded.info()["instances"]] == ["x"]
+    put_back(recorded, recorded.newer)  # as printed
+    assert recorded.info(instance="a")["instances"][0]["owner"] == "jo"
+    assert recorded.info()["unclaimed"] == []
+
+
+def test_an_instance_of_which_there_is_a_record_only_is_not_said_to_be_none(recorded):
+    """Lost: a container, which is mounted again, although its tenant was told that there is none."""
+    for verb in (lifecycle.absent, lifecycle.running, lifecycle.extended):
+        with pytest.raises(Refused) as refused:
+            recorded.do(verb, "a", lease_hours=1.0)
+        assert str(refused.value).startswith(f"a: {CLAIM}, and {record_of(recorded)} (by the record of its claim jo's")
+    (found,) = recorded.info(instance="a")["unclaimed"]
+    assert (found["instance"], found["name"]) == ("a", "gpu1")
+    with recorded.host() as host:
+        (said,) = reconcile(host, Change(False), 5.0)["others"]
+    assert said == found["text"]
+    assert f"the copy {recorded.newer} knows a: run on node " in said
+    assert "or, once nobody wants it, end it where it is (the file system that holds it may not be mounted)" in said
+    assert recorded.info(instance="b")["unclaimed"] == []
+
+
+def test_a_record_that_nobody_wants_any_more_is_removed_as_printed(recorded):
+    """Lost: a name, for good, to the record of what was ended by hand."""
+    assert "and remove that file" in recorded.info(instance="a")["unclaimed"][0]["text"]
+    record_of(recorded).unlink()
+    assert recorded.info()["unclaimed"] == []
+    assert recorded.claim("a", owner="eve", key=OTHER_KEY, flavor=SMALL)["new"] == ["a"]
+
+
+def test_one_of_several_that_is_somebodys_by_a_record_is_left_out(recorded):
+    """Lost: the record, where a request takes as many of its instances as it gets."""
+    with recorded.host() as host:
+        kept = host.store.kept("a")
+        host.store.records.write(replace(kept, instance="b-2", request="b"))
+    asked = dict(owner="eve", key=OTHER_KEY, flavor=SMALL, count=2, partial=True)
+    assert recorded.claim("b", **asked)["new"] == ["b-1"]
+    with recorded.host() as host:
+        assert host.store.kept("b-2") == replace(kept, instance="b-2", request="b")
+
+
+@pytest.mark.parametrize("state", ["claimed", "building", "ending"])
+def test_a_record_of_a_claim_that_had_nothing_holds_up_no_name(claims, state):
+    """Lost: a name, to a claim of which the database knows nothing and which never had a container, or has none."""
+    claims.claim("x", flavor=SMALL)
+    copy = backups.make(claims.database)
+    claims.claim("a", owner="jo", flavor=SMALL)
+    with claims.host() as host:
+        host.store.put("a", state=state)
+    put_back(claims, copy)
+    assert claims.info()["unclaimed"] == []
+    assert claims.claim("a", owner="eve", key=OTHER_KEY, flavor=SMALL)["new"] == ["a"]
 
 
 @pytest.mark.parametrize("runs", [True, False])

@@ -30,6 +30,7 @@ from .addresses import addresses_there
 from .guest_claims import Guests
 from .info import claim_fields
 from .moved_instances import of_another
+from .unclaimed_instances import of_record
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
@@ -181,7 +182,7 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
     if not new:
         return claim
     folder = os.path.join(host.config.disks(request.kind), instance)
-    why = of_another(host, OF_HOSTS[request.kind].name, folder) or kind.taken(instance)
+    why = of_record(host, instance) or of_another(host, OF_HOSTS[request.kind].name, folder) or kind.taken(instance)
     if why:
         raise NoneFree(why, instance, rejected={"name": why})
     kind.allocate(claim)

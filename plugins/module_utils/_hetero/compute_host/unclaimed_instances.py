@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find containers and guests that were made here and that have no claim in the host's database.
+"""Find containers and guests that were made here and that have no claim in the host's database; and records of claims
+that are not in it, of such as lie on a file system that is not mounted.
 
 The database was then put back from an older copy, and an answer that there is no such instance would be wrong. This
 file only reads.
@@ -13,7 +14,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Collection, Iterator
 
 from ..claims.host.tables import mark_beside
 from ..core.backups import copies, folder_of, how_to_restore
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
 NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 WAY = (
     f"nothing is touched: put a newer copy of it back ({{folder}}), then run {play('reconcile')}; or, once nobody "
-    "wants it, end it by the commands of LXC or libvirt"
+    "wants it, {end}"
 )
+END = "end it by the commands of LXC or libvirt"
+#: Where no more is seen than the record of its claim.
+END_UNSEEN = "end it where it is (the file system that holds it may not be mounted), and remove that file"
 #: Of a container that nothing here says to be somebody's; a person who gave it GPUs by hand may know whose it is. No
 #: command that removes it is told: one that was copied or renamed by hand still names the other's root, which
 #: lxc-destroy removes, and in its folder may lie another container's disk.
@@ -56,14 +60,12 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
-    return [
-        dict(
-            instance=printable(instance),
-            name=host.name,
-            text=printable(_of_claims(host, kind, path, instance) or _told(host, instance, f"{kind} {path}")),
-        )
+    told = [
+        (instance, _of_claims(host, kind, path, instance) or _told(host, instance, f"{kind} {path}"))
         for kind, path, instance in _unclaimed(host, request)
     ]
+    told += _recorded(host, request, dict(told))
+    return [dict(instance=printable(instance), name=host.name, text=printable(text)) for instance, text in told]
 
 
 def _unclaimed(host: Host, request: str | None) -> Iterator[tuple[str, str, str]]:
@@ -71,11 +73,33 @@ def _unclaimed(host: Host, request: str | None) -> Iterator[tuple[str, str, str]
     known = {claim.instance for claim in host.store.claims()}
     for kind, path in made_here(host.config):
         instance = os.path.basename(path)
-        asked = request in (None, instance) or number_of(instance, request) is not None
         # Asked once more, for an instance that was claimed meanwhile is known by now.
         is_known = instance in known or (_is_text(instance) and host.store.claim_of(instance) is not None)
-        if asked and not is_known:
+        if _is_asked(instance, request) and not is_known:
             yield kind, path, instance
+
+
+def _recorded(host: Host, request: str | None, seen: Collection[str]) -> list[tuple[str, str]]:
+    """Return [(instance, what is said of it)] of those of which there is no more here than the record of a claim.
+
+    :param seen: the instances of which a container or guest without a claim is here.
+    """
+    known = {claim.instance for claim in host.store.claims()}.union(seen)
+    asked = [name for name in host.store.records.instances() if name not in known and _is_asked(name, request)]
+    return [(name, text) for name, text in ((name, of_record(host, name)) for name in asked) if text]
+
+
+def _is_asked(instance: str, request: str | None) -> bool:
+    return request is None or request == instance or number_of(instance, request) is not None
+
+
+def of_record(host: Host, instance: str) -> str | None:
+    """Return, in words, that by a record in a name's place something was made for a claim which the database does not
+    know; None where there is no such record.
+    """
+    if host.store.forgotten(instance) is None:
+        return None
+    return _told(host, instance, host.store.records.path(instance), END_UNSEEN)
 
 
 def of_no_instance(host: Host) -> list[str]:
@@ -83,13 +107,15 @@ def of_no_instance(host: Host) -> list[str]:
 
     That a container may be removed is said only where nothing here says that it is somebody's.
     """
-    found = []
+    found, seen = [], []
     for kind, path, instance in _unclaimed(host, None):
+        seen.append(instance)
         known = _of_claims(host, kind, path, instance)
         if known is None and kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
             found.append(_nobodys(path, "of no instance"))
         else:
             found.append(known or _told(host, instance, f"{kind} {path}"))
+    found += [text for _instance, text in _recorded(host, None, seen)]
     claimed = {claim.instance for claim in host.store.claims()}
     found += [why for path, why in unread_here(host.config) if os.path.basename(path) not in claimed]
     return [printable(text) for text in found]
@@ -131,10 +157,10 @@ def _copy_of(host: Host, instance: str) -> str | None:
     return next((path for path in copied if _knows(path, instance)), None)
 
 
-def _told(host: Host, instance: str, what: str) -> str:
+def _told(host: Host, instance: str, what: str, end: str = END) -> str:
     database = host.pci.state_db
     knows = _copy_of(host, instance)
-    way = WAY.format(folder=folder_of(database))
+    way = WAY.format(folder=folder_of(database), end=end)
     if knows:
         way += f"; the copy {knows} knows {instance}: {how_to_restore(database, knows, mark_beside(database))}"
     record = whose(host, instance)

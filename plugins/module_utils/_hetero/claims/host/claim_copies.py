@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...core.printable import printable
+from ...site.instance_states import ENDING, NEVER_RAN
 from ...site.leases import later
 from ..pruning import RECORDS
 from ..pruning import Kept as KeptEvents
@@ -77,6 +78,15 @@ class KeptClaims(ClaimsStore[Claim]):
             return self.records.read(instance)
         except HeteroError:
             return None
+
+    def forgotten(self, instance: str) -> Claim | None:
+        """Return the record of a claim for which something was made, and which the database does not know; None where
+        an instance's name has no such record.
+        """
+        claim, kept = self.claim_of(instance), self.kept(instance)  # in this order: another process may end the claim
+        if kept is None or kept.is_same(claim):
+            return None
+        return kept if kept.container is not None or kept.state not in (*NEVER_RAN, ENDING) else None
 
     def _times_of_records(self) -> list[float]:
         kept = map(self.kept, self.records.instances())
@@ -158,7 +168,7 @@ class KeptClaims(ClaimsStore[Claim]):
         In a record of the same claim only what this transaction changes is written: the database may be older than the
         record (put back from a copy), and must not overwrite what it does not know. One that was lost or cannot be read
         is written only for a claim that begins, or whose lease is said anew. Another claim's stays, unless one begins
-        in its place, for which the caller has seen that nothing of that name is there.
+        in its place, for which the caller has seen that nothing of that name is there, nor was by the record.
 
         :param touched: {instance: Touch}.
         """
