@@ -48,6 +48,7 @@ def stays(site, is_there):
         said = site.do(verb, "a", **options)
         assert SOMEBODYS in said["msg"], verb
         assert is_there(folder_of(site)), verb
+        assert site.info()["instances"][0]["state"] == "claimed", verb  # its end was not begun
     folder_of(site).rename(site.folder / "moved")
     assert site.up("a")["instances"][0]["state"] == "running"
     assert is_there(site.folder / "moved")

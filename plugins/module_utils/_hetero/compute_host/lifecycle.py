@@ -279,6 +279,7 @@ def _up(work: Work) -> None:
         if not new:
             work.move(instance_states.ERROR, str(error))
             raise
+        work.must_be_own()  # where something else lies in its place, the claim stays as it is until that is moved away
         work.move(instance_states.ENDING)
         work.remove()
         work.give_back()

@@ -64,6 +64,7 @@ def test_a_guest_is_not_made_where_something_of_nobody_known_lies(two, what):  #
         said = two.provision("b", flavor=BARE, owner="bo", timeout=20) if verb == "provision" else two.do(verb, "b")
         assert f"guests-files/b: {STRANGE.format(name='b')}" in said["msg"], verb
         assert whose(kept) == "b's own"
+        assert two.info(instance="b")["instances"][0]["state"] == "claimed", verb  # its end was not begun
     folder(two, "b").rename(two.folder / "away")
     assert two.do("running", "b")["instances"][0]["state"] == "running"
 
