@@ -102,20 +102,26 @@ def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
         name = row.holder[len(DOMAIN) :]
         if name in (*seen.defined.get(row.address, ()), *seen.running.get(row.address, ())):
             continue
-        if _is_there(name, host.pci):
+        if is_there(name, host.pci):
             found = "allocated to a domain that does not have it (libvirt_hostdev, state detached, frees it)"
             findings.append(_finding(name, row.address, found))
             continue
         findings.append(_finding(name, row.address, "allocated to a domain that is no more", "freed"))
         change.note(row.address, {"holder": short(row.holder)}, {"holder": None})
-        host.store.free(row)
-        host.store.event(None, PHASE, f"free again: {row.holder} is no more", address=row.address)
+        free_again(host, row)
     return findings
+
+
+def free_again(host: Host, row: Allocation) -> None:
+    """Take back what is allocated to a domain that is no more."""
+    host.store.free(row)
+    host.store.event(None, PHASE, f"free again: {row.holder} is no more", address=row.address)
 
 
 def _finding(name: str, address: str, found: str, done: str | None = None) -> dict[str, Any]:
     return dict(domain=name, address=address, found=found, done=done)
 
 
-def _is_there(name: str, paths: Paths) -> bool:
+def is_there(name: str, paths: Paths) -> bool:
+    """Return whether libvirt has a file of a domain, which is defined or runs."""
     return any(os.path.exists(os.path.join(folder, f"{name}.xml")) for folder in (paths.domains, paths.running_domains))

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from ..core.deadline import Deadline
 from ..devices.pci import allocation
+from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt, must_be_name
 from ..openstack.specs import PROPERTY
 from ..site.kinds import GUEST
+from .domains import free_again, is_there
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
@@ -61,12 +63,14 @@ class Guests:
         must_be_name(instance)
         if self._domains is None:  # an instance that was there when the transaction was yet to begin
             self.look()
-        if instance in (self._domains or ()):
+        if instance in (self._domains or ()) or is_there(instance, self.host.pci):
             return f"there is a domain {instance} already that is no instance: rename it, or choose another name"
         return None
 
     def allocate(self, claim: Claim) -> None:
-        """Write down which devices the claim has."""
+        """Write down which devices the claim has. `taken` has seen that no domain of its name has any."""
+        for row in self.host.store.allocations(holder_of(claim.instance)):
+            free_again(self.host, row)
         asked = allocation.requested(self.flavor, self.host.config.kvm.aliases, self.host.name)
         if asked or self.named:
             allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named)

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import Libvirt
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CARD
@@ -49,6 +49,29 @@ def test_a_guest_is_not_called_as_virsh_calls_another(kept, name):
         libvirt.domain(name).stop()
     assert libvirt.domain("ml-9").active
     assert is_kept(kept)
+
+
+@pytest.mark.parametrize("flavor", [BARE, KG1], ids=["bare", "with a card"])
+def test_a_guest_is_not_taken_for_a_domain_of_its_name_that_is_gone(site, flavor):
+    """Lost: a guest at its first start, for a card that a domain of its name had, which somebody undefined."""
+    domain = site.virt.define("a")
+    site.virt.attach(domain, CARD, live=False)
+    domain.undefine()
+    assert site.table() == {CARD: "domain:a"}
+    assert not site.provision("a", flavor=flavor).get("failed")
+    assert site.table() == ({} if flavor is BARE else {CARD: "domain:a"})
+    assert not site.do("absent", "a").get("failed")
+    assert site.table() == {}
+
+
+def test_a_guest_gets_not_what_a_domain_of_its_name_has_that_libvirt_does_not_list(site):
+    """Lost: the card of a domain that runs, by the name that it has: libvirt's driver did not start."""
+    domain = site.virt.define("a")
+    site.virt.attach(domain, CARD, live=False)
+    (site.folder / "forgot").touch()
+    with pytest.raises(NoneFree, match="there is a domain a already that is no instance"):
+        site.provision("a", flavor=BARE)
+    assert site.table() == {CARD: "domain:a"}
 
 
 @pytest.mark.parametrize("verb", ["absent", "rebuilt"])
