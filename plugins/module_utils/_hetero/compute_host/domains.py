@@ -4,8 +4,8 @@
 """Compare libvirt's domains that have PCI devices with the table of allocations.
 
 It finds domains of no instance, and devices that domain and table do not agree on. A domain is never touched, for it is
-somebody's. A device that is allocated to a domain which is gone becomes free. A device that a guest made here has, and
-the table gives to nobody, is allocated to that guest again.
+somebody's. A device that is allocated to a domain which is gone becomes free. A device that a guest made here has (by
+its folder, or by the record of its claim), and the table gives to nobody, is allocated to that guest again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..devices.pci import domains
 from ..devices.pci.allocation import write_down
 from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.guest_folder import is_whole
+from ..site.kinds import GUEST
 from .unclaimed_instances import whose
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             own = holder_of(name)
             if own in holders and own in seen.instances:
                 continue
-            record = whose(host, name) if is_whole(os.path.join(host.config.kvm.guests_folder, name)) else None
+            record = _record_of(host, name)
             of = f"that no claim in the database has ({record})" if record else "of no instance"
             found = f"a domain {of} {'has' if name in runs else 'would start with'} it"
             if own in seen.instances:
@@ -84,13 +85,20 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
                 found += f", and it is allocated to {', '.join(map(short, holders))}"
             else:
                 found += ", and it is allocated to nobody"
-            ours = not holders and is_whole(os.path.join(host.config.kvm.guests_folder, name))
+            made_here = record is not None or is_whole(os.path.join(host.config.kvm.guests_folder, name))
+            ours = not holders and made_here
             found += "" if ours else f": {NEWER if record else TAKE.format(name=name)}"
             findings.append(_finding(name, address, found, "written down" if ours else None))
             if ours:
                 change.note(address, {"holder": None}, {"holder": name})
                 write_down(host.store, own, address, host.pci)
     return findings
+
+
+def _record_of(host: Host, name: str) -> str | None:
+    """Return, in words, what the record of a guest's claim says; None without one. Its folder may not be mounted."""
+    kept = host.store.kept(name)
+    return None if kept and kept.kind != GUEST.section else whose(host, name)
 
 
 def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_hos
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.allocation import write_down
 from ansible_collections.hetero.compute.tests.unit.instances.guests.conftest import CARD, KG1
@@ -67,6 +68,66 @@ def test_the_card_of_a_guest_that_the_database_forgot_is_not_to_be_taken(site):
     assert one["found"].startswith("a domain that no claim in the database has (by the record of its claim ")
     assert "and it is allocated to hand: nothing is taken from it: put a newer copy" in one["found"]
     assert "libvirt_hostdev" not in one["found"]
+
+
+@pytest.fixture
+def forgotten(site):
+    """jo's ml-8 with a card, which runs and of which no claim is known; the folder of guests is not mounted."""
+    database = site.folder / "var/lib/hetero/host.db"
+    assert site.provision("ml-7", flavor=SMALL)["new"] == ["ml-7"]
+    copy = backups.make(str(database))
+    assert site.provision("ml-8", owner="jo")["new"] == ["ml-8"]
+    put_back(copy, database)
+    (site.folder / "guests-files").rename(site.folder / "not-mounted")
+    (site.folder / "guests-files").mkdir()
+    return site
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_the_card_of_a_guest_that_is_not_mounted_is_not_to_be_taken(forgotten, runs):
+    """Lost: jo's card, by the remedy for domains that are nobody's: only its record says that it is jo's."""
+    if not runs:
+        forgotten.virt.domain("ml-8").stop()
+    said = found_by_reconcile(forgotten)
+    (one,) = said["domains"]
+    assert (one["domain"], one["address"], one["done"]) == ("ml-8", CARD, "written down")
+    assert one["found"].startswith("a domain that no claim in the database has (by the record of its claim jo's")
+    assert "libvirt_hostdev" not in one["found"]
+    assert forgotten.table() == {CARD: "domain:ml-8"}
+    (other,) = said["others"]
+    assert f"no claim of it is in the database of {THIS_NODE}" in other
+    assert "host.claims/ml-8.json (by the record of its claim jo's" in other
+    with pytest.raises(NoneFree, match="allocated to ml-8 since"):
+        forgotten.provision("ml-9", owner="eve")
+    assert "libvirt_hostdev" not in str(found_by_reconcile(forgotten)["domains"])
+
+
+def test_a_guest_that_is_not_mounted_is_not_to_be_renamed(forgotten):
+    """Lost: jo's guest, which the database that is put back no more finds: who asked for its name was told to rename
+    it.
+    """
+    record = forgotten.folder / "var/lib/hetero/host.claims/ml-8.json"
+    before = record.read_bytes()
+    forgotten.virt.domain("ml-8").stop()
+    with pytest.raises(NoneFree, match=f"no claim of it is in the database of {THIS_NODE}") as refused:
+        forgotten.provision("ml-8", owner="eve")
+    assert "rename it" not in str(refused.value)
+    assert record.read_bytes() == before
+
+
+def test_a_domain_by_hand_with_the_name_of_a_container_is_no_guest(site):
+    """Lost: the way to take a card from a domain that is nobody's, which is called as an instance in a container."""
+    with site.host() as host:
+        present(host, site.request("ml-7", flavor=SMALL), Change())
+        host.store.records.write(replace(host.store.claim_of("ml-7"), instance="hand", request="hand", kind="lxc"))
+    hand = site.virt.define("hand")
+    site.virt.attach(hand, CARD, live=False)
+    with site.host() as host, host.store.transaction():
+        for row in host.store.allocations():
+            host.store.free(row)
+    (one,) = found_by_reconcile(site)["domains"]
+    assert one["found"].startswith("a domain of no instance would start with it, and it is allocated to nobody: once")
+    assert "module libvirt_hostdev with domain hand and state detached" in one["found"]
 
 
 @pytest.mark.parametrize("runs", [True, False])
