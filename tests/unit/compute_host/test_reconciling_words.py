@@ -19,7 +19,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_hos
 @pytest.fixture
 def work():
     """ml-8, which has a claim."""
-    claim = SimpleNamespace(instance="ml-8", flavor={"name": "gpu.2"}, container="key", address="10.0.3.2")
+    told = dict(instance="ml-8", flavor={"name": "gpu.2"}, image="box")
+    claim = SimpleNamespace(**told, container="key", address="10.0.3.2")
     store = SimpleNamespace(doubt_of=lambda claim: None, other_lease=lambda claim: None)
     host = SimpleNamespace(store=store)
     return SimpleNamespace(claim=claim, word="guest", is_made=False, must_not_be_lost=lambda: None, host=host)
@@ -31,7 +32,8 @@ def test_what_is_not_there_is_asked_for_again_or_ended(work, made, said):
     work.claim.container = "key" if made else None
     look = {"found": []}
     reconciliation._judge(work, look)
-    again = "ansible-playbook hetero.compute.provision_instance -e instance=ml-8 -e flavor=gpu.2 makes it"
+    asked = "-e instance=ml-8 -e flavor=gpu.2 -e image=box"
+    again = f"ansible-playbook hetero.compute.provision_instance {asked} makes it"
     end = "ansible-playbook hetero.compute.terminate_instance -e instance=ml-8 ends it"
     assert look["found"] == [dict(found=f"{said}: {again}{' anew' if made else ''}, {end}", done=None)]
 

@@ -257,7 +257,8 @@ def test_records_follow_what_is_true(site, monkeypatch):
         return [(one["found"], one["done"]) for one in seen["found"]], site.info()["instances"][0]["state"]
 
     flavor = site.info()["instances"][0]["flavor"]
-    again = f"ansible-playbook hetero.compute.provision_instance -e instance=ml-8 -e flavor={flavor} makes it"
+    asked = f"-e instance=ml-8 -e flavor={flavor} -e image=box"
+    again = f"ansible-playbook hetero.compute.provision_instance {asked} makes it"
     end = "ansible-playbook hetero.compute.terminate_instance -e instance=ml-8 ends it"
     assert reconcile()[0] == [(f"claimed, and its container not made yet: {again}, {end}", None)]
     site.up()

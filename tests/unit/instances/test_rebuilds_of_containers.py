@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import file_system
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks, id_maps
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    disks,
+    id_maps,
+    new_container,
+)
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
 from ansible_collections.hetero.compute.tests.unit.instances.test_own_roots import top
+from ansible_collections.hetero.compute.tests.unit.killed_at import killed_at
 
 
 @pytest.fixture
@@ -32,10 +40,10 @@ def one(site):
     return site
 
 
-def refused(site, words):
+def refused(site, words, **wanted):
     """Nothing is lost by a rebuild, which says what is wrong, also in a dry run."""
     for check in (True, False):
-        result = site.do(lifecycle.rebuilt, "a", check=check, fresh=True)
+        result = site.do(lifecycle.rebuilt, "a", check=check, **(wanted or {"fresh": True}))
         assert result.get("failed"), (check, result)
         assert words in result["msg"]
         file = Path(disks.file_of(site.container("a")))
@@ -72,3 +80,59 @@ def test_the_image_has_no_room_in_its_disk(one, monkeypatch):
         refused(one, "see whether image and keys have room in its 1 GiB (local_gb of its flavor)")
     result = one.do(lifecycle.rebuilt, "a", fresh=True)
     assert result["instances"][0]["state"] == "running", result.get("msg")
+
+
+@pytest.fixture
+def other(one, image, tmp_path):
+    """Takes in a second image, to whose root something is added before."""
+
+    def take_in(add):
+        folder = tmp_path / "other"
+        shutil.copytree(image, folder, symlinks=True)
+        add(folder / "root")
+        one.take_in(folder, "other")
+
+    return take_in
+
+
+def test_the_image_has_more_files_than_its_disk_can_hold(one, other):
+    """Lost: all that jo had, to an image with room enough for its bytes and not for its many small files."""
+
+    def many(root):
+        for number in range(66):
+            folder = root / "many" / str(number)
+            folder.mkdir(parents=True)
+            for file in range(1000):
+                os.close(os.open(folder / str(file), os.O_CREAT | os.O_WRONLY))
+
+    other(many)
+    refused(one, "see whether image and keys have room in its 1 GiB (local_gb of its flavor)", image="other")
+
+
+def test_holes_and_second_names_of_files_take_no_room(one, other, monkeypatch):
+    """Lost: the rebuild, on a host that has room for it: lastlog is as long as the largest user id is high."""
+
+    def sparse(root):
+        with open(root / "lastlog", "wb") as file:
+            file.truncate(400 << 20)
+        file = root / "large"
+        file.write_bytes(os.urandom(40 << 20))
+        for number in range(10):
+            os.link(file, root / f"large-{number}")
+
+    other(sparse)
+    room = SimpleNamespace(f_bfree=(300 << 20) // 4096, f_frsize=4096, f_bavail=(300 << 20) // 4096)
+    monkeypatch.setattr(os, "statvfs", lambda path: room)
+    result = one.do(lifecycle.rebuilt, "a", image="other")
+    assert result["instances"][0]["state"] == "running", result.get("msg")
+
+
+def test_what_is_printed_of_a_rebuild_that_was_cut_off_ends_it(one, other):
+    """Lost: the way on, to a command that asks for another image than the rebuild did, and is refused."""
+    other(lambda root: (root / "more").write_text("more"))
+    killed_at(new_container, "create", lambda: one.do(lifecycle.rebuilt, "a", image="other"))
+    with one.host() as host:
+        found = str(reconciliation.reconcile(host, Change(False), 5.0)["instances"][0]["found"])
+    assert "provision_instance -e instance=a -e flavor=small -e image=other makes it" in found
+    one.claim("a", flavor=SMALL, owner="jo", key=KEY, image="other")
+    assert one.up("a")["instances"][0]["state"] == "running"

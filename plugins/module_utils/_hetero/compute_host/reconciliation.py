@@ -40,7 +40,7 @@ PHASE = "reconcile"
 PATIENCE = 6.0
 #: The remedy for an instance that was claimed and is not there.
 AGAIN = (
-    f"{play('provision_instance', instance='{name}', flavor='{flavor}')} makes it{{anew}}, "
+    f"{play('provision_instance', instance='{name}', flavor='{flavor}', image='{image}')} makes it{{anew}}, "
     f"{play('terminate_instance', instance='{name}')} ends it"
 )
 ANOTHERS = (
@@ -188,7 +188,9 @@ def _judge(work: Work, look: Look) -> None:
 
 def _again(work: Work, anew: str = "") -> str:
     """Return the command line for an instance that was claimed and is not there."""
-    return AGAIN.format(name=work.claim.instance, flavor=work.claim.flavor.get("name", "FLAVOR"), anew=anew)
+    claim = work.claim
+    flavor = claim.flavor.get("name", "FLAVOR")
+    return AGAIN.format(name=claim.instance, flavor=flavor, image=claim.image, anew=anew)
 
 
 def _mend(work: Work, look: Look, state: str, found: str, more: str = "") -> None:

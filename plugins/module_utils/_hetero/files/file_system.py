@@ -16,7 +16,7 @@ import stat
 import struct
 import tempfile
 import uuid as uuids
-from typing import Sequence
+from typing import Callable, Sequence
 
 from ..core.child import in_child
 from ..core.command import command
@@ -42,10 +42,12 @@ MAGIC, EXT4, UUID = 0x38, b"\x53\xef", 0x68
 PACK_TIME = 1800.0
 #: For all file systems; -m 0: no blocks are reserved for root.
 MAKE = ["mke2fs", "-q", "-F", "-t", "ext4", "-b", str(BLOCK), "-m", "0"]
+#: Bytes of a file system for each file that it can hold: mke2fs's default for all but small ones (mke2fs.conf(5)).
+AN_INODE = 16384
 #: With a journal, because a power cut of this machine must lose no root; 16 MiB are enough for one board's writes.
 #: Parts that are zero in a new file are not written, and there are two copies of the superblock instead of one in each
 #: group that is a power of 3, 5 or 7.
-EMPTY = ["-i", "16384", "-G", "256", "-J", "size=16", "-O", "^resize_inode,sparse_super2"]
+EMPTY = ["-i", str(AN_INODE), "-G", "256", "-J", "size=16", "-O", "^resize_inode,sparse_super2"]
 EMPTY += ["-E", "lazy_itable_init=1,lazy_journal_init=1"]
 FILLED = ["-O", "^has_journal,^resize_inode"]
 #: The inode tables of a new sparse file need no zeroing, and what a tenant removes goes back to the disk.
@@ -156,7 +158,7 @@ def must_hold(root: str, path: str, size: int, make: Sequence[str], remedy: str,
     :param make: the command line that makes the file system, without folder and file.
     :param copies: how often the root lies on the disk while it is made.
     """
-    needs = _extent(root)[0]
+    needs, files = _extent(root, _held)
     takes = needs * copies
     folder = os.path.dirname(path)
     with naming(path):
@@ -168,7 +170,7 @@ def must_hold(root: str, path: str, size: int, make: Sequence[str], remedy: str,
         with tempfile.TemporaryFile(dir=folder) as file:
             os.ftruncate(file.fileno(), size)  # not each file system has files of that size
             os.ftruncate(file.fileno(), size - KEYS)
-            if needs * 5 // 4 + SURE > size:
+            if needs * 5 // 4 + SURE > size or files * AN_INODE * 5 // 4 > size:
                 trial = f"/proc/{os.getpid()}/fd/{file.fileno()}"
                 command([*make, "-d", root, trial], path, remedy, timeout=PACK_TIME)
 
@@ -187,13 +189,39 @@ def _complete(file: str, folder: str) -> None:
     shutil.copystat(f"/proc/self/fd/{top}", folder)
 
 
-def _extent(folder: str) -> tuple[int, int]:
-    """Return (bytes, inodes) that a file system for a folder's contents needs at most. Unused bytes take no space."""
-    size, files = 0, 0
-    for _parts, status, _where in walk(folder):
-        files += 1
-        # One more block for attributes, and one for the blocks that point to others.
-        counted = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
-        size += 2 * BLOCK + (status.st_size if counted else 0)
-    inodes = files + 64
+def _extent(folder: str, bytes_of: Callable[[os.stat_result, str, int], int] | None = None) -> tuple[int, int]:
+    """Return (bytes, inodes) that a file system for a folder's contents needs at most. Unused bytes take no space.
+
+    :param bytes_of: tells what a file takes, by its stat, name and folder's descriptor; None for its length.
+    """
+    size, seen = 0, set()
+    for parts, status, where in walk(folder):
+        if (status.st_dev, status.st_ino) in seen:  # another name of a file
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        size += 2 * BLOCK  # one more block for attributes, and one for the blocks that point to others
+        if stat.S_ISREG(status.st_mode) and bytes_of:
+            size += bytes_of(status, parts[-1], where)
+        elif stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            size += status.st_size
+    inodes = len(seen) + 64
     return (size * 17 // 16 + inodes * 256 + (16 << 20)) // BLOCK * BLOCK, inodes
+
+
+def _held(status: os.stat_result, name: str, folder: int) -> int:
+    """Return the bytes of a file outside its holes. A file system that packs data tells no holes by st_blocks."""
+    if status.st_blocks * 512 >= status.st_size:
+        return status.st_size
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        held = end = 0
+        while end < status.st_size:
+            start = os.lseek(file, end, os.SEEK_DATA)
+            end = os.lseek(file, start, os.SEEK_HOLE)
+            held += end - start
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # no more data
+            raise
+    finally:
+        os.close(file)
+    return held
