@@ -372,7 +372,7 @@ def test_the_image_that_gives_its_kernel_is_removed_meanwhile(store, tmp_path, m
         return locked(self, deadline)
 
     monkeypatch.setattr(ImageStore, "_locked", removed_before)
-    with pytest.raises(BadInput, match=r"^image x86: was removed meanwhile: give kernel_of another one"):
+    with pytest.raises(BadInput, match=r"^image x86: was removed meanwhile: give another one"):
         store.import_image(docker_save(tmp_path / "box.tar", [FIRST]), "box", machine=X86)
     assert (store.names(), store.hashes()) == ({}, [])
 

@@ -17,13 +17,16 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle, reconciliation
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.container import ContainerWork
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import file_system
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     disks,
     id_maps,
     new_container,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import image_removal
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.instances.test_apart import SMALL
 from ansible_collections.hetero.compute.tests.unit.instances.test_own_roots import top
@@ -40,15 +43,19 @@ def one(site):
     return site
 
 
+def kept(site):
+    """What jo wrote, as it stands in the file of the root."""
+    argv = ["debugfs", "-R", "cat /root/own", disks.file_of(site.container("a"))]
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+
+
 def refused(site, words, **wanted):
     """Nothing is lost by a rebuild, which says what is wrong, also in a dry run."""
     for check in (True, False):
         result = site.do(lifecycle.rebuilt, "a", check=check, **(wanted or {"fresh": True}))
         assert result.get("failed"), (check, result)
         assert words in result["msg"]
-        file = Path(disks.file_of(site.container("a")))
-        argv = ["debugfs", "-R", "cat /root/own", str(file)]
-        assert subprocess.run(argv, capture_output=True, text=True, check=False).stdout == "a's"
+        assert kept(site) == "a's"
 
 
 def test_no_ids_are_left(one, monkeypatch):
@@ -135,4 +142,43 @@ def test_what_is_printed_of_a_rebuild_that_was_cut_off_ends_it(one, other):
         found = str(reconciliation.reconcile(host, Change(False), 5.0)["instances"][0]["found"])
     assert "provision_instance -e instance=a -e flavor=small -e image=other makes it" in found
     one.claim("a", flavor=SMALL, owner="jo", key=KEY, image="other")
+    assert one.up("a")["instances"][0]["state"] == "running"
+
+
+def test_the_image_is_removed_while_it_is_looked_at(one, other, monkeypatch):
+    """Lost: all that jo had, to the minutes in which a large image is tried: nothing names it yet."""
+    other(lambda root: (root / "more").write_text("more"))
+    real = ContainerWork.must_be_makeable
+
+    def then_removed(work, found):
+        real(work, found)
+        with one.host() as host:
+            image_removal.remove(host.images, "other", host.store.claims, {}, Change(False), Deadline(20))
+
+    before = one.info(instance="a")["instances"][0]
+    with monkeypatch.context() as patch:
+        patch.setattr(ContainerWork, "must_be_makeable", then_removed)
+        result = one.do(lifecycle.rebuilt, "a", image="other")
+    assert "other: no such image in the store" in result["msg"]
+    assert kept(one) == "a's"
+    after = one.info(instance="a")["instances"][0]
+    assert {key: after[key] for key in ("image", "state")} == {key: before[key] for key in ("image", "state")}
+    assert one.up("a")["instances"][0]["state"] == "running"
+
+
+@pytest.mark.parametrize("verb", ["rebuilt", "absent"])
+def test_something_is_mounted_in_its_folder(one, verb):
+    """Lost: a container's configuration, so that it does not start again, by a verb that is refused."""
+    inside = Path(one.container("a").folder) / "backup"
+    inside.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", inside], check=True)
+    try:
+        (inside / "kept").write_text("kept")
+        result = one.do(getattr(lifecycle, verb), "a", **({"fresh": True} if verb == "rebuilt" else {}))
+        assert f"{inside}: is mounted in it: unmount it, then run this again" in result["msg"]
+        assert one.container("a").defined
+        assert kept(one) == "a's"
+        assert (inside / "kept").exists()
+    finally:
+        subprocess.run(["umount", inside], check=True)
     assert one.up("a")["instances"][0]["state"] == "running"

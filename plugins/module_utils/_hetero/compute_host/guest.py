@@ -24,6 +24,7 @@ from ..devices.pci.allocation import is_own
 from ..devices.pci.binding_change import change_driver
 from ..devices.pci.sysfs import STUBS
 from ..files.file_system import has_errors
+from ..files.mounts import must_hold_no_mount
 from ..hypervisors import pinning
 from ..hypervisors.libvirt import guest_folder, guests, own_disk
 from ..hypervisors.libvirt.attachment import holder_of
@@ -235,6 +236,7 @@ class GuestWork(Work):
     def must_be_own(self) -> None:
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
+        must_hold_no_mount(self.folder, self.domain.thing)
         self._may_be_removed()
         own_disk.must_name_own(self.folder, self._disks_named())
 

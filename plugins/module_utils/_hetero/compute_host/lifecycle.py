@@ -150,10 +150,12 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
             change.note(old.instance, before, dict(before, **new, image_hash=hash, fresh=options.fresh))
             work.must_be_own()
             if work.has_root:
+                host.images.must_be_whole(image)
                 work.must_be_makeable(image)
             work.report(work.word, MADE_ANEW.format(image=new["image"]))
             if not change.check:
                 work.put(**new, image_hash=TO_BE_REMOVED, state=instance_states.REBUILDING, note="")
+                work.must_have_still(image, old)
                 work.remove()
         else:  # no event, for a user may ask for this each day
             text = NOTHING_TO_REBUILD.format(name=old.instance, image=old.image, hash=hash)
@@ -257,7 +259,9 @@ def _up(work: Work) -> None:
     try:
         if work.is_left_old:
             work.must_be_own()
-            work.must_be_makeable(work.image(work.claim.image))
+            image = work.image(work.claim.image)
+            work.host.images.must_be_whole(image)
+            work.must_be_makeable(image)
             work.report(work.word, MADE_ANEW.format(image=work.claim.image))
             if work.change.check:
                 return

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Callable, Collection, Protocol, Sequence
 
 from ..core.deadline import Deadline
-from ..core.errors import Refused, TimedOut
+from ..core.errors import HeteroError, Refused, TimedOut
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
 from ..drivers.boot import ssh
@@ -76,6 +76,10 @@ class Endable(Protocol):
     def stop(self) -> None: ...
 
 
+#: What a rebuild changes in a claim before it removes anything.
+BEFORE_A_REBUILD = ("image", "ssh_public_key", "image_hash", "state", "note")
+
+
 class Work(ABC):
     """One instance under its lock."""
 
@@ -116,6 +120,18 @@ class Work(ABC):
         if image.arch != self.host.cpu_arch:
             raise Refused(wrong_arch(self.host, image), self.claim.instance, "ask for another image")
         return image
+
+    def must_have_still(self, image: Image, old: Claim) -> None:
+        """Raise HeteroError, with the claim as it was, where an image was removed or replaced since it was looked at.
+
+        The claim names it by now, so that nobody removes it any more.
+        """
+        try:
+            if self.image(self.claim.image).hash != image.hash:
+                raise Refused("was replaced meanwhile", f"image {image.name}", "run this again")
+        except HeteroError:
+            self.put(**{name: getattr(old, name) for name in BEFORE_A_REBUILD})
+            raise
 
     def _refuse_what_ran(self, thing: str, ran: Callable[[], bool]) -> None:
         """Raise Refused if what is there is that of another claim; or if, by the database, nothing was made for this

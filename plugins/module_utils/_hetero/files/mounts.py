@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Iterator
 
-from ..core.errors import BadInput
+from ..core.errors import BadInput, Refused
 
 #: <linux/mount.h>. On this machine nobody may gain rights by a set-uid file or a device node in a tenant's root, nor
 #: run its programs.
@@ -96,6 +96,14 @@ def mounts_below(folder: str) -> dict[str, Mount]:
                 found.pop(point, None)
                 found[point] = Mount(kind, source, tuple(options.split(",")))
     return found
+
+
+def must_hold_no_mount(folder: str, thing: str, own: str | None = None) -> None:
+    """Raise Refused if anything is mounted in a folder that is to be removed, but for what is mounted at `own`."""
+    mounted = sorted(point for point in mounts_below(folder) if point != own)
+    if mounted:
+        raise Refused("is mounted in it", f"{thing}: {mounted[0]}", "unmount it, then run this again")
+
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,8 @@ class ImageStore:
                     self._may_stand_for(name, hash, replace)
                     if self.damage(hash):
                         # nor may the image be gone that gives its kernel
-                        self._must_be_whole(giver)
+                        if giver:
+                            self.must_be_whole(giver)
                         self._may_be_taken_in(hash, name)
                         self._take_in(found, hash, source, arch, giver, deadline)
                     self._names.write(name, hash)
@@ -133,17 +134,16 @@ class ImageStore:
     def _giver(self, name: str) -> Image:
         """Return the image that gives its kernel to another one; raise BadInput if it is missing or damaged."""
         giver = self.get(name)
-        self._must_be_whole(giver)
+        self.must_be_whole(giver)
         return giver
 
-    def _must_be_whole(self, giver: Image | None) -> None:
-        if giver is None:
-            return
-        if not os.path.isdir(giver.folder):
-            raise BadInput("was removed meanwhile", f"image {giver.name}", "give kernel_of another one")
-        wrong = self.damage(giver.hash)
+    def must_be_whole(self, image: Image) -> None:
+        """Raise BadInput if an image was removed since it was read, or is damaged by its sizes."""
+        if not os.path.isdir(image.folder):
+            raise BadInput("was removed meanwhile", f"image {image.name}", "give another one")
+        wrong = self.damage(image.hash)
         if wrong:
-            raise BadInput(f"is damaged ({wrong})", f"image {giver.name}", MEND)
+            raise BadInput(f"is damaged ({wrong})", f"image {image.name}", MEND)
 
     def _may_stand_for(self, name: str, hash: str, replace: bool) -> str | None:
         """Return the hash that a name stands for, or None; raise Refused if that is another image and must stay."""

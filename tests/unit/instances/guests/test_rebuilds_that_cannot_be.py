@@ -9,11 +9,17 @@ import json
 import os
 import platform
 import shutil
+import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.guest import GuestWork
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import file_system
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import image_removal
 from ansible_collections.hetero.compute.tests.unit.instances.guests.test_disks_in_others_places import (
     disk,
     two,  # noqa: F401
@@ -29,6 +35,7 @@ def take_in(site, folders, name, kernel=True):
     (folder / "root/large").write_bytes(os.urandom(20 << 20))
     if kernel:
         (folder / "kernel").write_bytes(b"kernel")
+        (folder / "initrd").write_bytes(b"initrd")
     (folder / "image.json").write_text(json.dumps({"arch": platform.machine()}))
     with site.host() as host:
         host.images.import_image(str(folder), name)
@@ -50,6 +57,51 @@ def test_an_image_without_a_kernel(two, tmp_path_factory):  # noqa: F811
     """Lost: all that jo had, to the name of an image that is for containers."""
     take_in(two, tmp_path_factory, "box", kernel=False)
     refused(two, "image box has no kernel", image="box")
+
+
+@pytest.mark.parametrize("part", ["initrd", "kernel"])
+def test_a_damaged_image(two, tmp_path_factory, part):  # noqa: F811
+    """Lost: all that jo had, to an image that `image` calls damaged, and that boots nowhere."""
+    take_in(two, tmp_path_factory, "large")
+    with two.host() as host:
+        folder = Path(host.images.get("large").folder)
+    folder.joinpath(part).chmod(0o644)
+    os.truncate(folder / part, 1)
+    refused(two, f"image large: is damaged ({part} is not there as it was imported)", image="large")
+
+
+def test_an_image_that_is_removed_while_it_is_looked_at(two, tmp_path_factory, monkeypatch):  # noqa: F811
+    """Lost: all that jo had, to the minutes in which a large image is tried: nothing names it yet."""
+    take_in(two, tmp_path_factory, "large")
+    real = GuestWork.must_be_makeable
+
+    def then_removed(work, image):
+        real(work, image)
+        if not work.change.check:
+            with two.host() as host:
+                image_removal.remove(host.images, "large", host.store.claims, {}, Change(False), Deadline(20))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GuestWork, "must_be_makeable", then_removed)
+        assert "large: no such image in the store" in two.do("rebuilt", "a", image="large")["msg"]
+    assert whose(disk(two, "a")) == "a's own"
+    assert two.do("running", "a")["instances"][0]["state"] == "running"
+    assert whose(disk(two, "a")) == "a's own"
+
+
+@pytest.mark.parametrize("verb", ["rebuilt", "absent"])
+def test_something_is_mounted_in_its_folder(two, verb):  # noqa: F811
+    """Lost: jo's disk and domain, by a verb that is refused afterwards, since the folder cannot be removed."""
+    inside = disk(two, "a").parent / "backup"
+    inside.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", inside], check=True)
+    try:
+        said = two.do(verb, "a", **({"fresh": True} if verb == "rebuilt" else {}))
+        assert f"{inside}: is mounted in it: unmount it, then run this again" in said["msg"]
+        assert whose(disk(two, "a")) == "a's own"
+    finally:
+        subprocess.run(["umount", inside], check=True)
+    assert two.do("running", "a")["instances"][0]["state"] == "running"
 
 
 def test_a_host_that_runs_no_guests_of_its_type(two):  # noqa: F811

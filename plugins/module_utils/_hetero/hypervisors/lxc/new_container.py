@@ -17,11 +17,11 @@ from typing import Any, Collection
 
 from ...core.command import command
 from ...core.deadline import Deadline
-from ...core.errors import HeteroError, Refused, naming
+from ...core.errors import Refused, naming
 from ...devices.cgroup import trees
 from ...files.file_system import EMPTY, MAKE, must_hold
 from ...files.links import must_be_no_link
-from ...files.mounts import mounts_below
+from ...files.mounts import must_hold_no_mount
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
 from ...roots import cloud_init, machine_identity
@@ -188,9 +188,7 @@ def remove(container: Container, deadline: Deadline | None = None, base: str = d
     disks.unmount(container, base)
     if not os.path.lexists(container.folder):
         return
-    mounted = sorted(mounts_below(container.folder))
-    if mounted:
-        raise HeteroError("is mounted in it", f"{container.thing}: {mounted[0]}", "unmount it, then run this again")
+    must_hold_no_mount(container.folder, container.thing)
     if os.path.lexists(_unfinished(container)):  # it goes last, so that the rest of a killed removal is nobody's
         for name in set(os.listdir(container.folder)) - {UNFINISHED}:
             remove_tree(os.path.join(container.folder, name), deadline)
@@ -212,10 +210,11 @@ def _unfinished(container: Container) -> str:
 
 
 def must_be_own(container: Container) -> None:
-    """Raise Refused if the root in a container's folder is another's, or lies behind a link; or if a container runs
-    whose configuration is gone, without which LXC cannot end it.
+    """Raise Refused if the root in a container's folder is another's, or lies behind a link; if anything else is
+    mounted there; or if a container runs whose configuration is gone, without which LXC cannot end it.
     """
     must_be_no_link(container.folder, disks.file_of(container), root_of(container))
+    must_hold_no_mount(container.folder, container.thing, root_of(container))
     own_root.must_be_own(container, disks.file_of(container))
     if not container.defined and monitors.owner(container.name, container.lxcpath) == 0:
         monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
