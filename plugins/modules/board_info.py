@@ -95,6 +95,10 @@ boards:
     since_seconds: {description: 'For how many seconds, or none.', type: float}
     note: {description: What was noted with the state., type: str}
     error: {description: 'The note of a board in state V(error), else none.', type: str}
+    withheld:
+      description: Why the node gives the board to nobody although nobody has it, by its outlet, its disks, its root or
+        the records of claims, or none.
+      type: str
     power: {description: 'V(on) or V(off), or none where nobody knows.', type: str}
     power_seen: {description: When the outlet was last looked at (seconds since 1970)., type: float}
     pdu: {description: 'Name of the PDU that feeds it, or none.', type: str}

@@ -197,6 +197,7 @@ BOARD = dict(
     cpu_info=is_mapping,
     created=maybe(is_number),
     instance=maybe(is_instance),
+    withheld=maybe(is_text),
     pdu=maybe(is_text),
     outlet=maybe(is_label),
     disks=maybe(are_texts),

@@ -32,3 +32,13 @@ def test_the_facts_of_one_board_are_a_node_too(wanted, names):
     """Lost: boards that an inventory has as hosts, each with its own facts: nothing would fit, without a reason."""
     facts = dict(id=7, name="board7", memory_mb=8192, vcpus=8, local_gb=100, state="power off", cpu_info={})
     assert [one.name for one in verdicts(FLAVOR, [facts], board=wanted)] == names
+
+
+def test_a_board_that_its_node_gives_to_nobody_is_not_free():
+    """Lost: a request that its node refuses with "no node", and no word that a part of it can be had."""
+    board = dict(id=3, name="board3", memory_mb=8192, vcpus=8, local_gb=100, state="power off", instance=None)
+    assert board_verdict(FLAVOR, dict(board, withheld=None), "proxy1").room == 1
+    verdict = board_verdict(FLAVOR, dict(board, withheld="its outlet is on"), "proxy1")
+    assert (verdict.busy, verdict.brief) == (("its outlet is on",), "given to nobody")
+    assert (verdict.never, verdict.room, verdict.most) == ((), 0, 1)
+    assert board_verdict(FLAVOR, dict(board, state="error", withheld="x"), "proxy1").busy == ("error",)

@@ -372,6 +372,17 @@ def test_status_says_why(tenants):
     assert all(text in note for text in ("pdu-a outlet 2", "pdu-a outlet 1", "jackie"))
 
 
+def test_status_says_of_a_free_board_whose_outlet_its_wiring_names(three):
+    """Lost: before reconcile has run, nobody sees why that board is given to nobody, and flavors count it as free."""
+    swap(three, 1, 3)
+    shown = three.module("board_info")["boards"]
+    assert shown[3]["note"] == shown[3]["withheld"]
+    assert "its wiring names pdu-a outlet 2, by which carol on board1 had power last" in shown[3]["note"]
+    assert shown[1]["withheld"] is None
+    assert "carol had its power by pdu-a outlet 2 last" in shown[1]["note"]
+    assert [board["withheld"] for board in shown if board["id"] not in (1, 3)] == [None] * 8
+
+
 def test_a_word_for_a_record_is_none_for_its_outlet(tenants):
     """Lost: Carol's power: her outlet is in Jackie's wiring by a slip, reconcile asks for a word for a record only."""
     swap(tenants)

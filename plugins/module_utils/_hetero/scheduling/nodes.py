@@ -31,6 +31,7 @@ SEVERAL = {kind.nodes: kind.several for kind in KINDS.values()}
 #: Room of a host for instances that ask for nothing limited.
 PLENTY = 500
 IN_USE = "in use"
+WITHHELD = "given to nobody"
 NO_DISK = "no disk to boot from is configured for it"
 NO_ROOM = "without room for a root"
 
@@ -126,7 +127,8 @@ def _busy(board: dict[str, Any]) -> tuple[list[str], str]:
     since, claimed = board.get("since_seconds") or 0, now - (board.get("created") or now)
     words = board_states.why_not_free(state, board.get("note") or "", instance, since, claimed)
     if words is None:
-        return [], ""
+        withheld = board.get("withheld")
+        return ([withheld], WITHHELD) if withheld else ([], "")
     return [words], IN_USE if instance and state not in (board_states.ERROR, board_states.MAINTENANCE) else state
 
 

@@ -119,7 +119,9 @@ def node(monkeypatch):
     found = SimpleNamespace(store=store, boards=BOARDS, board=BOARDS.get, config=ProxyConfig(), read=read)
     found.wiring = lambda board: WIRING[board.id]
     monkeypatch.setattr(info.refusals, "last", lambda folder, names: dict.fromkeys(names, f"{folder}: no"))
-    monkeypatch.setattr(info, "_told", lambda proxy, boards, records: {board.id: "told" for board in boards})
+    monkeypatch.setattr(info, "_feeds", lambda proxy: None)
+    monkeypatch.setattr(info, "_withheld", lambda proxy, feeds, boards, records: {board.id: "why" for board in boards})
+    monkeypatch.setattr(info, "_told", lambda *given: {board: "told" for board in given[-1]})
     monkeypatch.setattr(info, "board_fields", lambda board, record, now, wire: {"id": board.id, "wired": wire.outlet})
     monkeypatch.setattr(info, "claim_fields", lambda board, record, claim: (board, record, claim.instance))
     monkeypatch.setattr(info, "room_of", lambda proxy: SimpleNamespace(fields={"promised": 1}))
@@ -160,7 +162,7 @@ def test_the_rest_of_what_is_known(node):
     found = info.information(node, ids=[1], events=1)
     event = dict(id=9, time=1.0, actor="me", board=1, instance=None, phase="boot", text="text", seconds=0.5)
     assert found == dict(
-        boards=[{"id": 1, "wired": "1", "events": [event], "boot": "means of board1"}],
+        boards=[{"id": 1, "wired": "1", "events": [event], "boot": "means of board1", "withheld": "why"}],
         claims=[],
         roots={"promised": 1, "root_gb": 8},
         images=["image"],
@@ -196,11 +198,15 @@ def test_why_a_board_is_noted(monkeypatch):
     )
     store = SimpleNamespace(lost=lambda: [SimpleNamespace(board=1), SimpleNamespace(board=7)])
     store.anothers_out_of_use = lambda board: "another's" if board == 0 else None
+    store.kept_boards = list
     node = SimpleNamespace(store=store)
     records = {0: Record(0, claim=EVE), 1: Record(1, claim=EVE), 3: Record(3)}
 
     def notes():
-        return {number: record.note for number, record in info._told(node, BOARDS.values(), records).items()}
+        feeds = info._feeds(node)
+        withheld = info._withheld(node, feeds, BOARDS.values(), records)
+        told = info._told(node, feeds, BOARDS.values(), records, withheld)
+        return {number: record.note for number, record in told.items()}
 
     assert notes() == {0: "doubt; another's", 1: "lost", 3: "somebody's; lost"}
     assert asked == [{1, 7}] * 3
@@ -217,3 +223,35 @@ def test_why_a_board_is_noted(monkeypatch):
     # who may not read the records of claims still sees the boards
     monkeypatch.setattr(info, "Feeds", refuse)
     assert notes() == {0: "", 1: "", 3: "somebody's"}
+
+
+def test_a_free_board_that_the_node_gives_to_nobody_says_why(monkeypatch):
+    """Lost: `flavors` counts a board as free that a tenant's board gets its power by, and requests for it fail."""
+    feds = {0: SimpleNamespace(pdu="pdu-b", outlet="8"), 7: None}
+    asked = []
+
+    def feeds_another(board):
+        asked.append(board.id)
+        if board.id == 1:
+            raise HeteroError("names no outlet")
+        return "its wiring names eve's"
+
+    feeds = SimpleNamespace(kept=lambda number: SimpleNamespace(fed=feds[number]), feeds_another=feeds_another)
+    node = SimpleNamespace(store=SimpleNamespace(kept_boards=lambda: list(feds)), boards=BOARDS)
+    node.wiring = lambda board: WIRING[board.id]
+    monkeypatch.setattr(info, "somebodys", lambda proxy, board, record: "has a root" if record.power else None)
+    records = {0: Record(0, claim=EVE), 1: Record(1), 3: Record(3)}
+
+    def withheld():
+        return info._withheld(node, feeds, BOARDS.values(), records)
+
+    assert (withheld(), asked) == ({0: None, 1: None, 3: None}, []), "each outlet is where its record has it"
+    feds[0].outlet = "9"
+    fed = f"its wiring names eve's {info.RECONCILE}"
+    assert (withheld(), asked) == ({0: None, 1: None, 3: fed}, [3, 1])
+    records.update({1: Record(1, power="on"), 3: Record(3, "maintenance")})
+    assert withheld() == {0: None, 1: "has a root", 3: None}
+    feds[0], feds[7] = None, SimpleNamespace(pdu="pdu-a", outlet="1")
+    records[3] = Record(3)
+    assert withheld()[3] == fed, "a board that the boards file does not name any more has an outlet, too"
+    assert info._withheld(node, None, BOARDS.values(), records)[3] is None

@@ -20,7 +20,7 @@ from ...images.room import room_of
 from ...site import board_states
 from ...site.owners import alike
 from ..evidence.cut_boots import told_of_boot
-from ..evidence.free_boards import somebodys
+from ..evidence.free_boards import RECONCILE, somebodys
 from ..evidence.record_notes import told_of_record
 from ..evidence.unclaimed_instances import unclaimed
 from ..power.last_outlet import Feeds
@@ -95,21 +95,61 @@ def board_fields(board: Board, record: Record, now: float, wiring: Wire) -> dict
     )
 
 
-def _told(proxy: Proxy, boards: Iterable[Board], records: Mapping[int, Record]) -> dict[int, Record]:
+def _feeds(proxy: Proxy) -> Feeds | None:
+    try:
+        return Feeds(proxy)
+    except HeteroError:
+        return None  # this user may not read the records of claims
+
+
+def _withheld(
+    proxy: Proxy, feeds: Feeds | None, boards: Iterable[Board], records: Mapping[int, Record]
+) -> dict[int, str | None]:
+    """Return {board id: why the node gives a board without a claim to nobody, None where nothing speaks against it}."""
+    rewired = feeds is not None and _is_rewired(proxy, feeds)
+    found: dict[int, str | None] = {}
+    for board in boards:
+        record = records[board.id]
+        why = somebodys(proxy, board, record)
+        is_free = why is None and record.claim is None and record.state == board_states.POWER_OFF
+        found[board.id] = _fed(feeds, board) if feeds and rewired and is_free else why
+    return found
+
+
+def _is_rewired(proxy: Proxy, feeds: Feeds) -> bool:
+    """Return whether an outlet fed a board last that its wiring does not name; else no free board's outlet feeds it."""
+    for number in proxy.store.kept_boards():
+        kept, board = feeds.kept(number), proxy.boards.get(number)
+        fed = kept.fed if kept else None
+        if fed and not (board and proxy.wiring(board).fed == (fed.pdu, fed.outlet)):
+            return True
+    return False
+
+
+def _fed(feeds: Feeds, board: Board) -> str | None:
+    try:
+        why = feeds.feeds_another(board)
+    except HeteroError:
+        return None  # the wiring names no outlet: the error comes when the board is switched
+    return f"{why} {RECONCILE}" if why else None
+
+
+def _told(
+    proxy: Proxy,
+    feeds: Feeds | None,
+    boards: Iterable[Board],
+    records: Mapping[int, Record],
+    withheld: Mapping[int, str | None],
+) -> dict[int, Record]:
     """Return {board id: Record} with notes that explain what is wrong.
 
     A note says why a board without a claim is not free, why a board with one is not switched, and that the record of a
     claim is lost or cannot be read, or that of a board out of use is another board's.
     """
-    feeds: Feeds | None
-    try:
-        feeds = Feeds(proxy)
-    except HeteroError:
-        feeds = None  # this user may not read the records of claims
     told, lost = {}, {claim.board for claim in proxy.store.lost()} if feeds else set()
     for board in boards:
         record = records[board.id]
-        note = record.note or somebodys(proxy, board, record) or _doubt(feeds, board, record.claim)
+        note = record.note or withheld[board.id] or _doubt(feeds, board, record.claim)
         misplaced = proxy.store.anothers_out_of_use(board.id) if feeds else None
         of_record = told_of_record(proxy, board, record, lost) if feeds else None
         notes = filter(None, (note, None if misplaced == note else misplaced, of_record, told_of_boot(proxy, record)))
@@ -147,11 +187,13 @@ def information(
         boards = [board for board in boards if board.id in asked]
     records = proxy.store.records({board.id for board in boards} | {claim.board for claim in claims})
     now = time.time()
-    told = _told(proxy, boards, records)
+    feeds = _feeds(proxy)
+    withheld = _withheld(proxy, feeds, boards, records)
+    told = _told(proxy, feeds, boards, records, withheld)
     found = [board_fields(board, told[board.id], now, proxy.wiring(board)) for board in boards]
     drivers = BootDrivers(proxy)
     for fields, board in zip(found, boards):
-        fields["boot"] = drivers.means(board)
+        fields.update(boot=drivers.means(board), withheld=withheld[board.id])
     pdus = sorted(filter(None, {proxy.wiring(board).pdu for board in boards}))
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []
