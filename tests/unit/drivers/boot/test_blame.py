@@ -129,6 +129,31 @@ def test_a_line_without_end_hides_no_line_before_it(tmp_path, filled, asked_by):
     assert others == (["x" * (blame.CONSOLE_WIDTH - 1) + "…"] if filled == "x" else [])
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "sshd[12]: ",
+        "2026-11-28T03:52:57.420+00:00 ",
+        "[Sat Nov 28 03:52:57 2026]",
+        "[Sat Nov 28 03:52:57 UTC 2026] ",
+        "Nov  8 03:52:57 ",
+        "Nov 28 03:52:57 board0 sshd[12]: ",
+    ],
+)
+def test_a_time_before_each_line_hides_no_question_of_the_proxy(tmp_path, before):
+    """Lost: three lines of what the board said, behind those of who asked whether it is alive."""
+    log = tmp_path / "board0.log"
+    own = ["panic: at 03:52:57 it was Connection closed by 10.0.0.1 port 4", "Connection closed by 10.0.0.7 port 4"]
+    asked = [
+        "Connection closed by authenticating user root 10.0.0.1 port 40 [preauth]",
+        "kex_exchange_identification: Connection closed by remote host",
+        "Connection closed by 10.0.0.1 port 40",
+    ]
+    log.write_text("".join(f"{before}{line}\n" for line in [*own, *asked]))
+    assert blame.console_tail(str(log), 0, asked_by="10.0.0.1") == [f"{before}{line}" for line in own]
+
+
 def test_a_log_that_was_rotated_is_shown_from_its_first_letter(tmp_path):
     """Lost: how the one line of a board that says nothing else begins."""
     log = tmp_path / "board0.log"

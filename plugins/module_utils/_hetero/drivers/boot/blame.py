@@ -32,13 +32,16 @@ CONSOLE_BYTES = 65536
 #: Most bytes that are read to find as many lines beside what sshd says of the proxy's questions, and CONSOLE_LINES
 #: beside a line that is longer than all that was read.
 CONSOLE_MOST = 4 << 20
+#: What may come before sshd's words: a time that the log's writer puts before each line (an ISO 8601 one as the lab's,
+#: conserver's in brackets, a syslog's), or what names sshd.
+STAMP = r"(?:\[[^]]*\d\d:\d\d:\d\d[^]]*\] ?|(?:[A-Z][a-z]+ +\d+ )?\S*\d\d:\d\d:\d\d\S* |.*sshd\S*: )?"
 #: What OpenSSH's sshd says of who asked for its host key and left (drivers/boot/ssh.py; its packet.c and auth.c), and
 #: the line before it where the connection ended earlier (kex.c), which names no address.
 QUESTION = (
-    r"(?:.*sshd\S*: )?(?:Connection (?:closed|reset)|Disconnected) (?:by|from) "
+    STAMP + r"(?:Connection (?:closed|reset)|Disconnected) (?:by|from) "
     r"(?:(?:authenticating|invalid) user \S+ )?{ip} port \d+(?: \[preauth\])?"
 )
-CUT_OFF = re.compile(r"(?:.*sshd\S*: )?(?:error: )?kex_exchange_identification: .*")
+CUT_OFF = re.compile(STAMP + r"(?:error: )?kex_exchange_identification: .*")
 #: Characters of one console line that are shown; a terminal has 80 to 250.
 CONSOLE_WIDTH = 1000
 #: Colours (ECMA-48, SGR), which init systems write and which are left out. Other control characters are escaped.
