@@ -447,6 +447,18 @@ def test_no_word_takes_an_outlet_that_is_off_under_a_running_board(three):
     assert not stop(three).get("failed")
 
 
+def test_no_verb_offers_a_word_that_reconcile_would_not_take(three):
+    """Lost: time, with a command that is printed and then refused by what the verb itself has seen."""
+    swap(three, 1, 3)
+    result = stop(three, 1, "carol")
+    is_refused(result, "pdu-a outlet 4 (off)", "pdu-a outlet 2 last (on)", "correct tftp_proxy_boards", board="board1")
+    assert "board1 answers while the outlet of its wiring is off, so no word is taken for that wiring" in result["msg"]
+    assert "adopt=" not in result["msg"]
+    (said,) = [line["text"] for line in result["lines"] if line["phase"] == "error"]
+    assert said in result["msg"]
+    assert "nothing is switched" not in said, "what to do is said once, where the verb ends"
+
+
 # ---- a board that nobody has, by an outlet that somebody had power by
 
 

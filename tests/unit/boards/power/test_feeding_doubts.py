@@ -312,7 +312,7 @@ def test_only_boards_in_doubt_are_refused(doubted, off_by_all, over, ends):
     work = Work(doubt=error, off_by_all=off_by_all, over=over)
     last_outlet.refuse_doubted([work])
     assert work.failed == ([(None, error)] if ends else [])
-    assert work.said == ([("error", str(error))] if ends else [])
+    assert work.said == ([("error", error.what)] if ends else [])
     if doubted and not off_by_all:
         with pytest.raises(Refused):
             last_outlet.must_be_settled(work)

@@ -126,7 +126,12 @@ class Doubt:
     @property
     def is_off(self) -> bool:
         """Return whether all outlets that may feed the board are off, so that it can be switched on without harm."""
-        return self._new_power == "off" and (self._old_is_dead or self._old_pdu is None)
+        return self.is_off_by_wiring and (self._old_is_dead or self._old_pdu is None)
+
+    @property
+    def is_off_by_wiring(self) -> bool:
+        """Return whether the outlet that the board's wiring names was seen off."""
+        return self._new_power == "off"
 
     @property
     def key_proves(self) -> bool:

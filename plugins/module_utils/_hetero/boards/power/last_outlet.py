@@ -254,7 +254,7 @@ def must_be_settled(work: PowerWork) -> None:
 def refuse(work: PowerWork) -> None:
     """End the work on a board that may not be switched."""
     if work.doubt:
-        work.say("error", str(work.doubt))
+        work.say("error", work.doubt.what)
         work.fail(None, work.doubt)
 
 
@@ -313,4 +313,6 @@ def _seen(work: PowerWork, doubt: Doubt) -> bool:
     """Return whether the board itself shows that its wiring is right, or that it is off."""
     if doubt.is_off:
         return not Silence(work).life()
+    if doubt.is_off_by_wiring and Silence(work).lives():
+        doubt.alive = [work.board.id]
     return doubt.key_proves and work.state in ON and presence.shown(work) == presence.OWN_KEY
