@@ -27,6 +27,8 @@ UNNAMED = "another process"
 #: What who only looks says of what another works on.
 BUSY = "busy with {who}: not looked at"
 PROCESS = re.compile(r" ?\bpid \d+$")
+#: Paths of the locks that this process holds.
+OURS: set[str] = set()
 #: In /proc/PID/fdinfo/N, of a flock that came with the open file: who took it (0 for one that is gone, seen from within
 #: a pid namespace), and of which file.
 FLOCK = re.compile(r"^lock:\s+\d+: FLOCK\s+\S+\s+\S+\s+(\d+) (\S+) ", re.MULTILINE)
@@ -53,15 +55,22 @@ def lock(
     file = _open(run_folder, board_name)
     try:
         _take(file, board_name, deadline, waiting, quiet)
+        OURS.add(_path(run_folder, board_name))
         _write(file, json.dumps({"pid": os.getpid(), "verb": verb, "actor": actor, "since": round(time.time(), 3)}))
         try:
             yield
         finally:
+            OURS.discard(_path(run_folder, board_name))
             askers.asked_by(None)
             _write(file, "")
     finally:
         # Closing ends the flock. The file stays: one that is unlinked while another waits would make two locks of one.
         os.close(file)
+
+
+def held_by_another(run_folder: str, board_name: str) -> bool:
+    """Return whether another process than this one works on a board just now."""
+    return _path(run_folder, board_name) not in OURS and held_by(run_folder, board_name) is not None
 
 
 def held_by(run_folder: str, board_name: str, instance: str | None = None) -> str | None:
@@ -70,7 +79,7 @@ def held_by(run_folder: str, board_name: str, instance: str | None = None) -> st
     :param instance: whose board it is.
     """
     try:
-        file = os.open(os.path.join(run_folder, "locks", board_name), os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(_path(run_folder, board_name), os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
@@ -128,6 +137,10 @@ def _takers(file: int, among: Iterable[int]) -> dict[int, int]:
                 with suppress(OSError), open(os.path.join(folder, name), encoding="ascii", errors="replace") as info:
                     found.update((pid, int(taker)) for taker, of in FLOCK.findall(info.read()) if of == place)
     return found
+
+
+def _path(run_folder: str, board_name: str) -> str:
+    return os.path.join(run_folder, "locks", board_name)
 
 
 def _open(run_folder: str, board_name: str) -> int:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -110,7 +111,11 @@ def test_a_board_on_which_another_verb_works_proves_nothing(swapped, monkeypatch
         work = SimpleNamespace(board=proxy.board(0), pdu="pdu-a", outlet="5")
         assert watch.find(work)
         assert [one.board for one in watch.cut(work, [1])] == [1]
-        with lock(proxy.config.run_folder, "board1", "reboot", "test", Deadline(5)):
+        with lock(proxy.config.run_folder, "board1", "reconcile", "test", Deadline(5)):
+            assert watch.find(work), "this process, which has its lock, switches only board 0"
+            assert [one.board for one in watch.cut(work, [1])] == [1]
+        with open(f"{proxy.config.run_folder}/locks/board1", "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # as another process does
             assert watch.cut(work, [1]) == []
             assert not watch.find(work), "and is not looked at"
         watch.find(work)

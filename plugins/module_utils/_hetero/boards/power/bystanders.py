@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Callable, Iterable
 
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError
-from ...core.locks import held_by
+from ...core.locks import held_by_another
 from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
 from ...roots.ownership import has_root
@@ -109,8 +109,12 @@ class Bystanders:
         return [record if record.claim else self._as_kept(record) for record in found]
 
     def _may_run(self, record: Record) -> bool:
-        """Return whether a board may be on, and no verb works on it."""
-        return self._may_be_on(record) and held_by(self._proxy.config.run_folder, f"board{record.board}") is None
+        """Return whether a board may be on, and no verb of another process works on it.
+
+        This process switches none but those of this call, also where it holds the locks of others (reconcile).
+        """
+        held = held_by_another(self._proxy.config.run_folder, f"board{record.board}")
+        return not held and self._may_be_on(record)
 
     def _may_be_on(self, record: Record) -> bool:
         """Return whether a board may be on, by its state, or by what else lies here: the database may be older."""
