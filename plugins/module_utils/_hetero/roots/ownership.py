@@ -26,7 +26,7 @@ from .used_disks import NOBODY_KNOWS, is_wiped, user_of
 
 if TYPE_CHECKING:
     from ..site.boards_file import Board
-    from .proxy_node import RootClaim, RootsNode
+    from .proxy_node import Numbered, RootClaim, RootsNode
 
 #: What a made.json says, of a root that lies here or on a disk.
 AnyMade = Union[Made, MadeOnDisk]
@@ -60,7 +60,7 @@ FORGOTTEN = "nothing is touched: put a newer backup back; or rebuild the instanc
 UNREADABLE = "somebody (what made.json says cannot be read)"
 
 
-def whose_root(proxy: RootsNode, board: Board) -> str | None:
+def whose_root(proxy: RootsNode, board: Numbered) -> str | None:
     """Return the instance that a board's root was made for; None for no root, or one half made or half removed."""
     root = Root(proxy.config.state_folder, board.id)
     made = root.made()
@@ -70,7 +70,7 @@ def whose_root(proxy: RootsNode, board: Board) -> str | None:
     return _of(made) if made.whole else None
 
 
-def whose_archive(proxy: RootsNode, board: Board) -> str | None:
+def whose_archive(proxy: RootsNode, board: Numbered) -> str | None:
     """Return the instance whose root on the board's own disk this proxy knows of; None where it knows of none."""
     return made_for(DiskFiles(proxy.folder("disks"), board.id))
 

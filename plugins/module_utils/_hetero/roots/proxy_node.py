@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 Keeps = Callable[[Optional[str]], bool]
 
 
+class Numbered(Protocol):
+    """A board, by its number alone: the boards file may not name it any more."""
+
+    @property
+    def id(self) -> int: ...
+
+
 class NamedClaim(Protocol):
     """What tells a claim from others: its name, and the time of the claim, for a name may be claimed again later."""
 

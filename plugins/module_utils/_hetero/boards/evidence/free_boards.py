@@ -9,6 +9,7 @@ cleans them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...core.errors import HeteroError, Refused
@@ -16,10 +17,13 @@ from ...core.plays import play
 from ...roots.ownership import whose_archive, whose_root
 from ...roots.provision import leftovers
 from ...site import board_states
+from ...tftp.board_folder import BoardFiles
 from ..power.presence import NOBODYS
 from ..records.disk_records import unwiped, used
+from ..records.lost_database import is_in_use
 
 if TYPE_CHECKING:
+    from ...roots.proxy_node import Numbered
     from ...site.boards_file import Board
     from ..records.board_records import Record
     from ..records.claim_records import Claim
@@ -30,6 +34,11 @@ RECONCILE = f"({play('reconcile')})"
 ADOPT_OR_CLEAN = (
     f"have {play('reconcile')} adopt it, or say by which word it does; or clean what nobody wants: "
     "modules tilera_boot with state=stopped, then board_image with state=absent"
+)
+#: Of a board of which nothing else is known, on a node of which nothing tells that anybody ever had a board.
+SERVED = (
+    "is made ready for somebody ({files}), and nothing here tells of whom: see that the file system of {folder} is "
+    "mounted; or clean what nobody wants: module board_image with state=absent"
 )
 #: The hint for a used disk of a board without a claim: a tenant may still want it, so only an operator has it wiped.
 WIPE = f"({play('repair', node='{board}')} wipes it)"
@@ -50,7 +59,7 @@ def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
     return unknown_tenant(proxy, board)
 
 
-def unknown_tenant(proxy: Proxy, board: Board) -> str | None:
+def unknown_tenant(proxy: Proxy, board: Numbered) -> str | None:
     """Return whose a board without a claim in the database is, by its root or the record of a claim, or None."""
     whose = whose_root(proxy, board) or whose_archive(proxy, board)
     if whose:
@@ -64,10 +73,23 @@ def unknown_tenant(proxy: Proxy, board: Board) -> str | None:
     return f"is {kept.claim.instance}'s by the record of its claim, and no claim is known {RECONCILE}"
 
 
-def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
-    """Return why a board without a claim in the database is not free, also by its outlet and its disks; else None.
+def served(proxy: Proxy, board: Board) -> str | None:
+    """Return that a board without a claim has boot files though nothing tells that anybody ever had one, or None.
 
-    For a board in state error or maintenance outlet and disks are not looked at: its note says more.
+    The state folder may be one under a file system that is not mounted, and its tenant be on that.
+    """
+    files = BoardFiles(proxy.config.tftp_root, board.ip)
+    with suppress(HeteroError):  # who may not read that folder switches nothing either
+        names = ", ".join(map(files.path, files.names()))
+        if names and not is_in_use(proxy):
+            return SERVED.format(files=names, folder=proxy.config.state_folder)
+    return None
+
+
+def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
+    """Return why a board without a claim in the database is not free, also by outlet, disks and boot files; else None.
+
+    For a board in state error or maintenance these are not looked at: its note says more.
     """
     why = left_by(proxy, board, record)
     if why or record.claim is not None or record.state != board_states.POWER_OFF:
@@ -75,7 +97,7 @@ def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
     if record.power == "on":
         return f"its outlet was last seen on, and nobody has it {RECONCILE}"
     disks = used(proxy, board)
-    return f"{disks[0]} {WIPE.format(board=board.name)}" if disks else None
+    return f"{disks[0]} {WIPE.format(board=board.name)}" if disks else served(proxy, board)
 
 
 def in_the_way(proxy: Proxy, board: Board) -> list[str]:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn, Sequence
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Sequence
 
-from ...boards.evidence.free_boards import unknown_tenant
+from ...boards.evidence.free_boards import served, unknown_tenant
 from ...boards.power.pdu_names import address as address_of
 from ...boards.power.pdu_names import is_at, may_be_at
 from ...boards.records.claim_records import Fed
@@ -41,11 +41,18 @@ OFF = 2
 #: The remedies for a board that somebody has.
 STOP = f"{play('stop_instance', instance='{name}')}, or add --force"
 ADOPT = f"have {play('reconcile')} adopt it, or add --force"
+UNNAMED = f"add it to the boards file and have {play('reconcile')} adopt it, or add --force"
 ENDS = """\
 prints what was read back, as "pdu-a outlet 5: on".
 without OUTLET, PDU_IP is the address of a board, or of a PDU that feeds one board.
 '>>' and a file's name behind MODE are taken and mean nothing.
 exit code: 0 done, or for mode 9: on; 2 for mode 9: off; 1 any failure"""
+
+
+class OnlyNumber(NamedTuple):
+    """A board that the boards file may not name."""
+
+    id: int
 
 
 class Words(argparse.ArgumentParser):
@@ -122,13 +129,15 @@ def only_outlet(config: ProxyConfig, path: str, address: str) -> tuple[str, str]
 def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> None:
     """Raise Refused where somebody has a board that an outlet feeds or may feed, by the wiring or its record.
 
-    Whose a board is says the database, which may be older, or else its root or the record of a claim.
+    Whose a board is says the database, which may be older, or else its root or the record of a claim; also of a board
+    whose line the boards file has lost.
     """
     if not config.boards:
         return
     with Proxy(files_of(path), "pdu_mgr", create=False, boardless=True) as proxy:
         claims = {claim.board: claim for claim in proxy.store.claims()}
-        for number in sorted({*claims, *proxy.boards}):
+        wired = (int(number) for number in config.boards if number.isdigit())
+        for number in sorted({*claims, *proxy.boards, *wired, *proxy.store.kept_boards()}):
             claim = claims.get(number)
             feeds = _feeds(proxy, number, claim)
             if not any(may_be_at(config.pdus, fed, name, outlet) for fed in feeds):
@@ -138,9 +147,15 @@ def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> N
             if claim:
                 what += f"which {claim.instance} of {claim.owner} has"
                 raise Refused(what, f"outlet {outlet} of {name}", STOP.format(name=claim.instance))
-            whose = unknown_tenant(proxy, proxy.boards[number])
+            board = proxy.boards.get(number)
+            whose = unknown_tenant(proxy, OnlyNumber(number))
+            if whose and board is None:
+                raise Refused(f"{what}not in the boards file, which {whose}", f"outlet {outlet} of {name}", UNNAMED)
             if whose:
                 raise Refused(f"{what}of which status says: {whose}", f"outlet {outlet} of {name}", ADOPT)
+            made_ready = served(proxy, board) if board else None
+            if made_ready:
+                raise Refused(f"{what}which {made_ready}", f"outlet {outlet} of {name}", "or add --force")
 
 
 def _feeds(proxy: Proxy, board: int, claim: Claim | None) -> list[Fed]:
