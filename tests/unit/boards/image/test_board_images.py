@@ -94,6 +94,9 @@ class Node:
     def kept_boards(self):
         return self.kept
 
+    def named_in(self, board):
+        return None
+
 
 def absent(node, check=False, **more):
     change = Change(check)

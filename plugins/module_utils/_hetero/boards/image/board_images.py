@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from ..work.each_board import Report
 
 STOP_IT = "stop it first: tilera_boot with state stopped"
+#: What goes of a board that nobody has: the record in its place, of which another board's only one is kept.
+RECORD, ANOTHERS = "the record of its claim", "the record of board{of}, which is kept under another name beside it"
 MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its root from here"
 #: The fields of an image that a result shows.
 SHOWN = ("name", "hash", "arch", "cmdline", "kernels")
@@ -238,7 +240,8 @@ def absent(
         there = clean(proxy, board, claim, change, report, deadline)
         if claim is None and board.id in proxy.store.kept_boards():
             # To clean a board without a claim is an operator's word that its record's instance has it no more.
-            there = [*there, "the record of its claim"]
+            of = proxy.store.named_in(board.id)
+            there = [*there, RECORD if of is None else ANOTHERS.format(of=of)]
             if change.note(f"{board.name} record", {"present": True}, {"present": False}) and not change.check:
                 proxy.store.keep_anew(board.id)
         if there and change.check:

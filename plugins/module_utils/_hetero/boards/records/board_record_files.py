@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import time
 from abc import ABC, abstractmethod
 
 from ...core.errors import naming
@@ -29,8 +30,26 @@ class BoardRecordFiles(ABC):
         self.folder = folder
 
     @abstractmethod
+    def named_in(self, board: int) -> int | None:
+        """Return the other board that the file in a board's place names; None where there is none, or its own."""
+
+    @abstractmethod
+    def has_own(self, board: int) -> bool:
+        """Return whether the file in a board's place is its own, and can be read."""
+
     def misfiled_as(self, board: int) -> int | None:
         """Return the board whose record lies in a board's place instead of its own, and nowhere else, or None."""
+        of = self.named_in(board)
+        return None if of is None or self.has_own(of) else of
+
+    def put_aside(self, board: int) -> bool:
+        """Rename the file in a board's place if it is another board's, whose only one it may be; return whether."""
+        path, of = self.path(board), self.named_in(board)
+        if of is None:
+            return False
+        with naming(path):
+            os.rename(path, f"{path}.of-board{of}.{time.time_ns()}")
+        return True
 
     def path(self, board: int) -> str:
         """Return the path of a board's file, whether it exists or not."""

@@ -132,6 +132,10 @@ class KeptClaims(Recorded):
             kept.ends[key] = min(created, kept.ends.get(key, created))
         return kept
 
+    def named_in(self, board: int) -> int | None:
+        """Return the other board that the record in a board's place names; None where there is none, or its own."""
+        return self._records_of_claims.named_in(board) if self._records_of_claims else None
+
     def is_copy(self, error: HeteroError) -> bool:
         """Return whether the unreadable record in a board's place is a copy of another board's good record."""
         return self._records_of_claims is not None and self._records_of_claims.is_copy(error)
@@ -175,7 +179,10 @@ class KeptClaims(Recorded):
         return self._records_of_claims.strays() if self._records_of_claims else []
 
     def keep_anew(self, board: int) -> None:
-        """Write a board's record anew from the database, whatever it says; remove that of a board without a claim."""
+        """Write a board's record anew from the database, whatever it says; remove that of a board without a claim.
+
+        Another board's that lies there is kept, under another name.
+        """
         with self._db.transaction():  # so that no other process changes the claim meanwhile
             record = self.record(board)
             try:

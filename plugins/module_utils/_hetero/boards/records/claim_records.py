@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 FOLDER = "claims"
 LOOK = "nothing of its board is touched: correct it, or remove it once it is known that nobody has the board"
+#: What is said of another board's record, whose board may be somebody's, whatever is known of the one in whose place it
+#: lies.
+MISFILED = "nothing of either board is touched, for it may be the only one: bring it to the place of board{of}"
 
 
 @dataclass(frozen=True)
@@ -125,23 +128,28 @@ class ClaimRecords(BoardRecordFiles):
         kept = _read(path)
         of = kept.claim.board if kept else board
         if of != board:
-            raise HeteroError(f"that is a record of board{of}, not of board{board}", path, LOOK, of=of)
+            what = f"that is a record of board{of}, not of board{board}"
+            raise HeteroError(what, path, MISFILED.format(of=of), of=of)
         return kept
 
-    def is_copy(self, error: HeteroError) -> bool:
-        """Return whether the unreadable record in a board's place is a copy of another board's good record."""
-        try:
-            return "of" in error.facts and self.read(error.facts["of"]) is not None
-        except HeteroError:
-            return False
-
-    def misfiled_as(self, board: int) -> int | None:
-        """Return the board whose record lies in a board's place instead of its own, and nowhere else, or None."""
+    def named_in(self, board: int) -> int | None:
+        """Return the other board that the file in a board's place names; None where there is none, or its own."""
         try:
             self.read(board)
         except HeteroError as error:
-            return None if self.is_copy(error) else error.facts.get("of")
+            return error.facts.get("of")
         return None
+
+    def has_own(self, board: int) -> bool:
+        """Return whether the file in a board's place is its own, and can be read."""
+        try:
+            return self.read(board) is not None
+        except HeteroError:
+            return False
+
+    def is_copy(self, error: HeteroError) -> bool:
+        """Return whether the unreadable record in a board's place is a copy of another board's good record."""
+        return "of" in error.facts and self.has_own(error.facts["of"])
 
     def readable(self) -> list[tuple[str, Kept]]:
         """Return [(path, Kept)] of all files that say anything of a claim, whatever they are named."""
@@ -162,18 +170,23 @@ class ClaimRecords(BoardRecordFiles):
         return found
 
     def write(self, board: int, kept: Kept) -> None:
-        """Write a board's file, whole or not at all.
+        """Write a board's file, whole or not at all; keep another board's that lies there.
 
         What an earlier release does not know is written only where it says something, so that it can read the others.
         """
+        self.put_aside(board)
         fields = asdict(kept)
         if kept.fed and not kept.fed.belied:
             del fields["fed"]["belied"]
         record_files.write(self.path(board), fields)
 
     def remove(self, board: int) -> None:
-        """Remove a board's file, for good, and what writers of it that were killed have left."""
-        record_files.remove(self.path(board))
+        """Remove a board's file, for good, and what writers of it that were killed have left.
+
+        Another board's that lies there is kept, under another name.
+        """
+        if not self.put_aside(board):
+            record_files.remove(self.path(board))
 
 
 def _read(path: str) -> Kept | None:

@@ -13,12 +13,11 @@ both are given to nobody by a database that calls them free.
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import asdict, dataclass
 
 from ...claims import record_files
 from ...claims.record_files import LATEST
-from ...core.errors import HeteroError, naming
+from ...core.errors import HeteroError
 from ...core.json_file import read_object
 from ...core.printable import brief
 from ...core.typed_keys import is_text
@@ -84,10 +83,15 @@ class MaintenanceRecords(BoardRecordFiles):
         of, out = found
         return out if of == board else OutOfUse(ANOTHERS.format(path=path, of=of, board=board), 0.0, of=of)
 
-    def misfiled_as(self, board: int) -> int | None:
-        """Return the board whose record lies in a board's place instead of its own, and nowhere else, or None."""
+    def named_in(self, board: int) -> int | None:
+        """Return the other board that the file in a board's place names; None where there is none, or its own."""
         out = self.read(board)
-        return None if out is None or out.of is None or self._has_own(out.of) else out.of
+        return out.of if out else None
+
+    def has_own(self, board: int) -> bool:
+        """Return whether the file in a board's place is its own, and can be read."""
+        found = _read(self.path(board), board)
+        return found is not None and found[0] == board
 
     def elsewhere(self, board: int) -> OutOfUse | None:
         """Return that a board's record lies elsewhere than in its place, and the state that it has; None for none."""
@@ -103,7 +107,7 @@ class MaintenanceRecords(BoardRecordFiles):
         """
         out = self.read(board)
         if out is not None and out.of is not None:
-            copy = self._has_own(out.of)
+            copy = self.has_own(out.of)
             return f"{out.reason}: {REMOVE.format(of=out.of) if copy else self.way_back(self.path(board), out.of)}"
         there = self._elsewhere(board) if out is None else []
         if not there:
@@ -115,7 +119,7 @@ class MaintenanceRecords(BoardRecordFiles):
 
     def write(self, board: int, out: OutOfUse) -> None:
         """Write a board's file, whole or not at all; keep another board's that lies there."""
-        self._put_aside(board)
+        self.put_aside(board)
         fields = {name: value for name, value in asdict(out).items() if name != "of"}
         record_files.write(self.path(board), dict(fields, board=board))
 
@@ -124,7 +128,7 @@ class MaintenanceRecords(BoardRecordFiles):
 
         Another board's that lies there is kept, under another name.
         """
-        if not self._put_aside(board):
+        if not self.put_aside(board):
             record_files.remove(self.path(board))
 
     def forget(self, board: int, state: str) -> None:
@@ -152,20 +156,6 @@ class MaintenanceRecords(BoardRecordFiles):
         if key not in self._said:
             self._said[key] = _read(path)
         return self._said[key]
-
-    def _has_own(self, board: int) -> bool:
-        """Return whether the file in a board's place is its own, and can be read."""
-        found = _read(self.path(board), board)
-        return found is not None and found[0] == board
-
-    def _put_aside(self, board: int) -> bool:
-        """Rename the file in a board's place if it is another board's, whose only one it may be; return whether."""
-        path, out = self.path(board), self.read(board)
-        if out is None or out.of is None:
-            return False
-        with naming(path):
-            os.rename(path, f"{path}.of-board{out.of}.{time.time_ns()}")
-        return True
 
 
 def _read(path: str, board: int | None = None) -> tuple[int, OutOfUse] | None:
