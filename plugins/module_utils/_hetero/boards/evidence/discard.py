@@ -23,7 +23,7 @@ from ...roots.disk_files import DiskFiles
 from ...roots.ownership import refuse_to_remove
 from ...roots.roots import UNMOUNT_TIME, Root
 from ..power.gone_boards import exports_of, sign_of_life
-from .unnamed_boards import told
+from .unnamed_boards import told, way_of_anothers
 
 if TYPE_CHECKING:
     from ...core.changes import Change
@@ -111,8 +111,18 @@ def _must_be_nobodys(proxy: Proxy, board: int, ended: Container[str]) -> None:
         raise Refused(f"{path} is no record of a claim by its name, and may be one: nothing is removed", name, remedy)
     if board in proxy.store.kept_boards() and not _is_ended(proxy, board, ended):
         path = proxy.store.path_of_kept(board)
-        remedy = f"end the claim that it names ({play('reconcile', forget='NAME')}), or remove it; then {AGAIN}"
+        end = f"end the claim that it names ({play('reconcile', forget='NAME')}), or remove it"
+        remedy = f"{_anothers(proxy, board) or end}; then {AGAIN}"
         raise Refused(f"has a record of a claim, {path}: nothing is removed", name, remedy)
+
+
+def _anothers(proxy: Proxy, board: int) -> str | None:
+    """Return what is done with the record in a board's place where it is another board's; else None."""
+    try:
+        proxy.store.kept(board)
+    except HeteroError as error:
+        return way_of_anothers(proxy, board, error)
+    return None
 
 
 def _is_ended(proxy: Proxy, board: int, ended: Container[str]) -> bool:

@@ -204,11 +204,15 @@ def _told(said: Mapping[str, str], left: Left) -> str:
 
 def _unread(proxy: Proxy, board: int, error: HeteroError) -> str:
     """Return the text on a record that cannot be read."""
-    other, way = error.facts.get("of"), UNREAD
-    if other is not None:
-        moved = MOVED.format(way=misfiled_records.way_of(proxy, proxy.store.path_of_kept(board), other), number=other)
-        way = COPY if proxy.store.is_copy(error) else moved
-    return f"record on board{board}: {error.thing}: {error.what}: {way}"
+    return f"record on board{board}: {error.thing}: {error.what}: {way_of_anothers(proxy, board, error) or UNREAD}"
+
+
+def way_of_anothers(proxy: Proxy, board: int, error: HeteroError) -> str | None:
+    """Return what is done with the unreadable record in a board's place, which is another board's; else None."""
+    other = error.facts.get("of")
+    if other is None or proxy.store.is_copy(error):
+        return None if other is None else COPY
+    return MOVED.format(way=misfiled_records.way_of(proxy, proxy.store.path_of_kept(board), other), number=other)
 
 
 def _names(folder: str, pattern: Pattern[str]) -> list[str]:
