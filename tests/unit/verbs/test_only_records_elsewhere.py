@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import found, reconcile, record
@@ -76,3 +78,14 @@ def test_no_word_has_a_person_remove_it_for_the_wrong_board(ten):
     for text in (ten.module("board_info")["boards"][0]["note"], on(ten)["msg"]):
         assert "bring it to the place of board1" in text
         assert "remove it" not in text
+
+
+@pytest.mark.parametrize("verb", ["rebuilt", "extended"])
+def test_a_lease_beside_anothers_only_record_names_the_command_that_moves_it(ten, verb):
+    """Lost: an operator's time: the word that was named is not taken, as the record may be the other's only one."""
+    misfile(ten, "jackie")
+    text = ten.lease(3)["lines"][0]["text"]
+    if verb == "rebuilt":
+        text = ten.module("instance", kind="board", instance="jackie", state="rebuilt", fresh=True, timeout=3)["msg"]
+    assert "adopt=jackie" not in text
+    assert f"run on {THIS_NODE}: mv --backup=numbered {record(ten, 0)} {record(ten, 1)}" in text

@@ -37,7 +37,7 @@ from ...site.leases import as_date, until
 from ...site.owners import refuse_taken
 from ..power.presence import NOBODYS, OTHER_KEY, OWN_KEY
 from ..records.lost_database import way_by_copy
-from ..records.misfiled_records import ADOPT, WORD, astray, said_of
+from ..records.misfiled_records import ADOPT, WORD, astray, said_of, way_of_only
 from .unserved_boards import NOT, way_on
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def unknown_lease(proxy: Proxy, claim: Claim) -> tuple[str, str] | None:
     try:
         proxy.store.kept(claim.board)
     except HeteroError as error:
-        return f"{error.thing}: {error.what}", WORD.format(name=claim.instance)
+        moved = way_of_only(proxy, claim.board, error)
+        return f"{error.thing}: {error.what}", moved or WORD.format(name=claim.instance)
     if not proxy.store.is_record_lost(claim):
         return None
     what, _colon, remedy = (astray(proxy, claim) or LOST.format(name=claim.instance)).partition(": ")
@@ -91,8 +92,14 @@ def unknown_lease(proxy: Proxy, claim: Claim) -> tuple[str, str] | None:
 
 
 def must_know_the_lease(proxy: Proxy, claim: Claim) -> None:
-    """Raise Refused where unknown_lease says so; else the record would be written anew with the database's lease."""
+    """Raise Refused where unknown_lease says so; else the record would be written anew with the database's lease.
+
+    Where that of an earlier claim is back in its place, it would not be, and a new root would be nobody's by it.
+    """
     unknown = unknown_lease(proxy, claim)
+    earlier = proxy.store.kept(claim.board) if not unknown and proxy.store.is_record_lost(claim) else None
+    if earlier and earlier.is_somebodys:
+        unknown = OLDER_RECORD.format(name=earlier.claim.instance), f"{play('reconcile')} corrects it"
     if unknown:
         what, remedy = unknown
         raise Refused(what, f"board{claim.board}", remedy)

@@ -72,9 +72,9 @@ def said_of(
     :param error: why the record cannot be read.
     """
     path = error.thing or proxy.store.path_of_kept(board.id)
-    found, other = f"{path}: {error.what}", error.facts.get("of")
-    if other is not None and not proxy.store.is_copy(error):
-        return f"{found}, {MOVE.format(way=way_of(proxy, path, other), number=other)}", False
+    found, moved = f"{path}: {error.what}", way_of_only(proxy, board.id, error)
+    if moved:
+        return f"{found}, {moved}", False
     if row is None or contradiction:
         return f"{error}{way_by_copy(proxy, board.id)}", False
     forgotten = forgotten_of(proxy, board, row)
@@ -84,6 +84,14 @@ def said_of(
         return f"{found}, {NO_PROOF.format(name=row.instance)}", False
     there = astray(proxy, row)
     return (f"{found}; {there}" if there else f"{found}, {WORD.format(name=row.instance)}"), True
+
+
+def way_of_only(proxy: Proxy, board: int, error: HeteroError) -> str | None:
+    """Return what is said where the unreadable record in a board's place is another board's only one; else None."""
+    other = error.facts.get("of")
+    if other is None or proxy.store.is_copy(error):
+        return None
+    return MOVE.format(way=way_of(proxy, proxy.store.path_of_kept(board), other), number=other)
 
 
 def way_of(proxy: Proxy, path: str, board: int) -> str:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PHASE = "lease"
 NOT_ENDED = f"; but {{what}}: it is not ended until {play('reconcile', adopt='{name}')} has that written anew"
+#: The same where a person has to do more than to give that word.
+UNTIL_MENDED = "; but {what}: it is not ended until that is mended: {remedy}"
 #: The command of `hetero` that ends instances whose lease is over.
 REAPER = "reap"
 
@@ -58,7 +60,7 @@ def extend(
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
         if changed:
             unknown = unknown_lease(proxy, replace(claim, expires=expires))
-            doubt = NOT_ENDED.format(what=unknown[0], name=claim.instance) if unknown else ""
+            doubt = _doubt(claim, *unknown) if unknown else ""
             if not change.check:
                 if late:
                     extended_late(proxy.store, REAPER)
@@ -68,6 +70,12 @@ def extend(
 
     ids = ids_of(proxy, instances.request, instances.numbers)
     return each(proxy, ids, PHASE, one, change, deadline, instances.tenant)
+
+
+def _doubt(claim: Claim, what: str, remedy: str) -> str:
+    """Return the text on a lease that is not ended, for what is not known of it."""
+    text = NOT_ENDED if play("reconcile", adopt=claim.instance) in remedy else UNTIL_MENDED
+    return text.format(what=what, name=claim.instance, remedy=remedy)
 
 
 def _put(proxy: Proxy, claim: Claim, expires: float | None) -> float | None:
