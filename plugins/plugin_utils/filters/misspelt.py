@@ -55,7 +55,7 @@ def _meant(name: str, options: Collection[str]) -> str | None:
     known = alike in options and (len(alike) >= SHORT or bare != name)
     if known:
         return alike
-    called = CALLED.get(alike)
+    called = CALLED.get(alike) or CALLED.get(meant_by(alike, CALLED) or "")
     return called if called in options else meant_by(bare, options)
 
 

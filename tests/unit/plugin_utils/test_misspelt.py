@@ -55,6 +55,16 @@ def test_what_people_call_an_option(monkeypatch, name, option):
 
 
 @pytest.mark.parametrize(
+    ("name", "option"), [("nmae", "instance"), ("lesae", "hours"), ("please", None), ("gamer", None)]
+)
+def test_a_slip_of_what_people_call_an_option(monkeypatch, name, option):
+    """Lost: the name of an instance, without a word, for `nmae=bob`."""
+    monkeypatch.setattr(code, "load_extra_vars", lambda loader: {name: "bob"})
+    said = f"{name} is no option: is {option} meant? A variable of your own needs another name" if option else ""
+    assert code.misspelt(OPTIONS) == said
+
+
+@pytest.mark.parametrize(
     ("given", "rest", "said"),
     [
         ("node=board3 state=on reason=its fan rattles", "reason", None),
@@ -107,7 +117,7 @@ def test_no_variable_of_ours_or_of_awx_is_taken_for_a_slip():
     surveys = re.findall(r"variable: (\w+)", (ROOT / "awx" / "surveys.yml").read_text())
     own = ["awx_job_id", "awx_user_name", "awx_inventory_name", "tower_job_id", "tower_user_name"]
     assert len(surveys) > 5
-    taken = {name: spelling.meant_by(name, OPTIONS) for name in [*surveys, *own, *variables()] if name not in OPTIONS}
+    taken = {name: code._meant(name, OPTIONS) for name in [*surveys, *own, *variables()] if name not in OPTIONS}
     assert {name: option for name, option in taken.items() if option} == {}
 
 

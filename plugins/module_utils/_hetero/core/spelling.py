@@ -17,8 +17,9 @@ from .printable import MOST, brief
 LONG = 5
 #: Least letters of a word for one letter more or less to count as a slip (keys, key; nod, node).
 SHORT = 4
-#: Words that are no slips, although they are one letter away from a known one (state, count, board, force, hours).
-OTHERS = ("beard", "court", "farce", "forge", "fours", "hoard", "mount", "stage", "stale", "tours", "yours")
+#: Words that are no slips, although they are one letter away from a known one (state, count, board, force, hours), or
+#: from one that people use for a known one (lease).
+OTHERS = ("beard", "court", "farce", "forge", "fours", "hoard", "mount", "please", "stage", "stale", "tours", "yours")
 
 
 def meant_by(name: str, known: Iterable[str]) -> str | None:

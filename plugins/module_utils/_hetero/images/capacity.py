@@ -10,6 +10,7 @@ room.py checks again when the root is made.
 from __future__ import annotations
 
 from ..core.plays import play
+from ..core.spelling import like
 from ..core.this_node import THIS_NODE
 from ..site.instance import gibibytes as shown
 
@@ -98,7 +99,9 @@ def no_image(name: str, images: dict, board_arch: str | None) -> str | None:
     """
     image = images.get(name)
     if image is None:
-        return f"no image {name} in its store (known: {', '.join(sorted(images)) or 'none'})"
+        near = like(name, [known for known, own in images.items() if not own["ram"]])
+        meant = f": is {near} meant?" if near else ""
+        return f"no image {name} in its store (known: {', '.join(sorted(images)) or 'none'}){meant}"
     if image["ram"]:
         return f"image {name} is a RAM image, not for instances"
     if board_arch is None:
