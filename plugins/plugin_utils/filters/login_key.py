@@ -138,6 +138,8 @@ def _problem(text: str, named: str, given: str, in_a_job: bool) -> str:
         )
     if text and not in_a_job and " " not in text and os.path.isfile(os.path.expanduser(text)):
         return f"key is the text of a key, and {text} is a file: give key_file={text}"
+    if text.endswith(SUFFIX) and " " not in text and not in_a_job:
+        return f"key is the text of a key, and {text} the name of a file: give key_file={text}"
     cut = "give key_file=FILE, or the text, which -e cuts at its first blank unless it is quoted once more"
     if NAME.fullmatch(text) and not FIRST_WORD.fullmatch(text):
         cut += f"; or put it beside the inventory, as {SITE_KEYS}/{text}{SUFFIX}"

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own n
 
 def test_what_is_free_of_each(proxies):
     """Of a flavor the free ones and all that could serve it; one that nobody can serve is there all the same."""
-    _folders, plays = proxies
+    folders, plays = proxies
 
     def listed():
         rc, output = plays.play("flavors", json="true")
@@ -37,6 +37,14 @@ def test_what_is_free_of_each(proxies):
     assert rc == 0, output
     (row,) = [line.split() for line in output.splitlines() if line.startswith(f"{FLAVOR} ")]
     assert row[:4] == [FLAVOR, str(before[FLAVOR]["flavorid"]), str(there - 1), str(there)]
+    for folder in folders.values():
+        (folder.folder / "down").touch()
+    rc, output = plays.play("flavors")
+    assert rc != 0
+    assert "Could not be asked: p1, p2" in output
+    assert "\nFLAVOR" not in output, "a table of zeros says nothing"
+    for folder in folders.values():
+        (folder.folder / "down").unlink()
     rc, output = plays.play("provision_instance", instance="bob", flavor="999")
     assert rc != 0
     assert "999 is no flavor: " in output

@@ -69,6 +69,9 @@ def test_a_file_that_was_given_as_the_key_is_told_the_option_for_it(home, monkey
     (home / "me.pub").write_text(f"{KEY}\n")
     monkeypatch.chdir(home)
     assert login_key(dict(key="me.pub"))["problem"].endswith("me.pub is a file: give key_file=me.pub")
+    said = "key is the text of a key, and no.pub the name of a file: give key_file=no.pub"
+    assert login_key(dict(key="no.pub"))["problem"] == said
+    assert "no.pub" not in login_key(dict(key="no.pub"), in_a_job=True)["problem"]
     assert login_key(dict(key_file="me.pub"))["given"] == KEY
     assert "me.pub" not in login_key(dict(key="me.pub"), in_a_job=True)["problem"]
 

@@ -406,7 +406,7 @@ def test_another_owner_or_another_wish_is_refused(node):
         ({"count": 0}, "count: is 0"),
         ({"count": 100000}, "count: is 100000"),
         ({"count": 2, "board": 1}, "count: is 2, and board names one board"),
-        ({"board": 77}, "board 77: no such board (known: 0 to 9): is 7 meant?"),
+        ({"board": 77}, "board 77: no such board (known: 0 to 9): give one of these, or"),
         ({"lease_hours": -1}, "lease_hours: is -1"),
         ({"lease_hours": "nan"}, "lease_hours: is nan"),
         ({"memory_tolerance": 1}, "memory_tolerance: is 1"),

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import BadInput
-from ...core.spelling import in_spans, like
+from ...core.spelling import in_spans
 from ...site.boards_file import read as read_boards
 from ...site.proxy_config import SET_UP, Wire, pdu, read_config
 from .claim_records import FOLDER
@@ -90,8 +90,7 @@ class Proxy:
         try:
             return self.boards[int(board_id)]
         except (KeyError, ValueError) as error:
-            meant = like(board_id, [str(known) for known in self.boards])
-            way = f"is {meant} meant? Else " if meant else "give one of these, or " if self.boards else ""
+            way = "give one of these, or " if self.boards else ""
             remedy = f"{way}have an operator add it to the boards file"
             raise BadInput(f"no such board (known: {in_spans(self.boards)})", f"board {board_id}", remedy) from error
 
