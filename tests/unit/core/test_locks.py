@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -269,7 +269,8 @@ def orphan(held):
     try:
         yield parent, child
     finally:
-        os.kill(child, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # a test may have ended it
+            os.kill(child, signal.SIGKILL)
 
 
 def test_a_child_that_works_on_for_a_killed_holder_is_named(run_folder):

@@ -564,7 +564,7 @@ def test_a_board_that_another_verb_holds_is_waited_for_and_its_holder_named(node
     )
     try:
         assert holder.stdout.readline()
-        assert "board0: still held by another process after 0.3 s" in node.release(timeout=0.3)["msg"]
+        assert f"board0: still held by pid {holder.pid} after 0.3 s" in node.release(timeout=0.3)["msg"]
     finally:
         holder.communicate("\n", timeout=10)
     assert ids(node.release(timeout=0.3)) == [0]
