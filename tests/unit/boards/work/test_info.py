@@ -121,7 +121,7 @@ def node(monkeypatch):
     monkeypatch.setattr(info.refusals, "last", lambda folder, names: dict.fromkeys(names, f"{folder}: no"))
     monkeypatch.setattr(info, "_feeds", lambda proxy: None)
     monkeypatch.setattr(info, "_withheld", lambda proxy, feeds, boards, records: {board.id: "why" for board in boards})
-    monkeypatch.setattr(info, "_told", lambda *given: {board: "told" for board in given[-1]})
+    monkeypatch.setattr(info, "_told", lambda *given: dict.fromkeys(given[-1], "told"))
     monkeypatch.setattr(info, "board_fields", lambda board, record, now, wire: {"id": board.id, "wired": wire.outlet})
     monkeypatch.setattr(info, "claim_fields", lambda board, record, claim: (board, record, claim.instance))
     monkeypatch.setattr(info, "room_of", lambda proxy: SimpleNamespace(fields={"promised": 1}))
