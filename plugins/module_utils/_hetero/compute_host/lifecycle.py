@@ -51,6 +51,7 @@ Result = Dict[str, Any]
 SOFT, HARD, AUTO = "soft", "hard", "auto"
 RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
 STARTS_AGAIN = "it will start with the host again: {error}"
+TAKEN_BACK = "; its end, which was cut off before its data were removed, is taken back"
 MADE_ANEW = "is made anew of {image}: what is in it goes"
 #: {what an instance runs in: the class that works on it}.
 KINDS: dict[str | None, type[Work]] = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
@@ -167,7 +168,7 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
 
 
 def extended(host: Host, request: str, options: Options, change: Change) -> Result:
-    """Let the leases end so many hours from now, or never."""
+    """Let the leases end so many hours from now, or never. An end that removed no data yet is taken back."""
     hours = options.lease_hours
     if hours is None:
         raise BadInput("is missing", "lease_hours", "give hours from now, 0 for no end")
@@ -175,19 +176,24 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
     late = extend_lease(host.store, REAPER, change.check) if hours else ""
 
     def one(work: Work) -> None:
-        if work.claim.state == instance_states.ENDING and not work.is_made:
-            raise Refused(ENDS, work.claim.instance, END)
+        state = work.claim.state
+        if state == instance_states.ENDING:
+            if not work.is_made:
+                raise Refused(ENDS, work.claim.instance, END)
+            # it is no end any more, and what is missing later is lost
+            state = instance_states.RUNNING if work.container.running else instance_states.STOPPED
         host.store.must_be_its_record(work.claim)
         now, old = time.time(), work.claim.expires
         doubt = host.store.doubt_of(work.claim)
         expires = end(hours, None if doubt else old, now)
-        before = {"expires": f"{as_date(old)} ({doubt[0]})" if doubt else as_date(old)}
-        if change.note(work.claim.instance, before, {"expires": as_date(expires)}):
-            work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)}){late}")
+        before = {"expires": f"{as_date(old)} ({doubt[0]})" if doubt else as_date(old), "state": work.claim.state}
+        if change.note(work.claim.instance, before, {"expires": as_date(expires), "state": state}):
+            back = "" if state == work.claim.state else TAKEN_BACK
+            work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)}){back}{late}")
             if not change.check:
                 if late:
                     extended_late(host.store, REAPER)
-                work.put(expires=expires)
+                work.put(expires=expires, state=state)
         work.more["until"] = until(expires, now)
 
     return _each(host, request, "extend", options, change, one)
