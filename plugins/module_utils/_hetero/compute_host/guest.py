@@ -161,6 +161,7 @@ class GuestWork(Work):
             self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
         if not self.change.check:
             with suppress(HeteroError):  # one of an earlier release; on a full disk, the next look does it
+                self._refuse_the_disk_of_a_claim()
                 own_disk.record(self.folder, self._spec().uuid)
 
     @property
@@ -242,6 +243,18 @@ class GuestWork(Work):
 
     def _may_be_removed(self) -> None:
         own_disk.may_be_removed(self.folder, self._spec().uuid, was_made=self.claim.container is not None)
+        self._refuse_the_disk_of_a_claim()
+
+    def _refuse_the_disk_of_a_claim(self) -> None:
+        """Raise Refused if the disk came here with the line of another claim's guest, of which nothing else may be
+        left.
+        """
+        came, store = own_disk.came_with(self.folder, self._spec().uuid), self.host.store
+        kept = map(store.kept, store.records.instances()) if came else ()  # the database may be older
+        for claim in (*store.claims(), *filter(None, kept)) if came else ():
+            if came == guests.uuid_for(claim.instance, claim.created):
+                what = own_disk.ANOTHERS.format(other=claim.instance, name=self.claim.instance)
+                raise Refused(what, os.path.join(self.folder, guest_folder.DISK), own_disk.SWAP)
 
     def _disks_named(self) -> list[str]:
         return guests.disks_named(self.claim.instance, self.folder, self.libvirt)
@@ -250,6 +263,7 @@ class GuestWork(Work):
         self._refuse_hidden()
         guests.must_boot(self._spec())
         own_disk.must_be_own(self.folder, self._spec().uuid)
+        self._refuse_the_disk_of_a_claim()
         own_disk.must_not_name_anothers(self.folder, self._spec().uuid, self._disks_named())
 
     def remove(self) -> None:

@@ -118,8 +118,9 @@ def must_be_own(folder: str, guest: str) -> None:
 def may_be_removed(folder: str, guest: str, was_made: bool) -> None:
     """Raise Refused if what would go with a guest's folder was not made for it, or would stay, behind a link.
 
-    Its own file, whatever its guest wrote into it, or somebody copied into it, is nobody else's only one; nor is one
-    with its own file system, such as from a backup.
+    Its own file, whatever its guest wrote into it, is nobody else's only one, unless by its UUID it is the disk of a
+    guest that has none in its place, which no guest can bring about; nor is one with its own file system, such as from
+    a backup.
 
     :param guest: the UUID of its domain.
     :param was_made: whether a guest was made; it may be of an earlier release, and then its file may say nothing.
@@ -127,15 +128,18 @@ def may_be_removed(folder: str, guest: str, was_made: bool) -> None:
     file, name = os.path.join(folder, DISK), os.path.basename(folder)
     must_be_no_link(folder, file)
     own, inode, found, moved = _own(folder, guest), _inode(folder), None, False
-    if own is not None and own.inode == inode:
-        return
     if inode is not None:
         with suppress(HeteroError):  # of what cannot be read only the file tells whose it is
             found = uuid_of(file)
-        line = recorded(folder)
-        came_with = line.guest if line and line.guest != guest and (line.inode == inode or line.uuid == found) else None
+    if own is not None and own.inode == inode:
+        for look in _others(folder, guest) if found not in (None, own.uuid) else ():
+            if look.line == found and look.is_away:
+                raise Refused(ANOTHERS.format(other=look.name, name=name), file, SWAP)
+        return
+    if inode is not None:
+        came = came_with(folder, guest)
         for look in _others(folder, guest):
-            its = (found is not None and look.line == found) or look.guest == came_with
+            its = (found is not None and look.line == found) or look.guest == came
             if look.lacks(inode) or (its and look.disk != found):
                 raise Refused(ANOTHERS.format(other=look.name, name=name), file, SWAP)
             # its own guest gave it the other's UUID, and all folders were copied to another file system since
@@ -145,6 +149,16 @@ def may_be_removed(folder: str, guest: str, was_made: bool) -> None:
             raise Refused(NEITHER.format(name=name), file, back)
     if own is None and not was_made and _has_more(folder):
         raise Refused(STRANGE.format(name=name), folder, AWAY)
+
+
+def came_with(folder: str, guest: str) -> str | None:
+    """Return the UUID of the other guest with whose own line the disk in a guest's folder came there, or None."""
+    line, found = recorded(folder), None
+    with suppress(HeteroError):
+        found = uuid_of(os.path.join(folder, DISK))
+    if line is None or line.guest == guest or (line.inode != _inode(folder) and line.uuid != found):
+        return None
+    return line.guest
 
 
 def _has_more(folder: str) -> bool:
@@ -200,16 +214,16 @@ def _refusal(folder: str, guest: str) -> Refused | None:
     found, own, inode = uuid_of(file), _own(folder, guest), _inode(folder)
     if inode is None or (own and own.uuid == found):
         return None
-    line, others = recorded(folder), _others(folder, guest)
+    others = _others(folder, guest)
     if own is None or own.inode != inode:
         for look in others:
             if look.lacks(inode):
                 return Refused(ANOTHERS.format(other=look.name, name=name), file, SWAP)
     if found is None:
         return None
-    came_with = line.guest if line and line.uuid == found else None  # the other's own line
+    came = came_with(folder, guest)
     for look in sorted(others, key=lambda look: look.disk == found):
-        if look.line == found or look.guest == came_with:
+        if look.line == found or look.guest == came:
             if look.disk != found:
                 return Refused(ANOTHERS.format(other=look.name, name=name), file, SWAP)
             return Refused(COPY.format(other=look.name, name=name), file, ASIDE)
@@ -244,7 +258,12 @@ class _Look(NamedTuple):
 
         In folders that were copied to another file system, numbers mean nothing: there its disk is in its place.
         """
-        return self.made == inode != self.there and (self.line is None or self.disk != self.line)
+        return self.made == inode and self.is_away
+
+    @property
+    def is_away(self) -> bool:
+        """Return whether neither the file that was made for it nor its file system is in its place."""
+        return self.made != self.there and (self.line is None or self.disk != self.line)
 
 
 def _others(folder: str, guest: str) -> list[_Look]:
