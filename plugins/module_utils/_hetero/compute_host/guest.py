@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from .host import Host
     from .work import Report
 
+#: If libvirt does not list what it has a file of. Of a guest that is down, it may not be able to read that.
+RUNS = "by this file of libvirt's it runs, and libvirt lists no such domain"
+DEFINED = "by this file of libvirt's it is defined, and libvirt lists no such domain"
+HIDDEN_WAY = "restart libvirt (libvirtd or virtqemud), then run this again"
+UNREAD_WAY = f"{HIDDEN_WAY}; where it lists none after that either (virsh list --all), move this file aside first"
+
 
 class Running:
     """A guest that is ended as a container is: by its own init, or by force."""
@@ -131,13 +137,14 @@ class GuestWork(Work):
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
 
     def _refuse_hidden(self) -> None:
-        """Raise Refused if the guest runs and libvirt does not know of it: its driver did not start, or another one
-        answers.
+        """Raise Refused if libvirt has the guest by a file, and does not know of it: its driver did not start, or
+        another one answers.
         """
-        file = os.path.join(self.host.pci.running_domains, f"{self.claim.instance}.xml")
-        if os.path.exists(file) and not self.domain.defined:
-            what = "by this file of libvirt's it runs, and libvirt lists no such domain"
-            raise Refused(what, file, "restart libvirt (libvirtd or virtqemud), then run this again")
+        paths = self.host.pci
+        for folder, what, way in ((paths.running_domains, RUNS, HIDDEN_WAY), (paths.domains, DEFINED, UNREAD_WAY)):
+            file = os.path.join(folder, f"{self.claim.instance}.xml")
+            if os.path.exists(file) and not self.domain.defined:
+                raise Refused(what, file, way)
 
     def has_run(self) -> bool:
         """Return whether a guest is there and was ever started: its console's log is empty until then."""

@@ -180,3 +180,19 @@ def test_a_guest_without_its_disk_or_kernel_is_said_so(kept, name):
     (kept.folder / "away").rename(lost)
     assert kept.do("running", "ml-9")["instances"][0]["state"] == "running"
     assert is_kept(kept)
+
+
+def test_a_guest_that_is_down_where_libvirt_lists_nothing_is_not_said_to_be_ended(kept):
+    """Lost: the next instance's address and card, to a guest that starts with its host and has no claim any more."""
+    kept.do("stopped", "ml-9")
+    file, forgot = kept.virt.root / "etc/libvirt/qemu/ml-9.xml", kept.folder / "forgot"
+    forgot.touch()
+    said = kept.do("absent", "ml-9")["msg"]
+    assert f"{file}: by this file of libvirt's it is defined, and libvirt lists no such domain: restart" in said
+    forgot.unlink()
+    shown = file.read_text()
+    file.rename(kept.folder / "aside")  # the printed way, where libvirt cannot read it
+    assert kept.do("running", "ml-9")["instances"][0]["state"] == "running"
+    assert file.read_text() == shown
+    assert not kept.do("absent", "ml-9").get("failed")
+    assert not file.exists()
