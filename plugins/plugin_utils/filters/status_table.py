@@ -64,9 +64,13 @@ def unnamed_rows(seen: dict[str, Any], proxy: str | None = None) -> Iterator[Row
             yield (name, "board", "-", "-", UNNAMED, *of_it, ("", note))
 
 
-def unasked_row(name: str | None, kind: str, error: str) -> Row:
-    """Return the row of a node that could not be asked, with what to do about it."""
-    note = f"{error.rstrip('.')}: mend that, or leave it out: -e without={name}"
+def unasked_row(name: str | None, kind: str, error: str, alone: bool) -> Row:
+    """Return the row of a node that could not be asked, with what to do about it.
+
+    :param alone: whether it is the site's only node, without which nobody is left to ask.
+    """
+    # in brackets: the error may end in a command, which a colon or full stop after it would spoil
+    note = error.rstrip(".") if alone else f"{error.rstrip('.')} (mend that, or leave it out: -e without={name})"
     return (name or "-", kind, "-", "-", UNASKED, *NOBODY, ("", note))
 
 
@@ -135,13 +139,14 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
             "makes, before the bar"
         )
     several = sum(1 for seen in by_proxy.values() if seen["boards"] or seen.get("claims")) > 1
-    rows = []
+    rows, alone = [], len(by_proxy.keys() - {None}) + len(hosts or {}) == 1
     for proxy, seen in by_proxy.items():
         of = proxy if several else None
-        rows += [unasked_row(proxy, "proxy", seen["error"])] if seen.get("error") else []
+        rows += [unasked_row(proxy, "proxy", seen["error"], alone)] if seen.get("error") else []
         rows += [*(row(board, fits or {}, of) for board in seen["boards"]), *unnamed_rows(seen, of)]
     for name, host in (hosts or {}).items():
-        rows += [unasked_row(name, "host", host["error"])] if host["error"] else host_rows(name, host, fits or {})
+        silent = [unasked_row(name, "host", host["error"], alone)] if host["error"] else []
+        rows += silent or host_rows(name, host, fits or {})
     promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
     return _lines(rows) + promises + [text for proxy, seen in by_proxy.items() for text in pdus(proxy, seen)]
 

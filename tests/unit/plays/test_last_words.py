@@ -28,7 +28,7 @@ def test_a_node_that_is_down_is_told_once_by_us_and_hides_no_other(proxies):
     assert rc == 2, output
     assert "board1  board  TILEPro64  tp64.8x8  power off  -         -      10.0.1.2  -      -" in output
     assert "\np2      proxy  -          -         not asked  -         -      -         -      -\n" in output
-    assert "No route to host: mend that, or leave it out: -e without=p2" in said(output)
+    assert "No route to host (mend that, or leave it out: -e without=p2)" in said(output)
     of_us = output.partition("TASK [Put it together]")[2]
     assert said(of_us).count("No route to host") == 1
     assert "Could not be asked: p2. Why is said above" in output

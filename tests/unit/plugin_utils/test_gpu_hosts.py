@@ -78,7 +78,7 @@ def test_the_table_says_who_has_what_and_what_nobody_gets():
         [*NOBODY],
         ["0000:0a:00.0: Xid 79: fallen off the bus"],
         ["gpu2", "host", "-", "-", "not asked", *NOBODY],
-        ["timed out: mend that, or leave it out: -e without=gpu2"],
+        ["timed out (mend that, or leave it out: -e without=gpu2)"],
     ]
 
 

@@ -220,7 +220,9 @@ def test_boards_of_several_proxies_are_told_apart():
     assert [line.split("  ")[0] for line in (one, two, silent)] == ["board0 of proxy1", "board0 of proxy2", "proxy3"]
     assert ["gx" in line.split() for line in (one, two)] == [False, True]
     assert "not asked" in silent
-    assert why == "    did not answer: mend that, or leave it out: -e without=proxy3"
+    assert why == "    did not answer (mend that, or leave it out: -e without=proxy3)"
+    alone = {"proxy3": dict(seen["proxy3"], error="damaged: run x.")}
+    assert status_table(alone)[-1].strip().endswith("damaged: run x"), "nobody is left to ask without the only node"
     assert status_table({"proxy1": seen["proxy1"]})[1].split("  ")[0] == "board0"
     for wrong in ("board0", [{"name": "board0"}], {"proxy1": {}}):
         with pytest.raises(AnsibleFilterError, match="needs a list of boards"):
