@@ -45,7 +45,8 @@ def test_how_a_container_of_no_instance_goes_is_said(monkeypatch):
     monkeypatch.setattr(unclaimed_instances, "_copy_of", lambda host, instance: None)
     monkeypatch.setattr(unclaimed_instances, "whose", lambda host, instance: "jo's" if instance == "kept" else None)
     monkeypatch.setattr(unclaimed_instances, "_told", lambda host, instance, what: f"told: {what}")
-    host = SimpleNamespace(config=HostConfig(), store=SimpleNamespace(claims=list))
+    store = SimpleNamespace(claims=list, records=SimpleNamespace(instances=list))
+    host = SimpleNamespace(config=HostConfig(), store=store)
     left, *told = unclaimed_instances.of_no_instance(host)
     assert left.startswith("container left of /var/lib/lxc, of no instance: ")
     assert "whose root lxc.rootfs.path in its config names and whose lies in " in left

@@ -124,13 +124,17 @@ class Work(ABC):
     def must_have_still(self, image: Image, old: Claim) -> None:
         """Raise HeteroError, with the claim as it was, where an image was removed or replaced since it was looked at.
 
-        The claim names it by now, so that nobody removes it any more.
+        The claim names it by now, so that nobody removes it any more. It is in error where nothing leads from a rebuild
+        to the state it had, that of a start which was cut off.
         """
         try:
             if self.image(self.claim.image).hash != image.hash:
                 raise Refused("was replaced meanwhile", f"image {image.name}", "run this again")
-        except HeteroError:
-            self.put(**{name: getattr(old, name) for name in BEFORE_A_REBUILD})
+        except HeteroError as error:
+            before = {name: getattr(old, name) for name in BEFORE_A_REBUILD}
+            if old.state not in instance_states.ways_from(instance_states.REBUILDING):
+                before.update(state=instance_states.ERROR, note=str(error))
+            self.put(**before)
             raise
 
     def _refuse_what_ran(self, thing: str, ran: Callable[[], bool]) -> None:

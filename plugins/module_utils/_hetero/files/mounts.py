@@ -105,7 +105,6 @@ def must_hold_no_mount(folder: str, thing: str, own: str | None = None) -> None:
         raise Refused("is mounted in it", f"{thing}: {mounted[0]}", "unmount it, then run this again")
 
 
-
 @dataclass(frozen=True)
 class Place:
     """Where a folder really is: its file system, and its path from the top of that file system.

@@ -16,18 +16,27 @@ import tarfile
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from ..core.errors import Refused, naming
 from ..files.links import must_be_no_link
 from ..files.plain_file import read_at
 from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
 from .cloud_init import USER_DATA
 from .machine_identity import HOST_KEY
+from .root_folder import must_hold_only
 
 if TYPE_CHECKING:
     from .proxy_node import RootClaim
 
+#: The files of a root on a disk.
+MADE, OWN = "made.json", "own.tar"
 #: Most bytes of made.json.
 MOST = 1 << 16
+ANOTHERS = "is not the archive that made.json beside it was written for, and may be another instance's"
+PUT_BACK = (
+    "it is not removed: put each own.tar back in its own place (sha256sum; own_sha256 in made.json), or this one "
+    "anywhere out of these folders; then run this again"
+)
 #: How a name in own.tar ends; the folders above may be others, to which links of the image lead.
 USER_DATA_IN = f"/{os.path.basename(USER_DATA)}"
 
@@ -54,7 +63,7 @@ class DiskFiles:
 
     def __init__(self, folder: str, number: int) -> None:
         self.folder = os.path.join(folder, f"fs_{number}")
-        self.own = os.path.join(self.folder, "own.tar")
+        self.own = os.path.join(self.folder, OWN)
 
     def exists(self) -> bool:
         return os.path.lexists(self.folder)
@@ -62,7 +71,7 @@ class DiskFiles:
     def made(self) -> Made | None:
         """Return what made.json says; None where the file is missing or cannot be read."""
         try:
-            made = Made(**json.loads(read_at(os.path.join(self.folder, "made.json"), MOST)))
+            made = Made(**json.loads(read_at(os.path.join(self.folder, MADE), MOST)))
         except (OSError, ValueError, TypeError, RecursionError):
             return None
         texts = (made.claim, made.image, made.own_sha256, made.host_key)
@@ -112,8 +121,14 @@ class DiskFiles:
         self.write(replace(cast(Made, self.made()), **fields))
 
     def must_be_removable(self) -> None:
-        """Raise Refused where a removal would leave what a link leads to."""
+        """Raise Refused where a removal would leave what a link leads to, or take what may be another instance's."""
         must_be_no_link(self.folder, self.own)
+        must_hold_only(self.folder, (MADE, OWN))
+        made = self.made()
+        if made and os.path.exists(self.own):
+            with naming(self.own), open(self.own, "rb") as file:
+                if hashlib.sha256(file.read()).hexdigest() != made.own_sha256:
+                    raise Refused(ANOTHERS, self.own, PUT_BACK)
 
     def remove(self) -> None:
         self.must_be_removable()
@@ -121,4 +136,4 @@ class DiskFiles:
 
     def write(self, made: Made) -> None:
         """Write made.json."""
-        write_whole(os.path.join(self.folder, "made.json"), json.dumps(asdict(made)), 0o600)
+        write_whole(os.path.join(self.folder, MADE), json.dumps(asdict(made)), 0o600)

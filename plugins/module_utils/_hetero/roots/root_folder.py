@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from typing import Container
+from typing import Collection
 
 from ..core.errors import Refused
 
@@ -14,12 +14,13 @@ BESIDE = "holds {names}, which is no part of a root and would go with it"
 ASIDE = "it is not removed: put that where it belongs, or anywhere out of the roots' folders; then run this again"
 
 
-def must_hold_only(folder: str, parts: Container[str], scratch: str) -> None:
+def must_hold_only(folder: str, parts: Collection[str]) -> None:
     """Raise Refused where anything else than a root's own parts lies in its folder.
 
-    :param scratch: what names of files begin with that a killed writer leaves.
+    A file that a killed writer left (whole_file.py) has a part's name with a point before it.
     """
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    others = [name for name in names if name not in parts and not name.startswith(scratch)]
+    left = tuple(f".{part}." for part in parts)
+    others = [name for name in names if name not in parts and not name.startswith(left)]
     if others:
         raise Refused(BESIDE.format(names=" and ".join(others)), folder, ASIDE)

@@ -222,10 +222,10 @@ class Root:
         """
         self._must_be_no_link()
         self.must_be_own(claim, known)
-        must_hold_only(self.folder, PARTS, f".{MADE}.")
+        must_hold_only(self.folder, PARTS)
 
     def _must_be_no_link(self) -> None:
-        must_be_no_link(self.folder, self.file)
+        must_be_no_link(self.folder, self.file, self.path, self.layers)
 
     # ---- making and removing
 
