@@ -208,7 +208,8 @@ def _row(
     fields["nodes"] = tuple((node.path, *node.number) for node in gpu.nodes)
     if row is None:
         return Allocation(gpu.address, holder, gpu.uuid, state=ATTACHING, since=time.time(), **fields)
-    return replace(row, uuid=gpu.uuid, state=ATTACHING if row.state == DETACHING else row.state, **fields)
+    # the driver may not know the UUID again before the first use after a boot
+    return replace(row, uuid=gpu.uuid or row.uuid, state=ATTACHING if row.state == DETACHING else row.state, **fields)
 
 
 def write_again(store: Table, row: Allocation) -> bool:

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
 from xml.etree import ElementTree
 
-from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest
+from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest, short
 from ...core.errors import BadInput, HeteroError, Refused, TimedOut
 from ...core.locks import lock
 from ...devices.pci import sysfs
@@ -240,9 +240,13 @@ def _gone(domain: Domain, address: str, live: bool) -> None:
 
 def _write_down(store: Store, look: _Look) -> None:
     holder = holder_of(look.domain.name)
-    rows = {(row.address, row.holder) for row in store.allocations()}
+    table = store.allocations()
     for address in look.devices:
-        if (address, holder) not in rows:
+        others = [short(row.holder) for row in table if row.address == address and row.holder != holder]
+        if others:  # the domain was given it by hand, or the other a moment ago
+            remedy = "take it from the domain (state: detached), or free it first"
+            raise Refused(f"{address} is allocated to {', '.join(others)}", look.domain.thing, remedy)
+        if not any(row.address == address and row.holder == holder for row in table):
             wanted = GpuRequest(gpus=(address,))
             row = Allocation(address, holder, None, False, ATTACHED, time.time(), wanted, (), look.asked.config, METHOD)
             store.grant(row)
