@@ -51,5 +51,5 @@ def test_its_card_is_not_given_to_another_since_its_uuid_was_forgotten(host):
         one.uuid = uuid  # the two cards changed places
     host.open["a"].clear()
     a.pids = [None]
-    with pytest.raises(NoneFree, match="0000:03:00.0 allocated to a"):
+    with pytest.raises(NoneFree, match=r"0000:03:00\.0 allocated to a"):
         host.attach(d, wanted=GpuRequest(gpus=("GPU-1",)))
