@@ -30,7 +30,7 @@ def mark(lxcpath: str) -> None:
     """Note in a folder that a container of ours is in it."""
     path = os.path.join(lxcpath, MARK)
     if not os.path.lexists(path):
-        write_whole(path, TEXT, 0o644)
+        write_whole(path, TEXT, 0o600)
 
 
 def is_seen(lxcpath: str) -> bool:
