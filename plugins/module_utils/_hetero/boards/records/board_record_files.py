@@ -7,6 +7,7 @@ board's place is told, with a command for it which no other one undoes.
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import shlex
@@ -43,11 +44,15 @@ class BoardRecordFiles(ABC):
         return None if of is None or self.has_own(of) else of
 
     def put_aside(self, board: int) -> bool:
-        """Rename the file in a board's place if it is another board's, whose only one it may be; return whether."""
+        """Rename the file in a board's place if it is another board's and not just as in that one's own place, for it
+        may be the only one, or newer; return whether.
+        """
         path, of = self.path(board), self.named_in(board)
         if of is None:
             return False
         with naming(path):
+            if self.has_own(of) and filecmp.cmp(path, self.path(of), shallow=False):
+                return False
             os.rename(path, f"{path}.of-board{of}.{time.time_ns()}")
         return True
 
