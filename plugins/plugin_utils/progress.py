@@ -51,7 +51,7 @@ AGAIN = 10.0
 #: would wait for hours for one that lost its power or network.
 SILENCE = 3
 #: Seconds from one connection that failed to the next: a node that starts, or is busy, refuses each at once.
-CONNECT_AGAIN = 1.0
+CONNECT_AGAIN = 0.2
 #: Least and most seconds of a look in which nothing happens; news ends it. Each look is a command on the node.
 SHORTEST_LOOK, LONGEST_LOOK = 0.5, 5.0
 #: Most lines of one task, and most characters of them all: 10,000 boards (MOST of board_claims.py) boot with about ten
