@@ -124,7 +124,12 @@ def test_what_is_no_container_and_what_is_no_host_for_gpus(host):
 def test_folders_that_the_table_knows_are_looked_at_too(host, monkeypatch):
     """Lost: a GPU that is open to a container in a folder that a request does not name, to the next who asks."""
     asked = []
-    monkeypatch.setattr(attachment.open_rights, "look", lambda folders, gpus: asked.append((folders, gpus)))
+
+    def look(folders, gpus):
+        asked.append((folders, gpus))
+        return attachment.open_rights.Live(())
+
+    monkeypatch.setattr(attachment.open_rights, "look", look)
     box = host.box("ml")
     host.has(box, ONE)
     for holder, one in (("/srv/with#sign/c2#id2", TWO), ("instance:ml-8", THREE)):

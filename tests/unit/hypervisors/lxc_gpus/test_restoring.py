@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import identity, persistence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
@@ -39,6 +42,14 @@ def move(host, address, other):
     devices, gpus = host.machine.root / "sys/bus/pci/devices", host.machine.nvidia / "gpus"
     os.rename(devices / address, devices / other)
     os.rename(gpus / address, gpus / other)
+
+
+@contextmanager
+def out_of_sight(box):
+    """A container's folder is not there for a while, so that nothing says what it has."""
+    os.rename(box.folder, f"{box.lxcpath}-away")
+    yield
+    os.rename(f"{box.lxcpath}-away", box.folder)
 
 
 def test_the_numbers_of_today(host):
@@ -84,9 +95,21 @@ def test_a_table_that_lost_it(host):
     assert restore(host) == {box.name: None}
     assert host.table() == {ADDRESSES[0]: [box.name]}
     os.unlink(host.state_db)
-    host.attach(other, gpus=[ADDRESSES[0]])
+    with out_of_sight(box):
+        host.attach(other, gpus=[ADDRESSES[0]])
     assert "allocated to" in restore(host)[box.name]
     assert host.table() == {ADDRESSES[0]: [other.name]}
+
+
+def test_what_a_file_says_is_given_to_nobody_before_it_is_written_down_again(host):
+    """Lost: a GPU of a container that is down, to the next who asks on a host whose table is older."""
+    box, other = host.boxes.make(start=False), host.boxes.make(start=False)
+    host.attach(box, gpus=[ADDRESSES[0]])
+    os.unlink(host.state_db)
+    with pytest.raises(NoneFree, match=f"container {box.name} can open it, nobody allocated it .by its own file"):
+        host.attach(other, gpus=[ADDRESSES[0]])
+    assert restore(host) == {box.name: None}
+    assert host.table() == {ADDRESSES[0]: [box.name]}
 
 
 def test_another_host_gives_others(host, tmp_path):
@@ -95,7 +118,8 @@ def test_another_host_gives_others(host, tmp_path):
     host.attach(box, 2)
     old = persistence.read(box)
     os.unlink(host.state_db)
-    host.attach(other, gpus=[ADDRESSES[0]])
+    with out_of_sight(box):
+        host.attach(other, gpus=[ADDRESSES[0]])
     os.rename(box.folder, f"{box.folder}-old")
     shutil.copytree(f"{box.folder}-old", box.folder, symlinks=True)
     shutil.rmtree(f"{box.folder}-old")

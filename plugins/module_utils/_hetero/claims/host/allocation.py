@@ -21,7 +21,7 @@ from ...site.instance import age
 #: States of an allocation: written down before anything is done; proven; being taken back.
 ATTACHING, ATTACHED, DETACHING = "attaching", "attached", "detaching"
 PHASE = "gpu"
-RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it"
+RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it, or writes it down"
 
 
 @dataclass(frozen=True)

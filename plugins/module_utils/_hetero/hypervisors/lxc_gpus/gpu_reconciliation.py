@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from .attachment import Site
 
 RESTART = "take the rule out of its configuration, or it is back after a restart"
+TAKE_BACK = (
+    "take it back from one of them (module hetero.compute.lxc_gpu_attach, state detached), or close it, and look again"
+)
 
 
 @dataclass
@@ -210,7 +213,20 @@ def _granted(
         finish(site, container, rows, look.change, bring_up(site, container, rows, lasting, look.change)["pid"])
 
     addresses = ", ".join(row.address for row in rows) or None
-    look.note("incomplete", "; ".join(wrong), container, addresses, "given what it was allocated", mend)
+    others = _open_to_others(site, rows)
+    done = None if others else "given what it was allocated"
+    look.note("incomplete", "; ".join(wrong + others), container, addresses, done, mend)
+
+
+def _open_to_others(site: Site, rows: Sequence[Allocation]) -> list[str]:
+    """Return in words which of these GPUs, each for one holder alone, another container can open now."""
+    live = site.look()
+    return [
+        f"not given: container {reach.container} can open {row.address} ({reach.why}): {TAKE_BACK}"
+        for row in rows
+        for reach in ([] if row.share else live.open(row.address))
+        if reach.holder != row.holder
+    ]
 
 
 def _words(before: dict[str, bool]) -> str:

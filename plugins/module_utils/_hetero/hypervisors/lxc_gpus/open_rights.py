@@ -32,6 +32,8 @@ OPEN = "open"
 #: The device cgroup would allow it; only a missing node, which the container cannot make, keeps it out.
 NODE_ONLY = "node-only"
 CLOSED = "closed"
+#: It has it by its own file, with which it starts, and not by the table.
+BY_FILE = "by its own file"
 #: Number of looks at a container that is started anew each time.
 LOOKS = 5
 #: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
@@ -66,13 +68,13 @@ class Holder:
 
 @dataclass(frozen=True)
 class Live:
-    """What all running containers of a host can open."""
+    """What all running containers of a host can open, and what containers are to have at their next start."""
 
     reaches: tuple[Reach, ...]
 
     def open(self, address: str) -> list[Reach]:
-        """Return the Reaches of the containers that can open this GPU."""
-        return [reach for reach in self.reaches if reach.address == address and reach.state == OPEN]
+        """Return the Reaches of the containers that can open this GPU, or could once they are started."""
+        return [reach for reach in self.reaches if reach.address == address and reach.state in (OPEN, BY_FILE)]
 
     def of(self, holder: str) -> dict[str, Reach]:
         """Return {address: Reach} of one container."""

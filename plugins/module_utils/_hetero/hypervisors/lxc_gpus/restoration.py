@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
@@ -39,12 +40,12 @@ from ...claims.host.allocation import (
 )
 from ...claims.lost_database import RECONCILE, listed
 from ...core.deadline import Deadline
-from ...core.errors import BadInput, NoneFree, Refused, told
+from ...core.errors import BadInput, HeteroError, NoneFree, Refused, told
 from ...core.locks import lock
 from ...devices.gpus.container_gpus import nodes_for
 from ..lxc import folders, identity, liblxc, persistence
 from .access import ACCESS
-from .open_rights import has, rule_of
+from .open_rights import BY_FILE, Reach, has, rule_of
 
 if TYPE_CHECKING:
     from ...claims.host.store import Store
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 VERB = "restore"
 #: Seconds to wait for others who work on a container; at boot there are none.
 TURN_TIME = 60.0
+OLDER = "by its own file; the table was lost or is older"
 
 
 class Site(Protocol):
@@ -121,6 +123,18 @@ def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, GpuReq
         gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
         if gpu is not None and gpu.address not in had:
             found.append((gpu, _wanted(request)))
+    return found
+
+
+def by_files(site: Site) -> list[Reach]:
+    """Return a Reach for each GPU that a container has by its own file, and not by a table that is older."""
+    found: list[Reach] = []
+    for lxcpath in site.lxcpaths:
+        for name in liblxc.containers(lxcpath):
+            with suppress(HeteroError):  # reconcile says what cannot be read
+                container = liblxc.Container(name, lxcpath)
+                for gpu, _request in unwritten(site, container):
+                    found.append(Reach(_key(container), name, gpu.address, BY_FILE, OLDER))
     return found
 
 
