@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A file with another's root lies in an instance's folder, made.json is lost, and nobody on this node knows the other
-(an older database, or a file of another proxy node). If this fails, that root goes with the end of an instance, although
+(an older database, or a file of another proxy node). If this fails, that root goes with the end of an instance, though
 its UUID is that of another claim, and the only file that another tenant has is lost.
 """
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import identity, persistence

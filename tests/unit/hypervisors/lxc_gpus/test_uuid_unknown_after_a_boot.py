@@ -57,8 +57,8 @@ def test_its_card_is_not_given_to_another_since_its_uuid_was_forgotten(host):
 
 
 def test_a_card_that_another_has_open_is_not_opened_to_its_owner_as_well(host, monkeypatch):
-    """a's card and the free one of slot 3 changed places while the host was off, and d was given what is in slot 3 before
-    any UUID was known. Lost: that a card is open to one of them.
+    """a's card and the free one of slot 3 changed places while the host was off, and d was given what is in slot 3
+    before any UUID was known. Lost: that a card is open to one of them.
     """
     a, d = host.box("a", 10), host.box("d", 11)
     host.attach(a, wanted=FIRST)

@@ -266,7 +266,7 @@ class BoardWork:
     def refuse_unproven(self) -> None:
         """End the work on a board that may be another instance's than its claim's."""
         if self.unproven is not None:
-            self.say("error", str(self.unproven))
+            self.say("error", f"the board is left as it is: {self.unproven.what}")
             self.fail(INSTANCE, self.unproven)
 
     def quarantine(self, note: str, remedy: str = "", **evidence: Any) -> None:

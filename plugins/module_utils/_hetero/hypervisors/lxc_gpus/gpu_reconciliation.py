@@ -214,8 +214,8 @@ def _granted(
 
     addresses = ", ".join(row.address for row in rows) or None
     others = _open_to_others(site, rows)
-    done = None if others else "given what it was allocated"
-    look.note("incomplete", "; ".join(wrong + others), container, addresses, done, mend)
+    given = None if others else "given what it was allocated"
+    look.note("incomplete", "; ".join(wrong + others), container, addresses, given, mend)
 
 
 def _open_to_others(site: Site, rows: Sequence[Allocation]) -> list[str]:
