@@ -55,3 +55,19 @@ def test_the_way_that_status_names_makes_it_free(away):
     away.cut(0)
     assert not away.module("board_image", boards=[0], state="absent").get("failed")
     assert not any(board["note"] for board in away.module("board_info")["boards"])
+
+
+def test_a_claim_of_somebody_else_does_not_make_it_free(away):
+    """Lost: jackie's board, to the second request after the file system went away, for the first one's claim told that
+    the state folder is in use.
+    """
+    image = image_tar(away.folder / "again.tar", kernel="BOBS" * 1000)
+    ImageStore(str(away.state / "images")).import_image(image, "debian")
+    away.cut(0)
+    assert not any(result.get("failed") for result in away.provision("bob"))
+    for name in ("eve", "mallory"):
+        given = [board["board"] for result in away.provision(name) for board in result.get("boards", [])]
+        assert 0 not in given
+    found = away.module("board_reconcile", timeout=10)["boards"][0]["found"]
+    assert "made ready for somebody" in found[0]["found"]
+    assert found[0]["done"] is None

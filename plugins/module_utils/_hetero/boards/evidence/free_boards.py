@@ -9,6 +9,7 @@ cleans them.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from ...site import board_states
 from ...tftp.board_folder import BoardFiles
 from ..power.presence import NOBODYS
 from ..records.disk_records import unwiped, used
-from ..records.lost_database import is_in_use
+from ..records.lost_database import in_use_since
 
 if TYPE_CHECKING:
     from ...roots.proxy_node import Numbered
@@ -35,7 +36,7 @@ ADOPT_OR_CLEAN = (
     f"have {play('reconcile')} adopt it, or say by which word it does; or clean what nobody wants: "
     "modules tilera_boot with state=stopped, then board_image with state=absent"
 )
-#: Of a board of which nothing else is known, on a node of which nothing tells that anybody ever had a board.
+#: Of a board of which nothing else is known, on a node of which nothing tells that anybody had a board by then.
 SERVED = (
     "is made ready for somebody ({files}), and nothing here tells of whom: see that the file system of {folder} is "
     "mounted; or clean what nobody wants: module board_image with state=absent"
@@ -73,15 +74,27 @@ def unknown_tenant(proxy: Proxy, board: Numbered) -> str | None:
     return f"is {kept.claim.instance}'s by the record of its claim, and no claim is known {RECONCILE}"
 
 
-def served(proxy: Proxy, board: Board) -> str | None:
-    """Return that a board without a claim has boot files though nothing tells that anybody ever had one, or None.
+def is_older(proxy: Proxy, board: Board) -> bool:
+    """Return whether what a board without a claim is served was made before all claims that are known here.
 
-    The state folder may be one under a file system that is not mounted, and its tenant be on that.
+    The state folder may be one under a file system that is not mounted, and its tenant be on that; what others claimed
+    in it since then tells nothing of him.
     """
+    since = in_use_since(proxy)
+    if since is None:
+        return True
+    try:
+        return os.lstat(BoardFiles(proxy.config.tftp_root, board.ip).folder).st_mtime < since
+    except OSError:
+        return False
+
+
+def served(proxy: Proxy, board: Board) -> str | None:
+    """Return that a board without a claim has boot files that are older than all known claims (is_older), or None."""
     files = BoardFiles(proxy.config.tftp_root, board.ip)
     with suppress(HeteroError):  # who may not read that folder switches nothing either
         names = ", ".join(map(files.path, files.names()))
-        if names and not is_in_use(proxy):
+        if names and is_older(proxy, board):
             return SERVED.format(files=names, folder=proxy.config.state_folder)
     return None
 

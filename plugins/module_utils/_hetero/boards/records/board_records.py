@@ -150,10 +150,10 @@ class Recorded(ClaimsStore[Claim]):
         """Return {id of each board that somebody has: unix time of its claim}."""
         return {row["board"]: row["created"] for row in self._db.rows("SELECT board, created FROM claims")}
 
-    def was_claimed(self) -> bool:
-        """Return whether somebody has a board by this database, or had one as far back as its events go."""
-        claimed = self._db.rows("SELECT 1 FROM events WHERE phase IN (?, ?) LIMIT 1", (CLAIM_PHASE, RELEASE_PHASE))
-        return bool(claimed or self.claims())
+    def claimed_since(self) -> float | None:
+        """Return the unix time of the first claim or end that this database knows of; None where it knows of none."""
+        first = self._db.rows("SELECT min(time) FROM events WHERE phase IN (?, ?)", (CLAIM_PHASE, RELEASE_PHASE))
+        return min((time for time in (first[0][0], *self.begun().values()) if time is not None), default=None)
 
     def _events(
         self,

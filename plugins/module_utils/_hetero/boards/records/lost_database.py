@@ -93,13 +93,16 @@ def must_name_boards(path: str, claims: Iterable[Claim], database: str, state_fo
         raise HeteroError(what, path, NO_BOARDS)
 
 
-def is_in_use(proxy: StatefulNode) -> bool:
-    """Return whether anything tells that somebody has, or had, a board of this node.
+def in_use_since(proxy: StatefulNode) -> float | None:
+    """Return since when anything tells that somebody has, or had, a board of this node (unix time); None: nothing does.
 
-    Nothing does if the state folder is new, or is the one under a file system that is not mounted.
+    Nothing does if the state folder is new, or is the one under a file system that is not mounted; and what was claimed
+    in that one tells of nothing before it. 0 stands for a time that is not known.
     """
-    store = proxy.store
-    return store.was_claimed() or bool(_signs(store.path, proxy.config.state_folder)[0])
+    since = proxy.store.claimed_since()
+    if since is None and _signs(proxy.store.path, proxy.config.state_folder)[0]:
+        return 0.0
+    return since
 
 
 def said_if_lost(params: Mapping[str, Any], check: bool = False) -> str | None:

@@ -26,11 +26,12 @@ from ..evidence import adoption, unnamed_boards
 from ..evidence.adoption import PUT_BACK
 from ..evidence.cut_boots import CUT_OFF
 from ..evidence.discard import discard, must_be_gone
+from ..evidence.free_boards import is_older
 from ..power import last_outlet, power_proof, presence
 from ..power.outlet_power import outlet_power
 from ..power.presence import ALIVE, OWN_KEY, SILENT
 from ..records import disk_records
-from ..records.lost_database import is_in_use, way_by_copy
+from ..records.lost_database import way_by_copy
 from ..work import maintenance
 from ..work.board_work import BoardWork, locked, unread_outlet
 from ..work.looks import PHASE, Look, Seen, not_adopted
@@ -336,7 +337,7 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
         )
         return
     left = leftovers(proxy, work.board)
-    if left and work.state == board_states.POWER_OFF and (look.power == "on" or not is_in_use(proxy)):
+    if left and work.state == board_states.POWER_OFF and (look.power == "on" or is_older(proxy, work.board)):
         folder = proxy.config.state_folder
         look.note(MADE_READY.format(power=look.power, left="; ".join(left), folder=folder))
         return
