@@ -215,7 +215,8 @@ def test_a_board_that_may_be_anothers_ends_the_work_on_it(work):
     one.unproven = Refused("only the database says so", "board1", "adopt it")
     one.refuse_unproven()
     assert (one.failed, one.over, one.blame, one.error) == (True, True, "instance", str(one.unproven))
-    assert (one.lines[-1]["phase"], one.lines[-1]["text"]) == ("error", "the board is left as it is: only the database says so")
+    assert one.lines[-1]["phase"] == "error"
+    assert one.lines[-1]["text"] == "the board is left as it is: only the database says so"
     other = work(2)
     board_work.refuse(other, "is in maintenance", "end it")
     assert (other.blame, other.error) == (None, "board2: is in maintenance: end it")
