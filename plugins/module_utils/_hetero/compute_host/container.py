@@ -78,8 +78,11 @@ class ContainerWork(Work):
         """Return the command that opens a shell in the container from its host, for people."""
         return f"lxc-attach -P {self.container.lxcpath} -n {self.container.name}"
 
+    def is_of(self, claim: Claim) -> bool:
+        return identity.key_of(self.container) == claim.container
+
     def _is_ours(self) -> bool:
-        return identity.key_of(self.container) == self.claim.container
+        return self.is_of(self.claim)
 
     # ---- steps
 

@@ -97,6 +97,9 @@ class GuestWork(Work):
         """Return the path of the guest's console log, for people."""
         return os.path.join(self.folder, guest_folder.CONSOLE)
 
+    def is_of(self, claim: Claim) -> bool:
+        return guest_folder.is_whole(self.folder) and not self._stranger()
+
     def _stranger(self) -> bool:
         """Return whether the domain of that name, or what lies in its folder, was not made for this claim."""
         found = {guests.uuid_of(self.claim.instance, self.libvirt), guest_folder.made_for(self.folder)}

@@ -105,7 +105,11 @@ class Work(ABC):
         claim = self.host.store.claim_of(self.claim.instance)
         if claim is None or claim.created != self.claim.created:
             raise Refused("was given back meanwhile", self.claim.instance, "run this again")
-        self.claim = claim
+        self.claim = self.host.store.as_recorded(claim, self.is_of, self.change.check)
+
+    @abstractmethod
+    def is_of(self, claim: Claim) -> bool:
+        """Return whether what is there is what a claim's record says that it was made."""
 
     def put(self, **fields: Any) -> None:
         self.claim = self.host.store.put(self.claim.instance, **fields)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
 from ...core.errors import BadInput, NoneFree, Refused
@@ -41,6 +41,8 @@ FIELDS = (
     *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
     *("first_id", "flavor", *AMOUNTS),
 )
+#: What a claim's record tells of what was made for it.
+MADE = ("container", "host_key", "image", "image_hash", "ssh_public_key")
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,20 @@ class Store(KeptClaims):
             if new.holder != old.holder:
                 self._db.write("UPDATE allocations SET holder = ? WHERE holder = ?", (new.holder, old.holder))
             return new
+
+    def as_recorded(self, claim: Claim, is_there: Callable[[Claim], bool], dry: bool = False) -> Claim:
+        """Return a claim, with what its own record tells of what was made for it where the database is an older copy.
+
+        :param is_there: returns whether what the record tells of is what lies there.
+        :param dry: write nothing into the database.
+        """
+        kept = self.kept(claim.instance)
+        if kept is None or claim.container is None or not (kept.is_same(claim) and kept.since > claim.since):
+            return claim
+        told = {name: getattr(kept, name) for name in MADE}
+        if not kept.container or told == {name: getattr(claim, name) for name in MADE} or not is_there(kept):
+            return claim
+        return replace(claim, **told) if dry else self.put(claim.instance, **told)
 
     def release(self, instance: str, owner: str | None = None) -> Claim | None:
         """End a claim with all that it holds. The caller has checked that its container is gone.

@@ -48,6 +48,7 @@ from .access import ACCESS
 from .open_rights import BY_FILE, Reach, has, rule_of
 
 if TYPE_CHECKING:
+    from ...claims.host.claim_records import Claim
     from ...claims.host.store import Store
     from ...devices.gpus.discovery import Found, Gpu
     from .open_rights import Live
@@ -80,6 +81,9 @@ class Site(Protocol):
 
 def restore(site: Site) -> dict[str, str | None]:
     """Rewrite the files of all containers with GPUs; return {name: None, or why it will not start}."""
+    for claim in site.store.claims():
+        with suppress(HeteroError):  # its own start says what is odd about it
+            site.store.as_recorded(claim, _is_there)
     with site.store.transaction():
         follow_the_moved(site.store, site.found.gpus)
 
@@ -90,6 +94,12 @@ def restore(site: Site) -> dict[str, str | None]:
     for lxcpath in site.lxcpaths:
         done.update(persistence.restore(lxcpath, lambda *asked: resolve(site, *asked), site.host, turn))
     return done
+
+
+def _is_there(kept: Claim) -> bool:
+    """Return whether the container that the record of a claim tells of lies in its place."""
+    lxcpath, name = os.path.split((kept.container or "").rpartition("#")[0])
+    return bool(lxcpath) and identity.key_of(liblxc.Container(name, lxcpath)) == kept.container
 
 
 def resolve(
