@@ -135,6 +135,7 @@ instances:
         V(ending) or V(error).
       type: str
     console: {description: Where on the host lies what its console showed., type: str}
+    console_bytes: {description: 'Its length, or none where there is no such file yet.', type: int}
     note: {description: What was noted with the state., type: str}
     since: {description: Since when it is in this state (seconds since 1970)., type: float}
     since_seconds: {description: For how many seconds., type: float}

@@ -220,6 +220,7 @@ instances:
     phases: {description: Seconds of each phase of a board's boot., type: dict}
     power_proof: {description: What the outlet and the board said of its power., type: dict}
     console: {description: Where on a host lies what the console of a container or guest showed., type: str}
+    console_bytes: {description: 'Its length, or none where there is no such file yet.', type: int}
     gpus: {description: Addresses of a container's GPUs., type: list, elements: str}
     isolation: {description: 'How other GPUs are closed to a container: cgroup or node-only.', type: str}
     devices: {description: Addresses of a guest's PCI devices., type: list, elements: str}

@@ -166,7 +166,7 @@ CLAIM = dict(
     image=maybe(is_text),
 )
 #: A claim of a compute host, whose console people sit down at by this path.
-HOSTED_CLAIM = dict(CLAIM, kind=one_of(OF_HOSTS), console=is_text)
+HOSTED_CLAIM = dict(CLAIM, kind=one_of(OF_HOSTS), console=is_text, console_bytes=maybe(is_number))
 EVENT = dict(time=is_number, phase=is_text, text=maybe(is_text), seconds=maybe(is_number))
 #: What the states of boards and of hosts' instances have in common.
 STATE = dict(

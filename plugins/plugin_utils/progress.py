@@ -188,7 +188,8 @@ class Follows(ShowsLines):
             if os.getppid() != play:  # it was killed: who looks on says to the node that somebody waits
                 raise AnsibleActionFail("the play has ended")
             rest = min(told + pause, end) - time.monotonic()
-            news = self._look(dict(job, wait=max(SHORTEST_LOOK, min(rest, LONGEST_LOOK, self._silence / 2))))
+            wait = max(SHORTEST_LOOK, min(rest, LONGEST_LOOK, self._silence / 2))
+            news = self._look(dict(job, wait=wait), lines)
 
     @property
     def _silence(self) -> int:
@@ -205,15 +206,17 @@ class Follows(ShowsLines):
         given = [self._task.args.get(name) for name in GIVEN]
         return min(said, LONGEST_WORK + TIMES * sum(float(seconds) for seconds in given if seconds is not None))
 
-    def _look(self, job: dict[str, Any]) -> dict[str, Any]:
+    def _look(self, job: dict[str, Any], lines: Lines) -> dict[str, Any]:
         """Return what job_watch.look finds on the node.
 
         Its source goes by standard input if the connection can do that.
+
+        :param lines: tells of connections that broke.
         """
         program, by_input = inspect.getsource(job_watch), self._connection.has_pipelining
         words = [job["python"], "-I", "-S"] + (["-"] if by_input else ["-c", program]) + [json.dumps(job)]
         command = " ".join(shlex.quote(word) for word in words)
-        said = self._answer(command, program.encode() if by_input else None)
+        said = self._answer(command, program.encode() if by_input else None, lines)
         if said["rc"] != 0:
             why = last_words(said.get("stderr") or said.get("stdout") or "")
             raise AnsibleActionFail(
@@ -221,7 +224,7 @@ class Follows(ShowsLines):
             )
         return json.loads(said["stdout"].strip().splitlines()[-1])
 
-    def _answer(self, command: str, data: bytes | None) -> dict[str, Any]:
+    def _answer(self, command: str, data: bytes | None, lines: Lines) -> dict[str, Any]:
         """Return the node's answer to a command, by a new connection if the present one is silent or broke.
 
         :raises AnsibleConnectionFailure: no new one gets an answer, either. The text says how to go on.
@@ -231,9 +234,9 @@ class Follows(ShowsLines):
             with within(limit):
                 return self._low_level_execute_command(command, in_data=data)
         except Silent:
-            tell(f"the node has said nothing for {limit} s: it is asked by a new connection")
+            lines.tell(f"the node has said nothing for {limit} s: it is asked by a new connection")
         except AnsibleConnectionFailure:
-            tell("the connection to the node broke: it is asked by a new one")
+            lines.tell("the connection to the node broke: it is asked by a new one")
         with contextlib.suppress(Silent), within(limit):
             while True:
                 try:

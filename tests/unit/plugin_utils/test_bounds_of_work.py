@@ -32,7 +32,7 @@ def following(looks, **args):
     class Follows(progress.Follows):
         module = "hetero.compute.instance"
 
-        def _look(self, job):
+        def _look(self, job, _lines):
             return next(looks)
 
     one = Follows.__new__(Follows)
@@ -133,7 +133,7 @@ def test_a_look_lasts_until_there_is_something_to_tell(monkeypatch, told, timeou
     one = following(looks())
     one._play_context.timeout = timeout
     look = one._look
-    one._look = lambda job: asked.append(job["wait"]) or look(job)
+    one._look = lambda job, lines: asked.append(job["wait"]) or look(job, lines)
     monkeypatch.setattr(progress, "FIRST", 2.0)
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     one._follow(dict(JOB, node="h1", limit=100.0), dict(events=[], done=False))
@@ -153,9 +153,9 @@ def test_what_a_failed_look_says_is_one_short_line(said):
     """Lost: the terminal and AWX's database, to 20 MB in an error."""
     one = progress.Follows.__new__(progress.Follows)
     one._connection = SimpleNamespace(has_pipelining=True)
-    one._answer = lambda command, data: dict(said, rc=1)
+    one._answer = lambda command, data, lines: dict(said, rc=1)
     with pytest.raises(AnsibleActionFail, match="cannot follow the work, which goes on in the background: B") as error:
-        one._look(dict(JOB))
+        one._look(dict(JOB), progress.Lines("p1"))
     assert len(str(error.value)) < 700
     assert "\n" not in str(error.value)
 
@@ -164,9 +164,9 @@ def test_what_a_failed_look_says_is_one_short_line(said):
 def test_a_failed_look_that_says_nothing_is_told_as_such(said):
     one = progress.Follows.__new__(progress.Follows)
     one._connection = SimpleNamespace(has_pipelining=True)
-    one._answer = lambda command, data: dict(rc=1, stderr=said, stdout="")
+    one._answer = lambda command, data, lines: dict(rc=1, stderr=said, stdout="")
     with pytest.raises(AnsibleActionFail, match=r"in the background: nothing\. Run this again"):
-        one._look(dict(JOB))
+        one._look(dict(JOB), progress.Lines("p1"))
 
 
 @pytest.mark.parametrize("kind", [AnsibleError, AnsibleConnectionFailure])

@@ -83,6 +83,7 @@ def _of(things: list[Fields], instance: str | None, claims: Iterable[Claim]) -> 
 
 def claim_fields(host: Host, claim: Claim) -> Fields:
     """Return a claim in the words of a board's claim."""
+    console = os.path.join(host.config.disks(claim.kind), claim.instance, "console.log")
     return dict(
         instance=claim.instance,
         request=claim.request,
@@ -97,7 +98,8 @@ def claim_fields(host: Host, claim: Claim) -> Fields:
         host_key=claim.host_key,
         image_hash=claim.image_hash,
         state=claim.state,
-        console=os.path.join(host.config.disks(claim.kind), claim.instance, "console.log"),
+        console=console,
+        console_bytes=os.lstat(console).st_size if os.path.lexists(console) else None,
     )
 
 

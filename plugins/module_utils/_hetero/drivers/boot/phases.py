@@ -257,9 +257,12 @@ class Watcher:
 
 def nfs_connected(ip: str, tables: Iterable[str] = ("/proc/net/tcp", "/proc/net/tcp6")) -> bool:
     """Return whether `ip` has an established connection to this node's NFS port."""
-    # The kernel prints an IPv4 address as one native integer. An IPv4-mapped IPv6 address ends in the same eight
-    # digits.
-    wanted = f"{int.from_bytes(socket.inet_aton(ip), sys.byteorder):08X}"
+    # The kernel prints an address as native integers of 32 bits: an IPv4 address as one, an IPv4-mapped IPv6 address
+    # (::ffff:10.0.2.1) as four.
+    packed = socket.inet_aton(ip)
+    words = [b"\0\0\0\0", b"\0\0\0\0", b"\0\0\xff\xff", packed]
+    mapped = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
+    wanted = (f"{int.from_bytes(packed, sys.byteorder):08X}", mapped)
     for table in tables:
         try:
             with open(table, encoding="ascii") as file:
@@ -271,7 +274,7 @@ def nfs_connected(ip: str, tables: Iterable[str] = ("/proc/net/tcp", "/proc/net/
             if (
                 state == "01"
                 and int(local.rsplit(":", 1)[1], 16) == NFS_PORT
-                and remote.rsplit(":", 1)[0].endswith(wanted)
+                and remote.rsplit(":", 1)[0] in wanted
             ):
                 return True
     return False
