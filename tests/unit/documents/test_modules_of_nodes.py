@@ -40,6 +40,6 @@ def on_nodes():
                     yield pytest.param(name, id=f"{path.stem}: {task.get('name', name)}")
 
 
-@pytest.mark.parametrize("name", on_nodes())
+@pytest.mark.parametrize("name", list(on_nodes()))
 def test_only_modules_of_the_collection_run_there(name):
     assert name.startswith("hetero.compute.")
