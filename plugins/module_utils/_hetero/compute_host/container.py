@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
 from ..core.changes import Change
@@ -77,6 +78,18 @@ class ContainerWork(Work):
     def inside(self) -> str:
         """Return the command that opens a shell in the container from its host, for people."""
         return f"lxc-attach -P {self.container.lxcpath} -n {self.container.name}"
+
+    def read(self) -> None:
+        """Read the claim anew; a container whose folder was moved, with all of the claim's, is the claim's there."""
+        super().read()
+        old = self.claim.container
+        with suppress(Refused):  # one whose configuration cannot be read may be another's
+            key = identity.key_of(self.container)
+            moved = old and key and key != old and identity.id_of(key) == identity.id_of(old)
+            if moved and not os.path.lexists(old.rpartition("#")[0]):
+                self.claim = replace(self.claim, container=key)
+                if not self.change.check:
+                    self.put(container=key)
 
     def is_of(self, claim: Claim) -> bool:
         return identity.key_of(self.container) == claim.container
