@@ -188,12 +188,14 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
         expires = end(hours, None if doubt else old, now)
         before = {"expires": f"{as_date(old)} ({doubt[0]})" if doubt else as_date(old), "state": work.claim.state}
         if change.note(work.claim.instance, before, {"expires": as_date(expires), "state": state}):
-            back = "" if state == work.claim.state else TAKEN_BACK
-            work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)}){back}{late}")
+            # the record, which may know more than an older database, gets no state that does not change
+            back = {} if state == work.claim.state else {"state": state}
+            said = TAKEN_BACK if back else ""
+            work.report("lease", f"lease: {until(expires, now)} (was: {until(old, now)}){said}{late}")
             if not change.check:
                 if late:
                     extended_late(host.store, REAPER)
-                work.put(expires=expires, state=state)
+                work.put(expires=expires, **back)
         work.more["until"] = until(expires, now)
 
     return _each(host, request, "extend", options, change, one)
