@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
 from ..core.changes import Change
-from ..core.errors import HeteroError, Refused, TimedOut
+from ..core.errors import HeteroError, Refused, TimedOut, naming
 from ..core.plays import play
 from ..hypervisors.lxc import disks, folders, id_maps, identity, limits, new_container, own_root, private_nodes
 from ..hypervisors.lxc.liblxc import Container
@@ -297,6 +297,9 @@ class ContainerWork(Work):
         """Remove the container with its processes, root and device nodes, so that nothing of it can open a GPU."""
         self.must_be_own()
         note_if_elsewhere(self.host, self.claim, identity.key_of(self.container))
+        if self.is_made:  # it shows now that its file system is mounted, and may be the last that does
+            with suppress(HeteroError), naming(self.container.lxcpath):
+                folders.mark(self.container.lxcpath)
         new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)
