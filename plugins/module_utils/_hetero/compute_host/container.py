@@ -14,9 +14,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
+from ..claims.host.allocation import allocate
 from ..core.changes import Change
 from ..core.errors import HeteroError, Refused, TimedOut, naming
 from ..core.plays import play
+from ..hypervisors import pinning
 from ..hypervisors.lxc import disks, folders, id_maps, identity, limits, new_container, own_root, private_nodes
 from ..hypervisors.lxc.liblxc import Container
 from ..hypervisors.lxc_gpus import attachment, open_rights
@@ -26,7 +28,7 @@ from .moved_instances import note_if_elsewhere
 from .work import Work
 
 if TYPE_CHECKING:
-    from ..claims.host.allocation import Allocation
+    from ..claims.host.allocation import Allocation, GpuRequest
     from ..claims.host.claim_records import Claim
     from ..core.deadline import Deadline
     from ..images.store import Image
@@ -261,10 +263,22 @@ class ContainerWork(Work):
         self.container.start(self.deadline.left)
         self.report("container", "container started", time.monotonic() - start)
 
+    def must_start(self) -> None:
+        pinning.must_hold("lxc", self.address, self.claim.instance)
+        store, wanted = self.host.store, self._wanted
+        if wanted is not None:
+            with store.transaction(dry=True):
+                allocate(store, self.claim.holder, wanted, self.host.gpus, self.host.site.look)
+
+    @property
+    def _wanted(self) -> GpuRequest | None:
+        """The GPUs that it is to have; None for none."""
+        rows = self.host.store.allocations(self.claim.holder)
+        return rows[0].wanted if rows else wanted_of(self.host, self.claim.flavor)
+
     def give_devices(self) -> None:
         """Open its GPUs, and prove all others closed."""
-        rows = self.host.store.allocations(self.claim.holder)
-        wanted = rows[0].wanted if rows else wanted_of(self.host, self.claim.flavor)
+        wanted = self._wanted
         if wanted is None:
             return
         start = time.monotonic()

@@ -202,6 +202,22 @@ class GuestWork(Work):
             domain_type=guests.domain_type(self.libvirt, config.domain_type) if image else "",
         )
 
+    def must_start(self) -> None:
+        pinning.must_hold("kvm", self.address, self.claim.instance)
+        self._must_have_its_own(self._rows())
+        self._bind(self._rows(), VFIO, check=True)
+
+    def _must_have_its_own(self, rows: Sequence[Allocation]) -> None:
+        """Raise Refused if one of its devices is no more at its address, or another one is there."""
+        for row, device in self._others(rows):
+            what = f"its device at {row.address} was a {row.wanted.arch}, and a {device.ids} is there now"
+            remedy = "put its card back there; terminate leaves the other device as it is"
+            raise Refused(what, self.claim.instance, remedy)
+        for row in rows:
+            if sysfs.look(row.address, self.host.pci) is None:
+                what = f"its device at {row.address} is no more on this host"
+                raise Refused(what, self.claim.instance, "put its card back there, or terminate it")
+
     def start(self) -> None:
         """Bring its devices to vfio-pci, then start the guest. libvirt leaves them there when the guest ends, so that
         the host's drivers never touch what a guest has had.
@@ -217,6 +233,7 @@ class GuestWork(Work):
         if self.claim.state != instance_states.REBUILDING:  # that keeps its claim whatever happens
             self.move(instance_states.STARTING)
         pinning.must_hold("kvm", self.address, self.claim.instance)
+        self._must_have_its_own(rows)
         self._bind(rows, VFIO)
         self.domain.start()
         self.domain.autostart(self.autostart)
@@ -300,19 +317,16 @@ class GuestWork(Work):
         found = ((row, sysfs.look(row.address, self.host.pci)) for row in rows)
         return [(row, device) for row, device in found if device is not None and not is_own(row, device)]
 
-    def _bind(self, rows: Sequence[Allocation], driver: str, at_least: float = 0.0) -> None:
+    def _bind(self, rows: Sequence[Allocation], driver: str, at_least: float = 0.0, check: bool = False) -> None:
         """Bring devices to a driver. What is bound at each boot of the host stays as it is.
 
         :param at_least: seconds that there are for it, even if the deadline is nearer.
+        :param check: only raise HeteroError where that is refused.
         """
-        for row, device in self._others(rows):
-            what = f"its device at {row.address} was a {row.wanted.arch}, and a {device.ids} is there now"
-            remedy = "put its card back there; terminate leaves the other device as it is"
-            raise Refused(what, self.claim.instance, remedy)
         there = [found for found in (sysfs.look(row.address, self.host.pci) for row in rows) if found is not None]
         if not there:
             return
-        change = Change()
+        change = Change(check)
         asked: dict[str, Any] = dict(
             devices=[device.address for device in there],
             driver=driver,
@@ -322,7 +336,8 @@ class GuestWork(Work):
             holder=self.claim.holder,
         )
         result = change_driver(asked, change, Deadline(max(at_least, self.deadline.left)), self.host.pci)
-        self.change.take(change)
+        if not check:
+            self.change.take(change)
         if result.get("failed"):
             raise Refused(result["msg"], self.claim.instance, "then run this again")
 

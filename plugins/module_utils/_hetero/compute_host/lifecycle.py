@@ -106,6 +106,7 @@ def rebooted(host: Host, request: str, options: Options, change: Change) -> Resu
     def one(work: Work) -> None:
         if work.is_made and work.container.running:
             work.must_be_whole()
+            work.must_start()
             _down(work, options)
         _up(work)
 
@@ -153,6 +154,7 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
             if work.has_root:
                 host.images.must_be_whole(image)
                 work.must_be_makeable(image)
+                work.must_start()
             work.report(work.word, MADE_ANEW.format(image=new["image"]))
             if not change.check:
                 work.put(**new, image_hash=TO_BE_REMOVED, state=instance_states.REBUILDING, note="")
@@ -270,6 +272,7 @@ def _up(work: Work) -> None:
             image = work.image(work.claim.image)
             work.host.images.must_be_whole(image)
             work.must_be_makeable(image)
+            work.must_start()
             work.report(work.word, MADE_ANEW.format(image=work.claim.image))
             if work.change.check:
                 return

@@ -280,6 +280,13 @@ class Work(ABC):
         """Raise HeteroError where one that was made would not start again, for its root is missing or another's."""
 
     @abstractmethod
+    def must_start(self) -> None:
+        """Raise HeteroError where its next start would fail for its address or its devices.
+
+        A verb asks before it ends or removes what there is.
+        """
+
+    @abstractmethod
     def make(self) -> None:
         """Make the container or guest; leave alone what is there and as the claim asks for."""
 

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A lease that is extended on an older copy of the database, whose record alone knows that the guest ran. If these fail,
+"""A lease extended on an older copy of the database, where the record alone knows that the guest ran. If these fail,
 the word that keeps a tenant's guest loses its disk, or its address, to the next verb.
 """
 
