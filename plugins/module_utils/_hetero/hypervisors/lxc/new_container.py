@@ -21,7 +21,7 @@ from ...core.errors import Refused, naming
 from ...devices.cgroup import trees
 from ...files.file_system import EMPTY, MAKE, must_hold
 from ...files.links import must_be_no_link
-from ...files.mounts import must_hold_no_mount
+from ...files.mounts import mounts_below, must_hold_no_mount
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
 from ...roots import cloud_init, machine_identity
@@ -51,6 +51,10 @@ ON_DISK = re.compile(r"^lxc\.rootfs\.path\s*=\s*lvm:", re.MULTILINE)
 UNFINISHED = "unfinished"
 #: What a person does where the image is too large.
 ROOM = "see whether image and keys have room in its {gb} GiB (local_gb of its flavor)"
+MOUNTED = "something is mounted here that was not made for it: it would be unmounted, and what is on it would stay"
+MOUNTED_WAY = (
+    "unmount it (umount {root}), and remove by hand what is on it, where that was the container's; then run this again"
+)
 CONFIGURATION, DISK, KEY = "configuration", "disk", "ssh key"
 CHECKED = "disk, whose file system had errors (e2fsck)"
 
@@ -213,13 +217,25 @@ def must_be_own(container: Container) -> None:
     """Raise Refused if the root in a container's folder is another's, or lies behind a link; if anything else is
     mounted there; or if a container runs whose configuration is gone, without which LXC cannot end it.
     """
-    must_be_no_link(container.folder, disks.file_of(container), root_of(container))
-    must_hold_no_mount(container.folder, container.thing, root_of(container))
+    root = root_of(container)
+    must_be_no_link(container.folder, disks.file_of(container), root)
+    if root in mounts_below(root) and not _is_on_disk(container):
+        raise Refused(MOUNTED, root, MOUNTED_WAY.format(root=root))
+    must_hold_no_mount(container.folder, container.thing, root)
     own_root.must_be_own(container, disks.file_of(container))
     if not container.defined and monitors.owner(container.name, container.lxcpath) == 0:
         monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
         remedy = f"put it back, or end its monitor ({monitor}), then run this again"
         raise Refused("is gone, and its container runs", container.config_file, remedy)
+
+
+def _is_on_disk(container: Container) -> bool:
+    """Return whether what is mounted as a container's root is a disk, as is to be there by its files.
+
+    A folder that somebody has bound there is none; nor has one of an earlier release, whose root is a folder, any.
+    """
+    has_disk = disks.has(container) or (container.defined and ON_DISK.search(_written(container)[0]) is not None)
+    return has_disk and os.path.ismount(root_of(container))
 
 
 def configuration(spec: Spec, root: str) -> str:
