@@ -152,17 +152,22 @@ def _unfit(host: Host, request: ClaimRequest, kind: Containers | Guests) -> list
 
 
 def _without_image(host: Host, name: str) -> list[str]:
-    """Return why containers of this image cannot be made here."""
+    """Return why instances of this image cannot be made here."""
     try:
         image = host.images.get(name)
     except BadInput as error:
         return [f"image {name}: {error.what}"]
-    return [wrong_arch(host, image)] if image.arch != host.cpu_arch else []
+    why = why_no_image(host, image)
+    return [why] if why else []
 
 
-def wrong_arch(host: Host, image: Image) -> str:
-    """Return the words for an image that does not run on this host."""
-    return f"image {image.name} is for {image.arch}, this host is {host.cpu_arch}"
+def why_no_image(host: Host, image: Image) -> str | None:
+    """Return in words why an image does not run on this host, or None."""
+    if image.ram:
+        return f"image {image.name} is a RAM image, which has no root: it is for boards"
+    if image.arch != host.cpu_arch:
+        return f"image {image.name} is for {image.arch}, this host is {host.cpu_arch}"
+    return None
 
 
 def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instance: str, is_there: bool) -> Claim:

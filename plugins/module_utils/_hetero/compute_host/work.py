@@ -19,7 +19,7 @@ from ..core.this_node import THIS_NODE
 from ..drivers.boot import ssh
 from ..site import instance_states
 from ..site.leases import until
-from .host_claims import wrong_arch
+from .host_claims import why_no_image
 from .info import claim_fields
 from .moved_instances import elsewhere, of_another
 
@@ -119,10 +119,11 @@ class Work(ABC):
             self.put(state=state, note=note)
 
     def image(self, name: str) -> Image:
-        """Return the image of that name; raise Refused if its architecture does not run here."""
+        """Return the image of that name; raise Refused if it does not run here."""
         image = self.host.images.get(name)
-        if image.arch != self.host.cpu_arch:
-            raise Refused(wrong_arch(self.host, image), self.claim.instance, "ask for another image")
+        why = why_no_image(self.host, image)
+        if why:
+            raise Refused(why, self.claim.instance, "ask for another image")
         return image
 
     def must_have_still(self, image: Image, old: Claim) -> None:
