@@ -69,7 +69,11 @@ def make(container: Container, size_gb: int, base: str = BASE) -> str:
             raise BadInput(what, path, "take a flavor with less local_gb") from error
         finally:
             os.close(file)
-        make_empty(path)
+        try:
+            make_empty(path)
+        except HeteroError:
+            os.unlink(path)  # of what was made just now nobody could say later whose root it is
+            raise
         os.mkdir(root, 0o700)
         _mount(container, base)  # it was made here just now
         os.rmdir(os.path.join(root, "lost+found"))
