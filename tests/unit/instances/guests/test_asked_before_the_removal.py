@@ -31,7 +31,13 @@ def flushed(site):
     return "is not pinned on the bridge"
 
 
-FAULTS = pytest.mark.parametrize("fault", [replaced, pulled, flushed])
+def joined(site):
+    """A card of the host's in its IOMMU group, as after a change of slots."""
+    site.virt.host.add("0000:87:00.0", "8086:1521", "igb", group=6)
+    return "IOMMU group 6 is not viable: 0000:87:00.0 (8086:1521) in it is on the host's igb"
+
+
+FAULTS = pytest.mark.parametrize("fault", [replaced, pulled, joined, flushed])
 
 
 @FAULTS
