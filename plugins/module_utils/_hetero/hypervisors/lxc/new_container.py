@@ -219,7 +219,7 @@ def must_be_own(container: Container) -> None:
     """
     root = root_of(container)
     must_be_no_link(container.folder, disks.file_of(container), root)
-    if root in mounts_below(root) and not _is_on_disk(container):
+    if root in mounts_below(root) and not _may_be_its_disk(container):
         raise Refused(MOUNTED, root, MOUNTED_WAY.format(root=root))
     must_hold_no_mount(container.folder, container.thing, root)
     own_root.must_be_own(container, disks.file_of(container))
@@ -229,13 +229,13 @@ def must_be_own(container: Container) -> None:
         raise Refused("is gone, and its container runs", container.config_file, remedy)
 
 
-def _is_on_disk(container: Container) -> bool:
-    """Return whether what is mounted as a container's root is a disk, as is to be there by its files.
+def _may_be_its_disk(container: Container) -> bool:
+    """Return whether what is mounted as a container's root may be its own disk, whose file may be gone since.
 
     A folder that somebody has bound there is none; nor has one of an earlier release, whose root is a folder, any.
     """
-    has_disk = disks.has(container) or (container.defined and ON_DISK.search(_written(container)[0]) is not None)
-    return has_disk and os.path.ismount(root_of(container))
+    has_none = container.defined and not disks.has(container) and not ON_DISK.search(_written(container)[0])
+    return os.path.ismount(root_of(container)) and not has_none
 
 
 def configuration(spec: Spec, root: str) -> str:
