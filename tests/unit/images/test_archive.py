@@ -22,12 +22,17 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.archive import unpack
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import archive as archive_file
 from ansible_collections.hetero.compute.tests.unit.images.packing import member, tar
 
 ROOM = 64 << 20
 LINK, HARD = tarfile.SYMTYPE, tarfile.LNKTYPE
+
+
+def unpack(path, folder, limit):
+    archive_file.unpack(path, folder, limit, Deadline(120))
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import tempfile
 
 from hypothesis import strategies as st
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.archive import unpack
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
@@ -75,7 +76,7 @@ def test_archives(try_all, tmp_path):
         os.mkdir(folder)
         with open(archive, "wb") as file:
             file.write(data)
-        _nothing, error = said(unpack, archive, folder, ROOM)
+        _nothing, error = said(unpack, archive, folder, ROOM, Deadline(120))
         if error:
             assert str(error).encode()
             assert archive in str(error)

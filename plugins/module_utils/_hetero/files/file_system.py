@@ -132,14 +132,14 @@ def is_empty(path: str) -> bool:
         return True
 
 
-def pack(folder: str, path: str) -> None:
+def pack(folder: str, path: str, seconds: float = PACK_TIME) -> None:
     """Make a file system with the contents of a folder: owners, modes, times, links and attributes."""
     new = f"{path}.new"
     remove_tree(new)  # left by a process that was killed
     size, files = _extent(folder)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400), "wb") as file:
         file.truncate(size)
-    command([*MAKE, *FILLED, "-N", str(files), "-d", folder, new], folder, "check the space there", timeout=PACK_TIME)
+    command([*MAKE, *FILLED, "-N", str(files), "-d", folder, new], folder, "check the space there", timeout=seconds)
     in_child(lambda: _complete(new, folder), Deadline(MAKE_TIME), folder, "check the disk")
     written = os.open(new, os.O_RDONLY)
     try:

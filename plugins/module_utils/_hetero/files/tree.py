@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
 
 from ..core.errors import BadInput
 from .removal import remove_tree
-from .walk import FLATTEN, LONGEST, TOO_LONG, content_of, open_folder, reading, walk
+from .walk import FLATTEN, LONGEST, TOO_LONG, content_of, in_time, open_folder, reading, walk
 
 if TYPE_CHECKING:
     from io import RawIOBase
+
+    from ..core.deadline import Deadline
 
 #: The part of an image whose links are followed, and only by a board inside its root; never on the proxy.
 ROOT = "root"
@@ -253,17 +255,25 @@ def _write(file: RawIOBase, chunk: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def copy_folder(source: str | int, folder: str, limit: int, below: Sequence[str] = (), leave_out: bool = False) -> None:
+def copy_folder(
+    source: str | int,
+    folder: str,
+    limit: int,
+    below: Sequence[str] = (),
+    leave_out: bool = False,
+    deadline: Deadline | None = None,
+) -> None:
     """Copy a folder into an empty one with owners, modes, times and hard links, by the rules for archives.
 
     :param source: path or descriptor.
     :param limit: bytes that may be written.
     :param below: the folder in it that gets the files (as parts).
     :param leave_out: leave out what an image may not hold, instead of an error.
+    :param deadline: None: the caller ends the copy.
     """
     first: dict[tuple[int, int], list[str]] = {}
     with reading(source, f"cannot be copied to {folder}"), Tree(folder, limit) as tree:
-        for found, status, where in walk(source, leave_out):
+        for found, status, where in in_time(walk(source, leave_out), deadline):
             parts = [*below, *found]
             owner: dict[str, Any] = dict(uid=status.st_uid, gid=status.st_gid, mtime=status.st_mtime)
             mode = stat.S_IMODE(status.st_mode)
@@ -275,7 +285,8 @@ def copy_folder(source: str | int, folder: str, limit: int, below: Sequence[str]
             elif stat.S_ISLNK(status.st_mode):
                 tree.place_symlink(parts, os.readlink(found[-1], dir_fd=where), **owner)
             else:
-                tree.place_file(parts, content_of(found, where, status), status.st_size, mode, **owner)
+                chunks = in_time(content_of(found, where, status), deadline)
+                tree.place_file(parts, chunks, status.st_size, mode, **owner)
             if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
                 first.setdefault(inode, parts)
         tree.finish()

@@ -11,9 +11,10 @@ import hashlib
 import os
 import stat
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterable, Iterator, TypeVar
 
-from ..core.errors import BadInput, HeteroError
+from ..core.deadline import Deadline
+from ..core.errors import BadInput, HeteroError, TimedOut
 
 #: Bytes that are moved at once.
 CHUNK = 1 << 20
@@ -29,9 +30,27 @@ LONGEST = 4096 - 256
 TOO_LONG = "has a name longer than a path can be"
 FLATTEN = "pack it with fewer folders in each other"
 MOVED, LEAVE_IT = "was moved while it was read", "import it when nothing writes to it"
+#: What a person does where reading was over time.
+RAISE = "raise timeout"
 #: Flags by which files are opened for reading: through no link, and without waiting for a named pipe's writer.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Item = TypeVar("Item")
+
+
+def in_time(items: Iterable[Item], deadline: Deadline | None, thing: str | None = None) -> Iterator[Item]:
+    """Yield what is read; raise TimedOut, with `thing`, once a deadline has passed."""
+    for item in items:
+        if deadline is not None:
+            check_time(deadline, thing)
+        yield item
+
+
+def check_time(deadline: Deadline, thing: str | None = None) -> None:
+    """Raise TimedOut if a deadline has passed for what is read."""
+    if deadline.passed:
+        raise TimedOut(f"not read within {deadline.seconds:g} s", thing, RAISE)
 
 
 def open_folder(part: str, where: int) -> int:
@@ -122,22 +141,23 @@ def _chunks(file: int) -> Iterator[bytes]:
         chunk = os.read(file, CHUNK)
 
 
-def file_hash(path: str | int, name: str | None = None) -> str:
+def file_hash(path: str | int, deadline: Deadline, name: str | None = None) -> str:
     """Return the sha256 of a file in hex. `path` is its path, or a descriptor of a file that errors call `name`."""
+    thing = name or str(path)
     digest = hashlib.sha256()
     try:
         file = os.dup(path) if isinstance(path, int) else os.open(path, FILE)
         try:
-            for chunk in _chunks(file):
+            for chunk in in_time(_chunks(file), deadline, thing):
                 digest.update(chunk)
         finally:
             os.close(file)
     except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", name or str(path), "check the path") from error
+        raise BadInput(f"cannot be read ({error.strerror})", thing, "check the path") from error
     return digest.hexdigest()
 
 
-def folder_hash(folder: str | int) -> str:
+def folder_hash(folder: str | int, deadline: Deadline) -> str:
     """Return the sha256 over a folder's names, modes, owners and contents in hex; times and the folder itself do not
     count.
 
@@ -145,13 +165,13 @@ def folder_hash(folder: str | int) -> str:
     """
     digest = hashlib.sha256()
     with reading(folder):
-        for parts, status, where in walk(folder):
+        for parts, status, where in in_time(walk(folder), deadline):
             if not parts:
                 continue
             content = ""
             if stat.S_ISREG(status.st_mode):
                 of_file = hashlib.sha256()
-                for chunk in content_of(parts, where, status):
+                for chunk in in_time(content_of(parts, where, status), deadline):
                     of_file.update(chunk)
                 content = of_file.hexdigest()
             elif stat.S_ISLNK(status.st_mode):
@@ -170,8 +190,9 @@ def reading(folder: str | int, what: str = "cannot be read") -> Iterator[None]:
     path = os.readlink(f"/proc/self/fd/{folder}") if isinstance(folder, int) else folder
     try:
         yield
-    except BadInput as error:
-        raise BadInput(error.what, os.path.join(path, error.thing or ""), error.remedy) from error
+    except (BadInput, TimedOut) as error:
+        thing = os.path.join(path, error.thing) if error.thing else path
+        raise type(error)(error.what, thing, error.remedy) from error
     except OSError as error:
         remedy = "check space and permissions there (owners need root)"
         raise HeteroError(f"{what} ({error.strerror or error})", path, remedy) from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import stat
@@ -20,9 +21,10 @@ import zlib
 from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Iterator, Protocol, cast
 
+from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError
 from ..files.tree import REPACK, Tree, parts_of
-from ..files.walk import CHUNK, REFUSED_KINDS
+from ..files.walk import CHUNK, REFUSED_KINDS, check_time
 from .disk_signs import DISK, LARGEST, START, is_disk
 from .xz import open_xz
 from .zstd import MAGIC, decompressed
@@ -50,7 +52,7 @@ KINDS = {tarfile.FIFOTYPE: stat.S_IFIFO, tarfile.CHRTYPE: stat.S_IFCHR, tarfile.
 HEADERS = 64 << 20
 
 
-def unpack(path: str | int, folder: str, limit: int) -> None:
+def unpack(path: str | int, folder: str, limit: int, deadline: Deadline) -> None:
     """Unpack an archive (plain, gz, xz, bz2, zst) into an empty folder. After an error the caller removes all of it.
 
     The image of a disk is put there as it is, under the name DISK.
@@ -58,10 +60,11 @@ def unpack(path: str | int, folder: str, limit: int) -> None:
     :param path: path or descriptor.
     :param limit: bytes that the content may have.
     :raises BadInput: the archive is damaged or not allowed; the error names it and the member at fault.
+    :raises TimedOut: the deadline passed; the error's thing is none.
     """
     try:
         # Headers and padding take less than the content, of which a file counts as at least 4 KiB.
-        with opened(path, folder, 2 * limit + HEADERS) as blocks, Tree(folder, limit) as tree:
+        with opened(path, folder, 2 * limit + HEADERS, deadline) as blocks, Tree(folder, limit) as tree:
             with _reading(None):
                 start = blocks.read(START)
                 blocks.seek(0)
@@ -147,6 +150,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
         source = cast(IO[bytes], tar.extractfile(member))  # of a file there is one
     left = member.size
     while left:
+        check_time(cast(Blocks, tar.fileobj).deadline)  # holes are made without a look into the archive
         with _reading(member.name):
             chunk = source.read(min(CHUNK, left))
         if not chunk:
@@ -164,27 +168,50 @@ class _Readable(Protocol):
 
 
 class Blocks:
-    """The uncompressed archive for tarfile. It keeps the bytes read last, and limits each read and their total."""
+    """The uncompressed archive for tarfile. It keeps the bytes read last, and limits reads, their sum and time."""
 
-    def __init__(self, file: _Readable, limit: int) -> None:
+    def __init__(self, file: _Readable, limit: int, deadline: Deadline) -> None:
         self._file = file
         self.limit = limit
+        self.deadline = deadline
         self.last = b""
 
     def read(self, size: int) -> bytes:
         # tarfile reads an extended header into memory, whatever size it claims.
         if not 0 <= size <= CHUNK:
             raise tarfile.ReadError(f"a header of {size} bytes")
-        if self._file.tell() > self.limit:
-            raise tarfile.ReadError("larger than there is room for")
+        self._check(self._file.tell())
         self.last = self._file.read(size)
         return self.last
 
     def seek(self, offset: int) -> int:
+        # in steps, because a decompressor reads all that lies between
+        at = self._file.tell() if offset >= self._file.tell() else self._file.seek(0)
+        for step in range(at + CHUNK, offset, CHUNK):
+            self._check(step)
+            self._file.seek(step)
         return self._file.seek(offset)
 
     def tell(self) -> int:
         return self._file.tell()
+
+    def _check(self, at: int) -> None:
+        check_time(self.deadline)
+        if at > self.limit:
+            what = "is larger than there is room for"
+            raise BadInput(what, None, "make room, or the image smaller", room=self.limit)
+
+
+class _File(io.FileIO):
+    """An open file that is read until a deadline, whatever a decompressor looks for in it."""
+
+    def __init__(self, file: int, deadline: Deadline) -> None:
+        super().__init__(file, "rb")
+        self._deadline = deadline
+
+    def readinto(self, buffer: memoryview) -> int | None:  # type: ignore[override]
+        check_time(self._deadline)
+        return super().readinto(buffer)
 
 
 def _disk(blocks: Blocks, limit: int) -> Iterator[bytes]:
@@ -209,28 +236,29 @@ def chunks(blocks: Blocks) -> Iterator[bytes]:
 
 
 @contextmanager
-def opened(path: str | int, folder: str, limit: int) -> Iterator[Blocks]:
+def opened(path: str | int, folder: str, limit: int, deadline: Deadline) -> Iterator[Blocks]:
     """Open an archive, compressed or not.
 
     :param folder: where there is room for what must lie on a disk to be read (zst).
     :param limit: bytes that may be read.
+    :param deadline: until when they may be read.
     """
     try:
         descriptor = os.dup(path) if isinstance(path, int) else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", None, "check the path") from error
-    with open(descriptor, "rb") as file:
+    with io.BufferedReader(_File(descriptor, deadline)) as file:
         with _reading(None):
             file.seek(0)
             magic = file.read(6)
             file.seek(0)
         if magic.startswith(MAGIC):
-            with decompressed(file, folder, limit) as plain:
-                yield Blocks(plain, limit)
+            with decompressed(file, folder, limit, deadline) as plain:
+                yield Blocks(plain, limit, deadline)
             return
         opener = next((opener for start, opener in COMPRESSIONS if magic.startswith(start)), None)
         with opener(file, "rb") if opener else nullcontext(file) as blocks:
-            yield Blocks(blocks, limit)
+            yield Blocks(blocks, limit, deadline)
 
 
 @contextmanager

@@ -14,12 +14,15 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import BadInput, HeteroError
 from ..files.tree import LAYER, Tree
-from .archive import shown
+from .archive import HEADERS, shown
 from .layers import apply
+
+if TYPE_CHECKING:
+    from ..core.deadline import Deadline
 
 #: Files at the top by which the two are known. `docker save` since release 25 writes both, with the same content.
 OCI, DOCKER = "oci-layout", "manifest.json"
@@ -56,15 +59,16 @@ def container_of(folder: str, source: str, arch: str | None) -> Container:
     return _Layout(folder, source).container(arch)
 
 
-def write_root(container: Container, folder: str, source: str, limit: int) -> None:
+def write_root(container: Container, folder: str, source: str, limit: int, deadline: Deadline) -> None:
     """Make ROOT in a folder of a container's layers.
 
     :param limit: bytes that all layers together may have.
     """
+    most = 2 * limit + HEADERS  # of all layers together, also of what another one hides or nobody writes
     with Tree(folder, limit) as tree:
         for number, (path, diff_id) in enumerate(container.layers, start=1):
             try:
-                apply(path, diff_id, tree)
+                most -= apply(path, diff_id, tree, most, deadline)
             except HeteroError as error:
                 member = f" member {shown(error.thing)}" if error.thing else ""
                 what = f"layer {number} of {len(container.layers)}:{member} {error.what}"

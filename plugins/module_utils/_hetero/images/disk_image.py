@@ -26,6 +26,7 @@ from ..files.mounts import mount_read_only, own_mounts
 from ..files.removal import remove_tree
 from ..files.scratch import leave_room
 from ..files.tree import ROOT, copy_folder
+from ..files.walk import in_time
 from .disk_signs import DISK, LARGEST, QCOW2
 
 #: {file system as blkid calls it: (the kernel's name, mount options)}. XFS refuses the id of a disk of this machine.
@@ -64,7 +65,7 @@ def write_root(folder: str, source: str, limit: int, deadline: Deadline) -> None
     :raises BadInput: there is no root file system, or more than one, or it cannot be read.
     """
     disk = _plain(folder, source, limit, deadline)
-    parts = _parts(disk, source)
+    parts = _parts(disk, source, deadline)
     readable = [part for part in parts if part.kind in KINDS]
     if not readable:
         found = ", ".join(f"{part.name}: {part.kind}" for part in parts) or "nothing"
@@ -119,14 +120,14 @@ def _check_qcow2(header: bytes, source: str) -> None:
         raise BadInput(f"is a disk of {size >> 30} GiB; {LARGEST >> 30} GiB is the most", source, EXPORT)
 
 
-def _parts(disk: str, source: str) -> list[Part]:
+def _parts(disk: str, source: str, deadline: Deadline) -> list[Part]:
     """Return the parts of a disk that hold something that blkid knows; of a disk without a table the only one."""
     about = _probe(disk, source)
     if "PTTYPE" not in about:
         return [Part("the disk", 0, 0, about["TYPE"])] if "TYPE" in about else []
     table = json.loads(command(["sfdisk", "--json", disk], source, "check its partition table"))["partitiontable"]
     sector, found = int(table.get("sectorsize", SECTOR)), []
-    for number, entry in enumerate(table.get("partitions", []), start=1):
+    for number, entry in enumerate(in_time(table.get("partitions", []), deadline, source), start=1):
         offset, size = int(entry["start"]) * sector, int(entry["size"]) * sector
         kind = _probe(disk, source, offset, size).get("TYPE")
         if kind:

@@ -84,7 +84,7 @@ def complete(
             found = containers.container_of(folder, source, asked)
             if asked and not containers.same_arch(asked, found.arch):
                 raise BadInput(f"is for {found.arch}, not for {asked}", source, "take one of that architecture")
-            containers.write_root(found, folder, source, room)
+            containers.write_root(found, folder, source, room, deadline)
             for name in set(os.listdir(folder)) - {ROOT}:
                 remove_tree(os.path.join(folder, name), deadline)
             _describe(folder, source, asked, found.arch)

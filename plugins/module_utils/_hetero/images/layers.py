@@ -10,35 +10,42 @@ files/tree.py prevent writing outside the folder.
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import tarfile
-from contextlib import contextmanager
-from typing import IO, Iterator
+from typing import IO, TYPE_CHECKING, Iterator
 
 from ..core.errors import BadInput
 from ..files.scratch import fill, scratch
 from ..files.tree import REPACK, ROOT, Tree, parts_of
-from .archive import HEADERS, KINDS, Blocks, chunks, members, opened, place
+from .archive import KINDS, Blocks, chunks, members, opened, place
+
+if TYPE_CHECKING:
+    from ..core.deadline import Deadline
 
 GONE, OPAQUE = ".wh.", ".wh..wh..opq"
 #: Of a layer's own bookkeeping, which aufs left in it.
 MARKS = ".wh..wh."
 
 
-def apply(path: str, diff_id: str, tree: Tree) -> None:
+def apply(path: str, diff_id: str, tree: Tree, most: int, deadline: Deadline) -> int:
     """Write a layer's files into ROOT of a tree. Device nodes, pipes and sockets are left out.
 
     :param path: a tar, compressed or not.
     :param diff_id: "sha256:…" of the tar without compression.
+    :param most: bytes that the tar may have without compression.
+    :returns: the bytes that it has.
     :raises BadInput: the layer is damaged, hostile or another one.
     """
-    most = 2 * tree.limit + HEADERS
-    with _plain(path, diff_id, tree.folder, most) as layer:
-        for _tar, member in members(Blocks(layer, most)):
+    with scratch(tree.folder) as layer:
+        with opened(path, tree.folder, most, deadline) as blocks:
+            _fill(layer, blocks, diff_id)
+        for _tar, member in members(Blocks(layer, most, deadline)):
             _hide(member, tree)
         layer.seek(0)
-        for tar, member in members(Blocks(layer, most)):
+        for tar, member in members(Blocks(layer, most, deadline)):
             _write(tar, member, tree)
+        return os.fstat(layer.fileno()).st_size
 
 
 def _hide(member: tarfile.TarInfo, tree: Tree) -> None:
@@ -64,15 +71,12 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, tree: Tree) -> None:
     place(tar, member, tree, below=(ROOT,))
 
 
-@contextmanager
-def _plain(path: str, diff_id: str, folder: str, limit: int) -> Iterator[IO[bytes]]:
-    """Yield a layer without compression, whose sum was compared."""
+def _fill(plain: IO[bytes], blocks: Blocks, diff_id: str) -> None:
+    """Write a layer without compression, whose sum is compared."""
     digest = hashlib.sha256()
-    with opened(path, folder, limit) as blocks, scratch(folder) as plain:
-        fill(plain, _summed(blocks, digest))
-        if f"sha256:{digest.hexdigest()}" != diff_id:
-            raise BadInput("is not the layer that the image's configuration names", None, "fetch or save it again")
-        yield plain
+    fill(plain, _summed(blocks, digest))
+    if f"sha256:{digest.hexdigest()}" != diff_id:
+        raise BadInput("is not the layer that the image's configuration names", None, "fetch or save it again")
 
 
 def _summed(blocks: Blocks, digest: hashlib._Hash) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING
 
 from ..core.command import Limits, command, ended
+from ..core.deadline import Deadline
 from ..core.errors import FULL, HeteroError, TimedOut
 from ..core.locks import holder_of, taken
 from ..files.walk import file_hash
@@ -24,7 +25,6 @@ from ..files.whole_file import write_whole
 from .image_root import root_of
 
 if TYPE_CHECKING:
-    from ..core.deadline import Deadline
     from .store import Image
 
 #: Files that an instance has of its own, and files that nobody should get from an image.
@@ -89,7 +89,7 @@ def _make(path: str, image: Image, deadline: Deadline) -> Archive:
     chosen = files[:: max(1, len(files) // SAMPLE)][:SAMPLE]
     made = Archive(
         path=path,
-        sha256=file_hash(partial),
+        sha256=file_hash(partial, Deadline(COUNT_TIME)),
         size=os.path.getsize(partial),
         unpacked=sum(os.lstat(os.path.join(root, name)).st_size for name in files),
         names=names,

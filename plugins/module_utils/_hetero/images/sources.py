@@ -21,9 +21,11 @@ from ..core.this_node import THIS_NODE
 from ..files.mounts import place_of, places_below
 from ..files.scratch import leave_room, spare
 from ..files.tree import copy_folder
-from ..files.walk import CHUNK, file_hash, folder_hash
+from ..files.walk import CHUNK, RAISE, file_hash, folder_hash
 from ..site.image_names import checksum_of
 from .archive import unpack
+from .disk_image import EXPORT
+from .disk_signs import LARGEST
 
 #: Schemes of URLs for urllib, which uses the proxy server of the environment.
 SCHEMES = ("http", "https")
@@ -32,15 +34,16 @@ KEPT = "where tenants' files are kept, or what their machines said"
 COPY = "copy it to a folder that only operators can write, such as /srv/images"
 
 
-def opened(source: str, expected: str | None, closed: Iterable[str]) -> Local | Remote:
+def opened(source: str, expected: str | None, closed: Iterable[str], deadline: Deadline) -> Local | Remote:
     """Open a source as a context manager.
 
     :param expected: the sha256 that it must have; a URL needs one.
     :param closed: folders and files with tenants' data, from which nothing is imported.
+    :param deadline: until when what is on this node is read for its sum.
     """
     path = _path_of(source, bool(expected))
     # a URL without a checksum was refused above
-    return Remote(source, str(expected)) if path is None else Local(path, closed)
+    return Remote(source, str(expected)) if path is None else Local(path, deadline, closed)
 
 
 def image_hash(content: str, arch: str | None, kernel: str | None) -> str:
@@ -87,7 +90,7 @@ def _missing(path: str) -> BadInput:
 class Local:
     """A tar or folder on this node. One descriptor serves to hash it and to unpack or copy it."""
 
-    def __init__(self, path: str, closed: Iterable[str] = ()) -> None:
+    def __init__(self, path: str, deadline: Deadline, closed: Iterable[str] = ()) -> None:
         self.path = path
         try:
             # not blocking: a named pipe would wait for a writer
@@ -97,12 +100,17 @@ class Local:
         except (OSError, ValueError) as error:
             raise BadInput(f"cannot be read ({error})", path, "check the path") from error
         try:
-            kind = os.fstat(self.file).st_mode
+            status = os.fstat(self.file)
+            kind = status.st_mode
             if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
                 raise BadInput("is neither a file nor a folder", path, "give a tar or a folder")
             self.is_folder = stat.S_ISDIR(kind)
             _must_be_ours(path, self.file, closed)
-            self.content = self._hash()
+            # holes cost whoever makes them nothing, and whoever reads them as long as data
+            if not self.is_folder and status.st_size > LARGEST and status.st_blocks * 512 < status.st_size:
+                what = f"has {status.st_size >> 30} GiB with its holes; {LARGEST >> 30} GiB is the most"
+                raise BadInput(what, path, EXPORT)
+            self.content = self._hash(deadline)
         except BaseException:
             os.close(self.file)
             raise
@@ -119,16 +127,16 @@ class Local:
         :param room: bytes that it may have.
         """
         if self.is_folder:
-            copy_folder(self.file, folder, room)
-            now = folder_hash(folder)
+            copy_folder(self.file, folder, room, deadline=deadline)
+            now = folder_hash(folder, deadline)
         else:
-            _unpack(self.file, self.path, folder, room)
-            now = self._hash()
+            _unpack(self.file, self.path, folder, room, deadline)
+            now = self._hash(deadline)
         if now != self.content:
             raise BadInput("changed while it was imported", self.path, "import it again when nothing writes to it")
 
-    def _hash(self) -> str:
-        return folder_hash(self.file) if self.is_folder else file_hash(self.file, self.path)
+    def _hash(self, deadline: Deadline) -> str:
+        return folder_hash(self.file, deadline) if self.is_folder else file_hash(self.file, deadline, self.path)
 
 
 class Remote:
@@ -149,7 +157,7 @@ class Remote:
         try:
             _download(self.url, download, self.content, deadline)
             with open(download, "rb") as file:
-                _unpack(file.fileno(), self.url, folder, min(room, spare(folder)))
+                _unpack(file.fileno(), self.url, folder, min(room, spare(folder)), deadline)
         finally:
             if os.path.lexists(download):
                 os.unlink(download)
@@ -172,9 +180,9 @@ def _must_be_ours(path: str, file: int, closed: Iterable[str]) -> None:
                 raise Refused(f"holds {folder}, {KEPT}", path, COPY)
 
 
-def _unpack(archive: int, name: str, folder: str, room: int) -> None:
+def _unpack(archive: int, name: str, folder: str, room: int, deadline: Deadline) -> None:
     try:
-        unpack(archive, folder, room)
+        unpack(archive, folder, room, deadline)
     except HeteroError as error:
         raise type(error)(error.what, name, error.remedy, **error.facts) from error
 
@@ -195,7 +203,7 @@ def _download(url: str, path: str, expected: str, deadline: Deadline) -> None:
             while chunk:
                 if deadline.passed:
                     what = f"not fetched within {deadline.seconds:g} s ({size >> 20} MiB came)"
-                    raise TimedOut(what, url, "raise timeout")
+                    raise TimedOut(what, url, RAISE)
                 digest.update(chunk)
                 leave_room(file.fileno(), size, CHUNK, url)
                 file.write(chunk)

@@ -20,10 +20,11 @@ from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut
 from ..core.locks import holder_of, taken
 from ..core.plays import play
-from ..files.file_system import pack
+from ..files.file_system import PACK_TIME, pack
 from ..files.mounts import mounts_below, unmount
 from ..files.removal import remove_tree
 from ..files.scratch import KEEP_FREE
+from ..files.walk import RAISE
 from ..site.image_names import HASH, IMPORT, NAME, checksum_of, valid_image
 from .content import about_of, check_content, damage, note_sizes
 from .forms import ANY, Machine, complete
@@ -105,7 +106,7 @@ class ImageStore:
         valid_image(name)
         arch, giver = machine.arch, self._giver(machine.kernel_of) if machine.kernel_of else None
         expected = checksum_of(checksum)
-        with opened(source, expected, self.closed) as found:
+        with opened(source, expected, self.closed, deadline) as found:
             if expected and found.content != expected:
                 what = f"has sha256 {found.content}, not {expected}"
                 raise BadInput(what, source, "check the file, or the checksum")
@@ -199,14 +200,15 @@ class ImageStore:
             complete(folder, source, room, deadline, arch, giver)
             check_content(folder, source, arch, self.kernels)
             if self.kernels and os.path.isdir(os.path.join(folder, FOLDER)):
-                pack(os.path.join(folder, FOLDER), os.path.join(folder, FILE))
+                seconds = min(PACK_TIME, max(1.0, deadline.left))
+                pack(os.path.join(folder, FOLDER), os.path.join(folder, FILE), seconds)
                 remove_tree(os.path.join(folder, FOLDER), deadline)
             note_sizes(folder)
             os.chmod(folder, 0o555)
             command(["sync", "-f", folder], folder, "check the disk", timeout=max(1.0, deadline.left))
             self._put_in_place(folder, hash, deadline)
         except (HeteroError, OSError) as error:
-            why = self._without_room(error, source, room)
+            why = self._without_room(error, source, room) or _over_time(error, source, deadline)
             if why is None:
                 raise
             raise why from error
@@ -367,6 +369,13 @@ def _writing(folder: str) -> Iterator[None]:
     except OSError as error:
         what = f"cannot be written ({error.strerror or error})"
         raise HeteroError(what, folder, "check space and permissions there") from error
+
+
+def _over_time(error: HeteroError | OSError, source: str, deadline: Deadline) -> HeteroError | None:
+    """Return the error of an import that was over time in one of its steps; None for another one, or if it says so."""
+    if not isinstance(error, TimedOut) or error.remedy == RAISE or not deadline.passed:
+        return None
+    return TimedOut(f"not imported within {deadline.seconds:g} s", source, RAISE)
 
 
 def _take(lock: int, folder: str, deadline: Deadline) -> None:

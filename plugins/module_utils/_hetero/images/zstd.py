@@ -9,21 +9,24 @@ import os
 import subprocess
 from typing import IO, Iterator, cast
 
+from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError
+from ..core.readiness import readable
 from ..core.this_node import THIS_NODE
 from ..files.scratch import fill, scratch
-from ..files.walk import CHUNK
+from ..files.walk import CHUNK, check_time
 
 #: First bytes of a frame (RFC 8878).
 MAGIC = b"\x28\xb5\x2f\xfd"
 
 
-def decompressed(file: IO[bytes], folder: str, limit: int) -> IO[bytes]:
+def decompressed(file: IO[bytes], folder: str, limit: int, deadline: Deadline) -> IO[bytes]:
     """Return the content of a zstd file as a file without a name, which is gone when it is closed.
 
     :param folder: where there is room for it.
     :param limit: bytes that it may have.
     :raises BadInput: it is damaged, or larger.
+    :raises TimedOut: the deadline passed.
     """
     plain = scratch(folder)
     try:
@@ -35,7 +38,7 @@ def decompressed(file: IO[bytes], folder: str, limit: int) -> IO[bytes]:
             stderr=subprocess.PIPE,
         ) as process:
             try:
-                fill(plain, _printed(process, limit))
+                fill(plain, _printed(process, limit, deadline))
             except BaseException:
                 process.kill()
                 raise
@@ -51,10 +54,16 @@ def decompressed(file: IO[bytes], folder: str, limit: int) -> IO[bytes]:
         raise
 
 
-def _printed(process: subprocess.Popen[bytes], limit: int) -> Iterator[bytes]:
-    """Yield what zstd prints, up to the limit."""
-    size, printed = 0, cast("IO[bytes]", process.stdout)
-    for chunk in iter(lambda: printed.read(CHUNK), b""):
+def _printed(process: subprocess.Popen[bytes], limit: int, deadline: Deadline) -> Iterator[bytes]:
+    """Yield what zstd prints, up to the limit and until the deadline."""
+    size, printed = 0, cast("IO[bytes]", process.stdout).fileno()
+    while True:
+        check_time(deadline)
+        if not readable([printed], deadline.left):
+            continue
+        chunk = os.read(printed, CHUNK)
+        if not chunk:
+            return
         size += len(chunk)
         if size > limit:
             what = f"is larger than the {limit >> 20} MiB there is room for"
