@@ -26,6 +26,7 @@ from .loop import attached
 from .mounts import mount_ext4, own_mounts
 from .plain_file import read_at
 from .removal import remove_tree
+from .scratch import KEEP_FREE, spare
 from .walk import walk
 
 #: Block size in bytes, in which sizes are counted. mke2fs itself would take a smaller one for small file systems.
@@ -38,6 +39,8 @@ CHECK_TIME = 600.0
 SUPERBLOCK, STATE, ERRORS = 1024, 0x3A, 2
 #: Its fields s_magic, with its value, and s_uuid.
 MAGIC, EXT4, UUID = 0x38, b"\x53\xef", 0x68
+#: Its fields s_free_blocks_count_lo, which s_free_inodes_count follows, and s_free_blocks_count_hi.
+FREE, FREE_HIGH = 0xC, 0x158
 #: Seconds to write an image's files (155 MB took 0.8 s).
 PACK_TIME = 1800.0
 #: For all file systems; -m 0: no blocks are reserved for root.
@@ -152,7 +155,8 @@ def pack(folder: str, path: str, seconds: float = PACK_TIME) -> None:
 def must_hold(root: str, path: str, size: int, make: Sequence[str], remedy: str, copies: int = 1) -> None:
     """Raise HeteroError where no file system of so many bytes, with a root's files, can be made in place of a file.
 
-    Where it may be too small it is tried, in a file without a name, which leaves nothing behind.
+    Where the sizes do not tell, it is tried in a file without a name, which leaves nothing behind, if the disk has room
+    for that beside the present file.
 
     :param path: the file that is to be removed for it.
     :param make: the command line that makes the file system, without folder and file.
@@ -170,9 +174,36 @@ def must_hold(root: str, path: str, size: int, make: Sequence[str], remedy: str,
         with tempfile.TemporaryFile(dir=folder) as file:
             os.ftruncate(file.fileno(), size)  # not each file system has files of that size
             os.ftruncate(file.fileno(), size - KEYS)
-            if needs * 5 // 4 + SURE > size or files * AN_INODE * 5 // 4 > size:
-                trial = f"/proc/{os.getpid()}/fd/{file.fileno()}"
-                command([*make, "-d", root, trial], path, remedy, timeout=PACK_TIME)
+            sure = needs * 5 // 4 + SURE <= size and files * AN_INODE * 5 // 4 <= size
+            if sure or _has_room(needs, files, size - KEYS, lambda new: command([*make, new], path, remedy, MAKE_TIME)):
+                return
+            takes = min(needs, size)
+            if spare(folder) < takes:
+                room = f"{takes >> 20} MiB, and {KEEP_FREE >> 20} stay free"
+                what = f"has no room to try whether the new root fits into its disk ({room})"
+                raise HeteroError(what, folder, "free space on its file system, then run this again")
+            command([*make, "-d", root, _path_of(file.fileno())], path, remedy, timeout=PACK_TIME)
+
+
+def _has_room(needs: int, files: int, size: int, make: Callable[[str], object]) -> bool:
+    """Return whether a new file system of a size has room for so many bytes and files at most.
+
+    It is made in memory: 5 MB of that for 100 GB.
+
+    :param make: makes it in the file of a path.
+    """
+    with open(os.memfd_create("trial"), "rb") as file:
+        os.ftruncate(file.fileno(), size)
+        make(_path_of(file.fileno()))
+        block = os.pread(file.fileno(), SUPERBLOCK, SUPERBLOCK)
+    low, inodes = struct.unpack_from("<II", block, FREE)
+    (high,) = struct.unpack_from("<I", block, FREE_HIGH)
+    return needs <= (low + (high << 32)) * BLOCK and files <= inodes
+
+
+def _path_of(file: int) -> str:
+    """Return a path by which other programs open a file that is open here."""
+    return f"/proc/{os.getpid()}/fd/{file}"
 
 
 def _complete(file: str, folder: str) -> None:
