@@ -113,11 +113,10 @@ def resolve(
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")
     rows = _own(site, container, persisted) if here else _afresh(site, container, persisted)
-    gpus = site.gpus_of(rows)
-    nodes = nodes_for(site.found, gpus)
+    nodes = nodes_for(site.found, site.gpus_of(rows))
     return persistence.Persisted(
         request=[vars(row.wanted) for row in rows],
-        gpus=[dict(address=gpu.address, uuid=gpu.uuid) for gpu in gpus],
+        gpus=[dict(address=row.address, uuid=row.uuid) for row in rows],
         nodes=nodes,
         rules=[f"{rule_of(node)} {ACCESS}" for node in nodes],
     )
@@ -233,7 +232,7 @@ def _had(site: Site, container: liblxc.Container) -> list[Allocation]:
     for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
         gpu, wanted = gpu_of(old["address"], old["uuid"], site.found.gpus), _wanted(request)
         row = _row(key, gpu, wanted) if gpu else _row_of_the_lost(key, old, wanted, site.found.gpus)
-        rows[row.address] = row
+        rows[row.address] = replace(row, uuid=row.uuid or old["uuid"])
     pid = container.init_pid
     for gpu in has(container, pid, site.found.gpus) if pid else []:
         rows.setdefault(gpu.address, _row(key, gpu, GpuRequest(gpus=(gpu.address,)), persistent=False))
@@ -268,8 +267,12 @@ def _own(site: Site, container: liblxc.Container, persisted: persistence.Persist
         for gpu, request in zip(named, persisted.request):
             if gpu.address not in had:
                 _given_again(site, container, gpu, _wanted(request))
-        addresses = {gpu.address for gpu in named}
-        return [row for row in site.kept(_key(container), persistent=True) if row.address in addresses]
+        uuids = {gpu.address: gpu.uuid or old["uuid"] for gpu, old in zip(named, persisted.gpus)}
+        rows = [row for row in site.kept(_key(container), persistent=True) if row.address in uuids]
+        rows = [replace(row, uuid=row.uuid or uuids[row.address]) for row in rows]
+        for row in rows:
+            site.store.grant(row)
+        return rows
 
 
 def _afresh(site: Site, container: liblxc.Container, persisted: persistence.Persisted) -> list[Allocation]:
@@ -292,10 +295,13 @@ def _allocated(site: Site, container: liblxc.Container, wanted: GpuRequest) -> N
 def _given_again(
     site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, persistent: bool = True
 ) -> None:
-    """Write exactly this GPU down again. The request stays what it was."""
+    """Write exactly this GPU down again. The request stays what it was, and the UUID where the driver shows none yet."""
     key, it = _key(container), replace(wanted, count=None, gpus=(gpu.address,))
+    persisted = persistence.read(container)
+    uuids = {old["address"]: old["uuid"] for old in persisted.gpus} if persisted else {}
     for row in allocate(site.store, key, it, site.found.gpus, site.look, persistent):
-        site.store.grant(replace(row, state=ATTACHED, wanted=wanted))
+        uuid = row.uuid or uuids.get(row.address)
+        site.store.grant(replace(row, uuid=uuid, state=ATTACHED, wanted=wanted))
 
 
 def _key(container: liblxc.Container) -> str:
