@@ -379,9 +379,11 @@ def _result(
     for proof in done["proofs"]:
         change.note(f"{container.thing} {proof.path}", proof.before, proof.after)
     gpus = {gpu.address: gpu for gpu in site.found.gpus}
-    shown = []
+    shown, notes = [], _notes(container, rows, done["pid"])
     for row in rows:
         gpu = gpus.get(row.address)
+        if gpu is not None and gpu.uuid is None and row.uuid:
+            notes.append(f"{row.address} is taken for {row.uuid} by its slot: no UUID is shown until it is used")
         facts = {name: getattr(gpu, name, None) for name in ("index", "minor", "model", "arch", "numa_node")}
         shown.append(dict(facts, address=row.address, uuid=row.uuid, share=row.share, persistent=row.persistent))
     return dict(
@@ -394,6 +396,6 @@ def _result(
         isolation=done["isolation"],
         others=done["others"],
         holders=done.get("holders", []),
-        notes=_notes(container, rows, done["pid"]),
+        notes=notes,
         **more,
     )

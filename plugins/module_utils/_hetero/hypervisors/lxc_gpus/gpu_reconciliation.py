@@ -37,6 +37,11 @@ RESTART = "take the rule out of its configuration, or it is back after a restart
 TAKE_BACK = (
     "take it back from one of them (module hetero.compute.lxc_gpu_attach, state detached), or close it, and look again"
 )
+GONE = "is no more on this host"
+REPLACED = (
+    f"{GONE}; another is in its slot, which stays its holder's until this one is taken back (module "
+    "hetero.compute.lxc_gpu_attach, state detached)"
+)
 
 
 @dataclass
@@ -116,7 +121,8 @@ def _table(look: Look) -> None:
             look.note("moved", text, address=gpu.address, done="written down")
     for row in site.store.allocations():
         now = gpu_of(row.address, row.uuid, site.found.gpus)
-        why = "is no more on this host" if now is None else now.unsupported or now.why_unhealthy
+        gone = REPLACED if any(gpu.address == row.address for gpu in site.found.gpus) else GONE
+        why = gone if now is None else now.unsupported or now.why_unhealthy
         if why:
             look.note("lost GPU", f"{short(row.holder)} has it, and it {why}", address=row.address)
 
@@ -242,7 +248,9 @@ def _not_granted(
     :param by_file: GPUs that it has only by its own file.
     """
     site = look.site
-    given = [*site.gpus_of(rows), *by_file]
+    # a GPU in the slot of one that is gone was given in its place, if its UUID was not shown then
+    slots = {row.address for row in rows if gpu_of(row.address, row.uuid, site.found.gpus) is None}
+    given = [*site.gpus_of(rows), *by_file, *(gpu for gpu in site.found.gpus if gpu.address in slots)]
     own = {gpu.address for gpu in given}
     running = site.running(container, pid)
     asked = running.cgroup.look()

@@ -295,7 +295,7 @@ def _allocated(site: Site, container: liblxc.Container, wanted: GpuRequest) -> N
 def _given_again(
     site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, persistent: bool = True
 ) -> None:
-    """Write exactly this GPU down again. The request stays what it was, and the UUID where the driver shows none yet."""
+    """Write exactly this GPU down again. The request stays what it was, and a UUID that is not shown yet."""
     key, it = _key(container), replace(wanted, count=None, gpus=(gpu.address,))
     persisted = persistence.read(container)
     uuids = {old["address"]: old["uuid"] for old in persisted.gpus} if persisted else {}
