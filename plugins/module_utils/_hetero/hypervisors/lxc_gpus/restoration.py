@@ -107,12 +107,13 @@ def resolve(
 ) -> persistence.Persisted:
     """Return what a container is to have, with today's numbers.
 
-    :param here: whether its GPUs were of this host.
+    :param here: whether its GPUs were of this host, as it is installed now.
     :raises HeteroError: why it cannot have them.
     """
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")
-    rows = _own(site, container, persisted) if here else _afresh(site, container, persisted)
+    own = here or _by_own_file(site, container) is not None
+    rows = _own(site, container, persisted) if own else _afresh(site, container, persisted)
     nodes = nodes_for(site.found, site.gpus_of(rows))
     return persistence.Persisted(
         request=[vars(row.wanted) for row in rows],
@@ -122,9 +123,21 @@ def resolve(
     )
 
 
+def _by_own_file(site: Site, container: liblxc.Container) -> persistence.Persisted | None:
+    """Return what a container has by its own file, if that is of this machine: by its id, or by the UUID of a GPU, for
+    that stays the same where the machine is installed anew.
+    """
+    persisted = persistence.read(container, site.host)
+    if persisted is not None:
+        return persisted
+    persisted = persistence.read(container)
+    shown = {gpu.uuid for gpu in site.found.gpus if gpu.uuid}
+    return persisted if persisted and any(old["uuid"] in shown for old in persisted.gpus) else None
+
+
 def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, GpuRequest]]:
     """Return [(GPU, GpuRequest)] that a container has by its own file, and not by a table that was lost or is older."""
-    persisted = persistence.read(container, site.host)
+    persisted = _by_own_file(site, container)
     rows = site.rows(_key(container)) if persisted else []
     had = {row.address for row in rows}.union(gpu.address for gpu in site.gpus_of(rows))
     found = []
@@ -228,7 +241,7 @@ def _had(site: Site, container: liblxc.Container) -> list[Allocation]:
     """Return allocations of what a container has by its own file, and of what else it can open."""
     key = _key(container)
     rows: dict[str, Allocation] = {}
-    persisted = persistence.read(container, site.host)
+    persisted = _by_own_file(site, container)
     for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
         gpu, wanted = gpu_of(old["address"], old["uuid"], site.found.gpus), _wanted(request)
         row = _row(key, gpu, wanted) if gpu else _row_of_the_lost(key, old, wanted, site.found.gpus)
