@@ -50,6 +50,7 @@ class Box:
     def __init__(self, name, *pids):
         self.name, self.lxcpath, self.pids = name, LXCPATH, list(pids) or [None]
         self.folder, self.thing, self.lock_name = f"{LXCPATH}/{name}", f"container {name}", f"lxc-{name}"
+        self.config_file = f"{self.folder}/config"
         self.root, self.asked = f"/roots/{name}", 0
 
     @property

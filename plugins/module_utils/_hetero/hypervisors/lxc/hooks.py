@@ -46,7 +46,9 @@ def check(container: Container, name: str | None, config_file: str | None, host:
     same = name == container.name and os.path.normpath(config_file or "") == container.config_file
     if not same or (written is not None and written.key != identity.key_of(container)):
         what = f"its configuration includes the devices of {container.folder}, of which it is a copy"
-        raise Refused(what, container.thing if same else f"container {name} ({config_file})", COPY_REMEDY)
+        if not same or written is None:
+            raise Refused(what, f"container {name} ({config_file})", COPY_REMEDY)
+        raise Refused(what, container.thing, persistence.copy_way(container, written.key))
     if written is None:
         return
     if written.refused is not None:

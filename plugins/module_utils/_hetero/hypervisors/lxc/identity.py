@@ -80,6 +80,16 @@ def key_of(container: InFolder) -> str | None:
     return f"{container.folder}#{found[0]}" if found and found[1] == number else None
 
 
+def key_by_id(container: InFolder) -> str | None:
+    """Return the key that a container has by its configuration, also where its folder is a copy of the one with that
+    key: whether it is the same container, nobody but a person can say.
+
+    :raises Refused: its configuration cannot be read.
+    """
+    found = written(container.config_file)
+    return f"{container.folder}#{found[0]}" if found else None
+
+
 def id_of(key: str | None) -> str | None:
     """Return the id in a container's key, which stays the same where its folder is moved; None of none."""
     return key.rpartition("#")[2] if key else None

@@ -236,7 +236,7 @@ def _restore(container: Container, written: Written, resolve: Resolve, host: Hos
     if written.key != identity.key_of(container):
         if here:
             what = f"is a copy of {written.key.partition('#')[0]}, and was given no GPUs"
-            raise Refused(what, container.thing, COPY_REMEDY)
+            raise Refused(what, container.thing, copy_way(container, written.key))
         written = replace(written, key=identity.give_id(container, host.command), before=[])
     try:
         wanted = resolve(container, Persisted(written.request, written.gpus, written.nodes, written.rules), here)
@@ -249,6 +249,20 @@ def _restore(container: Container, written: Written, resolve: Resolve, host: Hos
 
 #: What to do about the copy of a container.
 COPY_REMEDY = "attach GPUs to it (lxc_gpu_attach), or take the line lxc.include = …/hetero.d/ out of its config"
+#: The same where it lies in the place of the one, and has its id.
+MOVED = (
+    "where it is the container from now on, such as on another disk, write {number} in place of {old} into the line "
+    "'# hetero.compute: id' of {config}; else "
+)
+
+
+def copy_way(container: Container, key: str) -> str:
+    """Return what a person does about a container that includes what was written for the one with this key."""
+    found = identity.written(container.config_file)
+    if found is None or identity.key_by_id(container) != key:
+        return COPY_REMEDY
+    number = os.stat(container.folder).st_ino
+    return MOVED.format(number=number, old=found[1], config=container.config_file) + COPY_REMEDY
 
 
 def _own(container: Container, key: str, host: Host) -> Written | None:

@@ -159,7 +159,8 @@ def detach(
     if not container.defined:
         return _forget(site, container, change)
     with site.locked(container, "detach", change, deadline):
-        holder = open_rights.key_or_path(container)
+        # in a copy of its folder it has no key
+        holder = identity.key_of(container) or (not names and identity.key_by_id(container)) or container.folder
         before = site.rows(holder)
         meant = _meant(site, container, names, before)
         if names:

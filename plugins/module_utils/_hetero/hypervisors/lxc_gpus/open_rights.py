@@ -93,7 +93,8 @@ class Live:
         if not folders.is_seen(folder) or _is_unmounted(folder):
             return True  # its file system may not be mounted yet
         try:
-            return identity.key_of(liblxc.Container(name, folder)) == holder
+            # also in a copy of its folder in the same place, such as on a bigger disk
+            return identity.key_by_id(liblxc.Container(name, folder)) == holder
         except Refused:
             return True  # whose configuration cannot be read may be the one
 

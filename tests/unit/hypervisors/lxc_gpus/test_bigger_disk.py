@@ -1,0 +1,73 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""For more room a disk is mounted on the folder of containers, with all of its folders on it: their numbers are others.
+Lost: the GPU of a container that is off, to the next one that asks; or the container's way back to it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_uuid_in_own_file import restore
+
+OWN = ADDRESSES[1]
+
+
+@pytest.fixture
+def box(host):
+    """A container with a GPU, on the bigger disk."""
+    box, old = host.boxes.make(name="a", start=False), host.boxes.lxcpath
+    host.attach(box, gpus=[OWN])
+    os.rename(old, old + ".old")
+    subprocess.run(["cp", "-a", old + ".old", old], check=True)
+    shutil.rmtree(old + ".old")
+    return Container(box.name, old)
+
+
+def test_its_gpu_is_given_to_nobody_else(host, box):
+    assert host.reconcile(repair=True)["findings"] == []
+    with pytest.raises(NoneFree, match=f"{OWN} allocated to a"):
+        host.attach(host.boxes.make(name="b", start=False), gpus=[OWN])
+    assert host.table() == {OWN: ["a"]}
+
+
+@pytest.mark.parametrize("by", ["boot", "start"])
+def test_the_way_back_works_as_printed(host, box, by):
+    if by == "boot":
+        said = restore(host)["a"]
+    else:
+        with pytest.raises(HeteroError) as refused:
+            box.start(20)
+        said = str(refused.value)
+    way = r"write (\d+) in place of (\d+) into the line '# hetero.compute: id' of (\S+);"
+    new, old, config = re.search(way, said).groups()
+    subprocess.run(["sed", "-i", f"/^# hetero.compute: id/s/{old}/{new}/", config], check=True)
+    assert restore(host) == {"a": None}
+    box = Container(box.name, box.lxcpath)
+    box.start(20)
+    assert (host.can_open(box), host.table()) == ([OWN], {OWN: ["a"]})
+
+
+def test_the_other_ways_end_what_it_had(host, box):
+    """Leaked: a GPU, whose row nobody ends."""
+    assert host.detach(box, check=True)["changed"]
+    host.detach(box)
+    assert host.table() == {}
+    host.attach(box, gpus=ADDRESSES[:1])
+    assert host.table() == {ADDRESSES[0]: ["a"]}
+
+
+def test_given_anew_it_has_what_is_asked(host, box):
+    host.attach(box, gpus=[OWN])
+    assert host.table() == {OWN: ["a"]}
+    box.start(20)
+    assert host.can_open(box) == [OWN]
