@@ -274,6 +274,8 @@ def _own(site: Site, container: liblxc.Container, persisted: persistence.Persist
             what = f"is no more on this host (UUID {old['uuid']})"
             remedy = f"put it back and run hetero gpu-{VERB}, or detach it (module hetero.compute.lxc_gpu_attach)"
             raise Refused(what, f"GPU {old['address']}", remedy)
+        if gpu.unsupported:
+            raise Refused(gpu.unsupported, f"GPU {gpu.address}", f"mend that, then run hetero gpu-{VERB}")
         named.append(gpu)
     with site.store.transaction():
         had = {row.address: row for row in site.rows(_key(container))}
