@@ -45,11 +45,6 @@ PUT_BACK = (
 #: What lies in the folder of one that was never made: somebody's own, or all that is left of what a lost claim had.
 SOMEBODYS = "{folder} is not empty, and nothing was made there for this claim: nothing of it is removed"
 SOMEBODYS_WAY = "see whose it is; move it to another name (mv, once nothing is mounted in it), then run this again"
-AWAY = "has no containers, and {name} was made in it: its file system may not be mounted"
-AWAY_WAY = (
-    "mount it; where there is none, and {name} and all others are no more, have it say so (mkdir -p {lxcpath} && touch "
-    "{lxcpath}/{mark}); then run this again"
-)
 
 
 class ContainerWork(Work):
@@ -154,9 +149,7 @@ class ContainerWork(Work):
         others = {*made, *(row.holder for row in store.allocations())} - {self.claim.container, None}
         away = sorted(other for other in others if other and os.path.dirname(other.rpartition("#")[0]) == lxcpath)
         if away:
-            name = os.path.basename(away[0].rpartition("#")[0])
-            remedy = AWAY_WAY.format(name=name, lxcpath=lxcpath, mark=folders.MARK)
-            raise Refused(AWAY.format(name=name), lxcpath, remedy)
+            raise folders.unseen(lxcpath, os.path.basename(away[0].rpartition("#")[0]))
 
     def _refuse_anothers_folder(self) -> None:
         """Raise Refused if its root, a plain folder as an earlier release made it, is another instance's."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from ...core.errors import Refused
 from ...files.whole_file import write_whole
 from . import monitors
 
@@ -20,6 +21,11 @@ TEXT = """\
 Containers of hetero.compute were made in this folder. Where this file and all containers are missing, the file system
 with them may not be mounted: none is taken to be no more, and what they have is given to nobody.
 """
+AWAY = "has no containers, and {name} was made in it: its file system may not be mounted"
+AWAY_WAY = (
+    "mount it; where there is none, and {name} and all others are no more, have it say so (mkdir -p {lxcpath} && touch "
+    "{lxcpath}/{mark}); then run this again"
+)
 
 
 def in_use() -> list[str]:
@@ -44,3 +50,8 @@ def is_seen(lxcpath: str) -> bool:
             return any(entry.name == MARK or entry.is_dir() for entry in entries)
     except OSError:
         return False
+
+
+def unseen(lxcpath: str, name: str) -> Refused:
+    """Return the error of a folder that is not seen (`is_seen`), and in which this container was made."""
+    return Refused(AWAY.format(name=name), lxcpath, AWAY_WAY.format(name=name, lxcpath=lxcpath, mark=MARK))

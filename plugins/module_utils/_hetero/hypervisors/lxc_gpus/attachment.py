@@ -21,7 +21,7 @@ from ...devices.cgroup.devices import of_container
 from ...devices.gpus import gpu_users, libraries
 from ...devices.gpus.container_gpus import closing_nodes, nodes_for
 from ...devices.gpus.paths import HERE, Paths
-from ..lxc import identity, persistence
+from ..lxc import folders, identity, persistence
 from . import open_rights
 from .access import ACCESS, HOST, Running, refuse_wild
 from .restoration import by_files, must_be_written_down
@@ -305,6 +305,9 @@ def _forget(site: Site, container: Container, change: Change) -> Result:
     with site.store.transaction(dry=change.check):
         gone = forget_the_gone(site.store, site.look())
         gone = [row for row in gone if row.holder.startswith(f"{container.folder}#")]
+        kept = any(row.holder.startswith(f"{container.folder}#") for row in site.store.allocations())
+        if kept and not folders.is_seen(container.lxcpath):
+            raise folders.unseen(container.lxcpath, container.name)
     _note_gpus(container, change, gone, [])
     done = dict(proofs=[], pid=None, isolation=None, others=[], holders=[])
     return _result(site, container, None, [], done, change)
