@@ -190,7 +190,7 @@ def test_who_lives(monkeypatch, tmp_path):
     monkeypatch.setattr(open_rights.liblxc, "Container", lambda name, folder: SimpleNamespace(name=name))
     # without a configuration one has none
     keys = {name: f"{tmp_path}/lxc/{name}#{defined[name]}" for name in defined}
-    monkeypatch.setattr(open_rights.identity, "key_of", lambda box: keys.get(box.name))
+    monkeypatch.setattr(open_rights.identity, "key_by_id", lambda box: keys.get(box.name))
     lives = {
         "/a/b#1": True,
         "domain:vm1": True,
