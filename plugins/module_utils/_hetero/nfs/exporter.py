@@ -9,7 +9,7 @@ import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Collection
+from typing import Collection, Pattern
 
 from ..core.command import command
 from ..core.errors import HeteroError
@@ -56,6 +56,8 @@ class Exporter(ABC):
     unit = ""
     #: Whether boards can use access control lists on it.
     acls = True
+    #: Finds the client in the text of an export's file.
+    CLIENT: Pattern[str]
 
     def __init__(self, restore_folder: str) -> None:
         self.restore_folder = restore_folder
@@ -99,6 +101,14 @@ class Exporter(ABC):
         except OSError:
             return False  # it is written anew, or that fails with the reason
         return found == self.text_of(export).encode()
+
+    def client(self, pseudo: str) -> str | None:
+        """Return the client that an export's file names; None where there is no such file, or none of ours."""
+        try:
+            found = self.CLIENT.search(read_at(self.restore_file(pseudo), MOST).decode(errors="replace"))
+        except OSError:
+            return None
+        return found[1] if found else None
 
     def forget(self, pseudo: str) -> None:
         """Remove an export's file. A missing one is no error."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any, Collection
 
 from ..core.command import command
@@ -64,6 +65,7 @@ class Ganesha(Exporter):
     unit = "nfs-ganesha"
     # It answers NFSv3's access control lists (NFSACL) with an I/O error, which makes cp -p, cp -a and install fail.
     acls = False
+    CLIENT = re.compile(r"Clients = ([^,;\s]+)")
 
     def add(self, export: Export) -> None:
         path = self._keep(export)

@@ -36,6 +36,7 @@ class Nfsd(Exporter):
 
     name = "nfsd"
     unit = "nfs-server"
+    CLIENT = re.compile(r"\s([^\s(]+)\(")
 
     def add(self, export: Export) -> None:
         self._keep(export)

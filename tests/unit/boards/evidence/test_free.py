@@ -31,6 +31,7 @@ def node(monkeypatch):
         monkeypatch.setattr(free_boards, "whose_archive", lambda proxy, board: archive)
         monkeypatch.setattr(free_boards, "used", lambda proxy, board: list(disks))
         monkeypatch.setattr(free_boards, "leftovers", lambda proxy, board: iter(left))
+        monkeypatch.setattr(free_boards, "changed_address", lambda proxy, board: None)
         monkeypatch.setattr(free_boards, "served", lambda proxy, board: None)
         monkeypatch.setattr(free_boards, "unwiped", lambda proxy, board: list(unwiped))
         released = []

@@ -193,7 +193,7 @@ def test_a_board_that_shows_anothers_key_is_not_stopped(monkeypatch, state, othe
         def __init__(self, proxy, board, change):
             self.proxy = proxy
 
-    for name in ("refuse_anothers", "refuse_unproven", "refuse_to_remove", "must_know_the_lease"):
+    for name in ("refuse_anothers", "refuse_changed", "refuse_unproven", "refuse_to_remove", "must_know_the_lease"):
         monkeypatch.setattr(rebuilds, name, lambda *given, name=name: asked.append(name))
     monkeypatch.setattr(rebuilds, "BoardWork", Work)
     monkeypatch.setattr(rebuilds, "BootDrivers", lambda proxy: SimpleNamespace(of=lambda board: "driver"))
@@ -205,7 +205,7 @@ def test_a_board_that_shows_anothers_key_is_not_stopped(monkeypatch, state, othe
     monkeypatch.setattr(last_outlet, "must_be_settled", lambda work: asked.append("settled"))
     record = SimpleNamespace(state=state, claim=EVE)
     node = SimpleNamespace(outlet=lambda board: ("pdu-a", "5"))
-    first = ["refuse_anothers", "refuse_unproven", "refuse_to_remove", "must_know_the_lease"]
+    first = ["refuse_anothers", "refuse_changed", "refuse_unproven", "refuse_to_remove", "must_know_the_lease"]
     if refused:
         with pytest.raises(Refused, match="board0: "):
             rebuilds._must_be_its_own(node, BOARD, record, None, "feeds")

@@ -26,6 +26,7 @@ KEY = "ssh-ed25519 AAAA"
 def work(tmp_path, monkeypatch):
     """Make the work of a board of a real store; board 1 is jackie's."""
     monkeypatch.setattr(board_work, "refuse_anothers", lambda proxy, board, claim: None)
+    monkeypatch.setattr(board_work, "refuse_changed", lambda proxy, board: None)
     with Store(str(tmp_path / "state.db"), "test") as store:
         store.claim("jackie", ["jackie"], ClaimTerms("jo", {"name": "x"}, "debian", KEY), [1])
         proxy = SimpleNamespace(

@@ -22,6 +22,7 @@ from ...tftp.board_folder import BoardFiles
 from ..power.presence import NOBODYS
 from ..records.disk_records import unwiped, used
 from ..records.lost_database import in_use_since
+from .changed_addresses import changed_address
 
 if TYPE_CHECKING:
     from ...roots.proxy_node import Numbered
@@ -110,7 +111,10 @@ def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
     if record.power == "on":
         return f"its outlet was last seen on, and nobody has it {RECONCILE}"
     disks = used(proxy, board)
-    return f"{disks[0]} {WIPE.format(board=board.name)}" if disks else served(proxy, board)
+    if disks:
+        return f"{disks[0]} {WIPE.format(board=board.name)}"
+    changed = changed_address(proxy, board)
+    return f"{changed.what} {RECONCILE}" if changed else served(proxy, board)
 
 
 def in_the_way(proxy: Proxy, board: Board) -> list[str]:

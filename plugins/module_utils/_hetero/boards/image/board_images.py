@@ -25,6 +25,7 @@ from ...roots.seeds import prepare_seed
 from ...site import board_states
 from ...site.image_names import default_name, is_source, valid_image
 from ..evidence.adoption import catch_up, is_of_nobody_else
+from ..evidence.changed_addresses import refuse_changed
 from ..power.gone_boards import sign_of_life
 from ..power.presence import OWN_KEY, shown
 from ..records.claim_records import Claim
@@ -138,6 +139,7 @@ def present(
         claim = request.claim_of(board, claim) if change.check else claim
         if claim is None:
             raise nobodys(board.name, tenant.instance)
+        refuse_changed(proxy, board)
         claim = claim if change.check else catch_up(proxy, claim)
         if not proxy.store.record(board.id).ending:  # of one whose end was begun the root goes first
             refuse_lost(proxy, board, claim)
@@ -203,6 +205,7 @@ def clean(
 
     :raises Refused: the board runs from it, or it has a root without a claim and shows a sign of life.
     """
+    refuse_changed(proxy, board)
     state = proxy.store.record(board.id).state
     if state in (board_states.BOOTING, board_states.RUNNING) and not change.check:
         raise Refused(f"is {state} from it", board.name, STOP_IT)

@@ -27,6 +27,7 @@ from ...site.image_names import valid_image
 from ...site.instance import NOTHING_TO_REBUILD, gibibytes, key_body
 from ...site.owners import must_own
 from ..evidence.adoption import must_know_the_lease
+from ..evidence.changed_addresses import refuse_changed
 from ..power import last_outlet
 from ..power.presence import ANOTHERS, HOW_TO_CUT, is_others
 from ..work.board_work import BoardWork
@@ -139,6 +140,7 @@ def _must_be_its_own(proxy: Proxy, board: Board, record: Record, change: Change,
     """Raise Refused where a board that a rebuild stops shows another key, or may be fed by another outlet."""
     claim = cast("Claim", record.claim)
     refuse_anothers(proxy, board, claim)
+    refuse_changed(proxy, board)
     refuse_unproven(proxy, board, claim)
     refuse_to_remove(proxy, board.id, claim)
     must_know_the_lease(proxy, claim)

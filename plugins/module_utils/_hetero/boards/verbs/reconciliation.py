@@ -24,6 +24,7 @@ from ...roots.provision import leftovers
 from ...site import board_states
 from ..evidence import adoption, unnamed_boards
 from ..evidence.adoption import PUT_BACK
+from ..evidence.changed_addresses import changed_address
 from ..evidence.cut_boots import CUT_OFF
 from ..evidence.discard import discard, must_be_gone
 from ..evidence.free_boards import is_older
@@ -255,7 +256,11 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
     work = look.work
     if look.power is None or look.settled:
         return
-    if _is_mended(proxy, look):
+    changed = None if look.ssh == OWN_KEY else changed_address(proxy, work.board, look.power)
+    if changed:
+        look.note(f"{changed.what}: {changed.remedy}")
+        look.left = True
+    elif _is_mended(proxy, look):
         with look.whole():
             _in_use_again(look)
     elif work.state in (board_states.ERROR, board_states.MAINTENANCE):

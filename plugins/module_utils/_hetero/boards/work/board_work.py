@@ -20,6 +20,7 @@ from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT, System
 from ...roots.ownership import forgotten_of, refuse_anothers
 from ...site import board_states
 from ...site.leases import until
+from ..evidence.changed_addresses import refuse_changed
 from ..records.store import must_be_of
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class BoardWork:
     up = ("running", "ssh answers")
     #: Whether who ends the instance may end a boot that is only waited for (boot/ended_boots.py).
     may_be_ended = True
+    #: Whether the work refuses a board that may be at work at another address (evidence/changed_addresses.py).
+    keeps_address = True
 
     def __init__(
         self,
@@ -193,6 +196,8 @@ class BoardWork:
         must_be_of(self.claim, self.wanted, self.board.name, self.created)
         self.pdu, self.outlet = self.proxy.outlet(self.board)
         refuse_anothers(self.proxy, self.board, self.claim)
+        if self.keeps_address:
+            refuse_changed(self.proxy, self.board)
 
     def note(self, thing: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
         """Note a change of this board; return True where it is to be done now (not in check mode)."""

@@ -22,10 +22,12 @@ PHASE = "reconcile"
 class Seen(BoardWork):
     """The work on a board that is looked at although its root may be another claim's.
 
-    `contradiction` is the error with which any other verb refuses such a board.
+    `contradiction` is the error with which any other verb refuses such a board. Its address is
+    judged once it was asked.
     """
 
     contradiction: Refused | None = None
+    keeps_address = False
 
     def read(self) -> None:
         try:

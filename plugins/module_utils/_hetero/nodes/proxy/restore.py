@@ -15,8 +15,10 @@ import argparse
 import os
 import sys
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 
+from ...boards.evidence.changed_addresses import address_at_work, refuse_changed
 from ...boards.records.proxy import Proxy
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming, told
@@ -163,7 +165,10 @@ def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Expor
             place.root.unmount(Deadline(UNMOUNT_TIME))  # half of it, where one was killed
             place.root.mount(image)
         say(f"{board.name} of {claim.instance}: root mounted")
-    return place.export
+    address = address_at_work(proxy, board)
+    if address == board.ip:
+        refuse_changed(proxy, board)
+    return replace(place.export, clients=(address,))
 
 
 def _server(config: ProxyConfig) -> Exporter:

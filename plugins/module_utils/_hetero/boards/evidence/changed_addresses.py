@@ -1,0 +1,109 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tell when the boards file gives a board in use another address or number than the one it is served at.
+
+What a board boots from lies for its address: the boot files in a folder of that name, and the export for that client.
+While an instance may be at work, it is not brought to another address, which may be another tenant's board by now.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Iterator
+
+from ...core.errors import HeteroError, Refused
+from ...core.plays import play
+from ...nfs.exports import exporter
+from ...roots.roots import Root
+from ...tftp.kernels_by_hand import names
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.proxy import Proxy
+
+SERVED = "what {name} on board{number} boots from lies for {old}, and the boards file {says}"
+GIVES, GONE = "gives that board {new}", "does not name that board"
+CHANGE = (
+    "nothing is touched: correct the boards file; or, where it is right, put the earlier row back, stop {name} "
+    f"({play('stop_instance', instance='{name}')}), and change the row then"
+)
+FORGET = (
+    "nothing is touched: correct the boards file; or, where board{number} is gone for good, "
+    f"{play('reconcile', forget='{name}')} ends {{name}}'s claim"
+)
+KERNEL = re.compile(r"vmlinux_(\d+)")
+
+
+def refuse_changed(proxy: Proxy, board: Board) -> None:
+    """Raise the error of changed_address, where there is one."""
+    error = changed_address(proxy, board)
+    if error:
+        raise error
+
+
+def changed_address(proxy: Proxy, board: Board, power: str | None = None) -> Refused | None:
+    """Return why a board is not touched: it, or another one at its address, may be at work and is served elsewhere.
+
+    :param power: the state of the board's outlet as it was just seen; None for the record's.
+    """
+    for number in (board.id, *_kernels(proxy, board)):
+        name = _at_work(proxy, number, power if number == board.id else None)
+        old = served_elsewhere(proxy, number) if name else None
+        if old and (number == board.id or old == board.ip):
+            known = proxy.boards.get(number)
+            says, way = (GIVES.format(new=known.ip), CHANGE) if known else (GONE, FORGET)
+            what = SERVED.format(name=name, number=number, old=old, says=says)
+            return Refused(what, board.name, way.format(name=name, number=number))
+    return None
+
+
+def address_at_work(proxy: Proxy, board: Board) -> str:
+    """Return the address at which a board is served: that of the boards file only where nobody may be at work."""
+    return (_at_work(proxy, board.id) and served_elsewhere(proxy, board.id)) or board.ip
+
+
+def served_elsewhere(proxy: Proxy, number: int) -> str | None:
+    """Return the address for which a board's export or boot files lie, where the boards file does not give it that."""
+    known, root = proxy.boards.get(number), Root(proxy.config.state_folder, number)
+    server = exporter(proxy.config.exports, proxy.folder("exports"))
+    own = known.ip if known else None
+    client = server.client(server.mounted_as(number, root.path))
+    if client:
+        return client if client != own else None
+    tftp_root, kernel = proxy.config.tftp_root, names(number)[0]
+    folders = sorted(os.listdir(tftp_root)) if os.path.isdir(tftp_root) else []
+    there = [folder for folder in folders if _is_file(os.path.join(tftp_root, folder, kernel))]
+    return None if own in there or not there else there[0]
+
+
+def _kernels(proxy: Proxy, board: Board) -> Iterator[int]:
+    """Yield the ids of the other boards whose kernels lie at a board's address."""
+    folder = os.path.join(proxy.config.tftp_root, board.ip)
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        kernel = KERNEL.fullmatch(name)
+        if kernel and int(kernel[1]) != board.id and _is_file(os.path.join(folder, name)):
+            yield int(kernel[1])
+
+
+def _is_file(path: str) -> bool:
+    """Return whether a board's own file lies there, and no link to one that was put into the TFTP root by hand."""
+    return os.path.isfile(path) and not os.path.islink(path)
+
+
+def _at_work(proxy: Proxy, number: int, power: str | None = None) -> str | None:
+    """Return the instance that may be at work on a board: its outlet was not seen off; None where none may be.
+
+    :param power: the state of its outlet; None for the record's.
+    """
+    record = proxy.store.record(number)
+    if (power or record.power) == "off":
+        return None
+    if record.claim:
+        return record.claim.instance
+    with suppress(HeteroError):
+        kept = proxy.store.kept(number)
+        return kept.claim.instance if kept else None
+    return None
