@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import unnamed_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import misfiled_records
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
     ClaimRecords,
     Kept,
@@ -123,7 +124,7 @@ def test_a_record_that_says_nothing_of_its_board_is_said(gone):
         assert damaged == said
         write(gone, mine, 0)
         copy = unnamed_boards.others(proxy, {})[0]
-        assert copy.endswith(f"not of board1: {unnamed_boards.COPY}")
+        assert copy.endswith(f"not of board1: {misfiled_records.SAME}")
 
 
 def test_both_are_said_where_record_and_database_name_two_claims(gone):

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
 
 UNREAD = "add the board to the boards file; or, where it is gone for good, remove it"
-COPY = "its own is there: remove this one once nobody wants it"
 MOVED = "{way}, or, where nobody has board{number} any more, remove it"
 LEFT = f"add it to the boards file; or, where it is gone for good, {play('reconcile', forget='{name}')} ends it"
 ALIVE = (
@@ -209,10 +208,13 @@ def _unread(proxy: Proxy, board: int, error: HeteroError) -> str:
 
 def way_of_anothers(proxy: Proxy, board: int, error: HeteroError) -> str | None:
     """Return what is done with the unreadable record in a board's place, which is another board's; else None."""
-    other = error.facts.get("of")
-    if other is None or proxy.store.is_copy(error):
-        return None if other is None else COPY
-    return MOVED.format(way=misfiled_records.way_of(proxy, proxy.store.path_of_kept(board), other), number=other)
+    other, path = error.facts.get("of"), proxy.store.path_of_kept(board)
+    if other is None:
+        return None
+    kept = dict(proxy.store.kept_anywhere()).get(path) if proxy.store.is_copy(error) else None
+    if kept:
+        return misfiled_records.of_elsewhere(proxy, path, kept)
+    return MOVED.format(way=misfiled_records.way_of(proxy, path, other), number=other)
 
 
 def _names(folder: str, pattern: Pattern[str]) -> list[str]:

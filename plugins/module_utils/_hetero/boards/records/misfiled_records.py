@@ -132,14 +132,20 @@ def astray(proxy: Proxy, claim: Claim) -> str | None:
 
 
 def stray(proxy: Proxy, path: str, kept: Kept) -> str:
-    """Return what is said of a whole record of a claim in no board's place.
+    """Return what is said of a whole record of a claim in no board's place."""
+    claim = kept.claim
+    said = STRAY.format(name=claim.instance, number=claim.board, lease=_lease(claim))
+    return said + of_elsewhere(proxy, path, kept)
+
+
+def of_elsewhere(proxy: Proxy, path: str, kept: Kept) -> str:
+    """Return what is done with a whole record of a claim that lies in another place than its own.
 
     The only record of a claim is never to be removed.
     """
     claim, row = kept.claim, proxy.store.record(kept.claim.board).claim
-    said = STRAY.format(name=claim.instance, number=claim.board, lease=_lease(claim))
     if proxy.store.has_ended(claim) and not claim.is_same(row):
-        return said + ENDED
+        return ENDED
     try:
         here = proxy.store.kept(claim.board)
     except HeteroError:
@@ -147,7 +153,7 @@ def stray(proxy: Proxy, path: str, kept: Kept) -> str:
     text = "{way}" if here is None else _beside(proxy, path, kept, here, row)
     way = "" if "{way}" not in text else _way(proxy, path, kept, row)
     other, lease = (here.claim.instance, _lease(here.claim)) if here else ("", "")
-    return said + text.format(name=claim.instance, other=other, lease=lease, way=way)
+    return text.format(name=claim.instance, other=other, lease=lease, way=way)
 
 
 def _way(proxy: Proxy, path: str, kept: Kept, row: Claim | None) -> str:
