@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -88,6 +89,9 @@ def test_what_was_before_a_claim_is_not_its(store):
     store.event(0, "running", "ssh answers")
     store.release(0, first)
     assert (store.has_ended(first), store.has_run(first)) == (True, True)
+    assert store.was_released(replace(first, created=first.created - 1)) is True
+    assert store.was_released(replace(first, created=first.created + 1)) is False
+    assert store.was_released(replace(first, created=first.created - 60)) is False
     mine = claim(store)
     assert (store.first_since_claim(mine, "running"), store.has_run(mine), store.has_ended(mine)) == (
         None,

@@ -66,6 +66,7 @@ RUNS = (
     f"boards got other numbers or MACs); {END} ends it"
 )
 OLDER_RECORD = "the record of {name}'s claim is older than the database's"
+ENDED_RECORD = "the record of {name}'s claim is here, and that claim has ended"
 #: What is done where an operator says that the database is right.
 ANEW = "written anew, the record only (root and board are not touched)"
 LOST = (
@@ -194,14 +195,17 @@ def propose(proxy: Proxy, look: LookedBoard, wanted: Collection[str]) -> None:
         else:
             _keep_anew(proxy, look, found, ANEW if unknown else "corrected")
         return
+    name, nothing_left = kept.claim.instance, row is None and _is_left_over(proxy, look, kept.claim)
+    if nothing_left and name not in wanted and proxy.store.was_released(kept.claim):
+        _keep_anew(proxy, look, ENDED_RECORD.format(name=name), "removed")
+        return
     why = _objection(proxy, work, kept)
     if why is None and not kept.is_somebodys and not kept.claim.is_same(row):
         _forget(proxy, look, kept)
     elif why and row is not None and not is_of_claim(proxy, work.board, kept.claim):
-        found = f"is {kept.claim.instance}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}"
+        found = f"is {name}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}"
         _by_word(proxy, look, row.instance, found, wanted)
     elif why:
-        name = kept.claim.instance
         _leave(look, f"is {name}'s by {proxy.store.path_of_kept(work.board.id)}, but {why}: {NOT}: {PUT_BACK}")
     else:
         look.kept = kept
@@ -223,8 +227,8 @@ def _as_in_database(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collect
         _lost(proxy, look, row, wanted)
 
 
-def _is_left_over(proxy: Proxy, look: LookedBoard, row: Claim) -> bool:
-    return look.power == "off" and is_lost(proxy, look.work.board, row)
+def _is_left_over(proxy: Proxy, look: LookedBoard, claim: Claim) -> bool:
+    return look.power == "off" and is_lost(proxy, look.work.board, claim)
 
 
 def _lost(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collection[str]) -> None:

@@ -22,6 +22,10 @@ STATE_PHASE = "state"
 CLAIM_PHASE = "claim"
 #: Phase of the event with which a claim ends.
 RELEASE_PHASE = ended.RELEASE_PHASE
+#: The text of that event where nobody ended it by a mere word.
+RELEASED = "released by {name}"
+#: Seconds within which the event of a claim is written.
+AT_ONCE = 5.0
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"
 #: The end of the text of that event. Where the outlet has this state at the next look, a process that was killed right
@@ -145,6 +149,22 @@ class Recorded(ClaimsStore[Claim]):
         where = "board = ? AND instance = ? AND phase = ? AND time >= ?"
         values = (claim.board, claim.instance, RELEASE_PHASE, claim.created)
         return bool(self._db.rows(f"SELECT 1 FROM events WHERE {where} LIMIT 1", values))
+
+    def was_released(self, claim: Claim) -> bool:
+        """Return whether the events tell how just this claim got its board, and that it gave the board back.
+
+        The end alone may be that of an earlier claim of that name, dated by a clock that was ahead.
+        """
+        rows = self._db.rows(
+            "SELECT 1 FROM events AS got JOIN events AS gave ON gave.board = got.board AND gave.id > got.id "
+            "WHERE got.board = ? AND got.instance = ? AND got.phase = ? AND got.time BETWEEN ? AND ? "
+            "AND gave.instance = got.instance AND gave.phase = ? AND gave.text = ? LIMIT 1",
+            (
+                *(claim.board, claim.instance, CLAIM_PHASE, claim.created, claim.created + AT_ONCE),
+                *(RELEASE_PHASE, RELEASED.format(name=claim.instance)),
+            ),
+        )
+        return bool(rows)
 
     def begun(self) -> dict[int, float]:
         """Return {id of each board that somebody has: unix time of its claim}."""

@@ -20,7 +20,7 @@ from ...site import board_states, leases
 from ...site.instance import key_body, valid_instance
 from ...site.key_prints import keys_told
 from ...site.owners import must_be_made, refuse_mixed, refuse_taken
-from .board_records import CLAIM_PHASE, MAY_HAVE_RUN, RELEASE_PHASE, STATE_PHASE, UNWATCHED
+from .board_records import CLAIM_PHASE, MAY_HAVE_RUN, RELEASE_PHASE, RELEASED, STATE_PHASE, UNWATCHED
 from .claim_copies import KeptClaims
 from .claim_records import Claim
 from .maintenance_records import STATES, OutOfUse, agree
@@ -269,7 +269,7 @@ class Store(KeptClaims):
                 raise Refused(what, f"board{board}", "nothing of it is touched: run this again")
             self.move(board, board_states.ERROR if out_of_use else board_states.POWER_OFF, out_of_use or "")
             if found:
-                self.event(board, RELEASE_PHASE, f"released by {found.instance}", instance=found.instance)
+                self.event(board, RELEASE_PHASE, RELEASED.format(name=found.instance), instance=found.instance)
                 self._end(found)
 
     def adopt(self, kept: Kept, state: str, note: str, why: str, on: bool = False) -> None:
