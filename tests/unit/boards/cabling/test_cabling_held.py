@@ -22,6 +22,7 @@ HELD = "its wiring names pdu-c outlet 5, by which jackie on board1 had power las
 def check(monkeypatch):
     """A check of one free board, with what it does to outlets."""
     monkeypatch.setattr(cabling, "left_by", lambda *given: None)
+    monkeypatch.setattr(cabling, "told_if_served", lambda *given: None)
     work = SimpleNamespace(
         board=SimpleNamespace(id=0, name="board0"),
         pdu="pdu-c",

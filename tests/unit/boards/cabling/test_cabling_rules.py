@@ -95,6 +95,7 @@ def node(done, monkeypatch):
     node = Node(done)
     monkeypatch.setattr(cabling, "BootDrivers", lambda proxy: SimpleNamespace(of=lambda board: node))
     monkeypatch.setattr(cabling, "left_by", lambda proxy, board, record: node.left.get(board.id))
+    monkeypatch.setattr(cabling, "told_if_served", lambda proxy, board: None)
     node.switched = lambda board, state: done.append(("told", board.id, state))
     return node
 

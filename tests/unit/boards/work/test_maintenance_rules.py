@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import free_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import maintenance
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
@@ -51,6 +52,8 @@ class Node:
         monkeypatch.setattr(maintenance, "each", each)
         monkeypatch.setattr(maintenance, "outlet_power", outlet_power)
         monkeypatch.setattr(maintenance, "unknown_tenant", lambda proxy, board: None)
+        monkeypatch.setattr(maintenance, "served", lambda proxy, board: None)
+        monkeypatch.setattr(free_boards, "served", lambda proxy, board: None)
         monkeypatch.setattr(maintenance, "leftovers", lambda proxy, board: list(left))
         monkeypatch.setattr(maintenance, "used", lambda proxy, board: list(disks))
         monkeypatch.setattr(maintenance, "Feeds", lambda proxy: SimpleNamespace(doubt=lambda board, claim: doubt))

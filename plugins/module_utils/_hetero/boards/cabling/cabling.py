@@ -25,7 +25,7 @@ from ...drivers.boot.driver import FIRMWARE, NFS, SYSTEM, TFTP
 from ...drivers.boot.registry import BootDrivers
 from ...drivers.power.outlets import OutletsFailed, session, set_outlets
 from ...site import board_states
-from ..evidence.free_boards import left_by
+from ..evidence.free_boards import left_by, told_if_served
 from ..power import pdu_names, presence
 from ..power.doubt import Doubt
 from ..power.last_outlet import Feeds
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ...drivers.boot.driver import BootDriver
     from ...drivers.power.outlets import Session
     from ...site.boards_file import Board
+    from ..records.board_records import Record
     from ..records.proxy import Proxy
 
 #: The requests of boards: {board id: {kind: monotonic time}}.
@@ -173,7 +174,7 @@ class Cabling:
         if record.claim or record.state not in (board_states.POWER_OFF, board_states.ERROR):
             self._say(finding, SKIPPED, f"not tested: {why_not_free(record, time.time())}")
             return
-        whose = left_by(self.proxy, work.board, record) or self._held(work)
+        whose = self._left_by(work.board, record) or self._held(work)
         if whose:
             self._say(finding, SKIPPED, f"not tested: {whose}")
             return
@@ -199,6 +200,10 @@ class Cabling:
             if not isinstance(error, (BadInput, Refused)):  # those are of this outlet alone
                 self._down.setdefault(work.pdu, error)
             self._say(finding, FAILED, str(error))
+
+    def _left_by(self, board: Board, record: Record) -> str | None:
+        """Return why a board without a claim may be somebody's, whose system is not to be cut while it boots."""
+        return left_by(self.proxy, board, record) or told_if_served(self.proxy, board)
 
     def _held(self, work: BoardWork) -> str | None:
         """Return why an outlet is known to feed another's board, which it would boot; None where it is not known to."""
@@ -275,7 +280,7 @@ class Cabling:
         return {
             board
             for board, record in records.items()
-            if record.claim or left_by(self.proxy, self.proxy.board(board), record)
+            if record.claim or self._left_by(self.proxy.board(board), record)
         }
 
     def _judge(

@@ -38,9 +38,10 @@ ADOPT_OR_CLEAN = (
     "modules tilera_boot with state=stopped, then board_image with state=absent"
 )
 #: Of a board of which nothing else is known, on a node of which nothing tells that anybody had a board by then.
-SERVED = (
-    "is made ready for somebody ({files}), and nothing here tells of whom: see that the file system of {folder} is "
-    "mounted; or clean what nobody wants: module board_image with state=absent"
+SERVED = "is made ready for somebody ({files}), and nothing here tells of whom"
+#: The remedy for it.
+MOUNT_OR_CLEAN = (
+    "see that the file system of {folder} is mounted; or clean what nobody wants: module board_image with state=absent"
 )
 #: The hint for a used disk of a board without a claim: a tenant may still want it, so only an operator has it wiped.
 WIPE = f"({play('repair', node='{board}')} wipes it)"
@@ -90,14 +91,30 @@ def is_older(proxy: Proxy, board: Board) -> bool:
         return False
 
 
-def served(proxy: Proxy, board: Board) -> str | None:
-    """Return that a board without a claim has boot files that are older than all known claims (is_older), or None."""
+def served(proxy: Proxy, board: Board) -> Refused | None:
+    """Return the error that a board without a claim has boot files older than all known claims (is_older), or None."""
     files = BoardFiles(proxy.config.tftp_root, board.ip)
     with suppress(HeteroError):  # who may not read that folder switches nothing either
         names = ", ".join(map(files.path, files.names()))
         if names and is_older(proxy, board):
-            return SERVED.format(files=names, folder=proxy.config.state_folder)
+            remedy = MOUNT_OR_CLEAN.format(folder=proxy.config.state_folder)
+            return Refused(SERVED.format(files=names), board.name, remedy)
     return None
+
+
+def told_if_served(proxy: Proxy, board: Board) -> str | None:
+    """Return `served` as a text to come after the board's name, with the way out; None where it is not."""
+    made_ready = served(proxy, board)
+    return f"{made_ready.what}: {made_ready.remedy}" if made_ready else None
+
+
+def refuse_somebodys(proxy: Proxy, board: Board, whose: str | None) -> None:
+    """Raise Refused for a board without a claim that may be somebody's, by `whose` (else None) or by its boot files."""
+    if whose:
+        raise Refused(whose, board.name, ADOPT_OR_CLEAN)
+    made_ready = served(proxy, board)
+    if made_ready:
+        raise made_ready
 
 
 def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
@@ -114,7 +131,7 @@ def somebodys(proxy: Proxy, board: Board, record: Record) -> str | None:
     if disks:
         return f"{disks[0]} {WIPE.format(board=board.name)}"
     changed = changed_address(proxy, board)
-    return f"{changed.what} {RECONCILE}" if changed else served(proxy, board)
+    return f"{changed.what} {RECONCILE}" if changed else told_if_served(proxy, board)
 
 
 def in_the_way(proxy: Proxy, board: Board) -> list[str]:

@@ -16,7 +16,7 @@ from ...core.plays import play
 from ...site import board_states
 from ...site.instance import valid_instance
 from ...site.owners import is_of, must_be_made, must_own
-from ..evidence.free_boards import ADOPT_OR_CLEAN, give_back, in_the_way, left_by
+from ..evidence.free_boards import give_back, in_the_way, left_by, refuse_somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from .board_claims import line, shown
 from .each_board import board_lock, board_of
@@ -88,9 +88,7 @@ def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) ->
         if record.claim:
             remedy = SOMEBODYS.format(name=record.claim.instance, board=board.name)
             raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
-        whose = left_by(proxy, board, record)
-        if whose:
-            raise Refused(whose, board.name, ADOPT_OR_CLEAN)
+        refuse_somebodys(proxy, board, left_by(proxy, board, record))
         if change.note(board.name, {"state": record.state}, {"state": board_states.POWER_OFF}) and not change.check:
             remedy = f"stop the board and remove its image first ({play('repair', node=board.name)} does both)"
             give_back(proxy, board, None, board.name, remedy)

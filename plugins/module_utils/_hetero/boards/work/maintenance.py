@@ -15,7 +15,7 @@ from ...core.errors import BadInput, Refused
 from ...core.plays import play
 from ...roots.provision import leftovers
 from ...site import board_states
-from ..evidence.free_boards import ADOPT_OR_CLEAN, unknown_tenant
+from ..evidence.free_boards import refuse_somebodys, served, unknown_tenant
 from ..power.last_outlet import Feeds
 from ..power.outlet_power import outlet_power
 from ..records.disk_records import used
@@ -62,9 +62,7 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
             raise Refused(what, board.name, ENDED_FIRST.format(name=claim.instance))
         if record.state not in (board_states.POWER_OFF, board_states.ERROR, board_states.MAINTENANCE):
             raise Refused(f"is {record.state}", board.name, "repair it first")
-        whose = unknown_tenant(proxy, board)
-        if whose:
-            raise Refused(whose, board.name, ADOPT_OR_CLEAN)
+        refuse_somebodys(proxy, board, unknown_tenant(proxy, board))
         changed = _note(change, board, record, board_states.MAINTENANCE, reason)
         if changed:
             if not change.check:
@@ -152,6 +150,9 @@ def _must_be_free(proxy: Proxy, board: Board, claim: Claim | None, deadline: Dea
     others = Feeds(proxy).doubt(board, claim) if left else None
     if others:
         raise Refused(f"stays in maintenance: {others}", board.name, others.remedy)
+    made_ready = served(proxy, board) if left and claim is None else None
+    if made_ready:
+        raise Refused(f"stays in maintenance: it {made_ready.what}", board.name, made_ready.remedy)
     if left:
         pdu, outlet = proxy.outlet(board)
         remedy = f"switch {pdu} outlet {outlet} off (pdu_power)"

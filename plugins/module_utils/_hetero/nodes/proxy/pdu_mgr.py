@@ -155,7 +155,8 @@ def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> N
                 raise Refused(f"{what}of which status says: {whose}", f"outlet {outlet} of {name}", ADOPT)
             made_ready = served(proxy, board) if board else None
             if made_ready:
-                raise Refused(f"{what}which {made_ready}", f"outlet {outlet} of {name}", "or add --force")
+                way = f"{made_ready.remedy}; or add --force"
+                raise Refused(f"{what}which {made_ready.what}", f"outlet {outlet} of {name}", way)
 
 
 def _feeds(proxy: Proxy, board: int, claim: Claim | None) -> list[Fed]:
