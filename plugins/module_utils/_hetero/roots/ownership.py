@@ -265,7 +265,7 @@ def refuse_to_replace(proxy: RootsNode, board: Board, claim: RootClaim, fresh: b
     root = Root(proxy.config.state_folder, board.id)
     made, ran = root.made() or told, proxy.store.has_run(claim)
     ready = is_made(proxy, claim)
-    cut_off = root.is_half_removed and proxy.store.record(board.id).ending
+    cut_off = root.is_half_removed and proxy.store.is_ending(claim)
     if made is None and root.exists() and not cut_off and (ready or not is_asked(proxy, board, claim)):
         what = f"{root.folder} is there, and what it says of whom it was made for cannot be read"
         raise Refused(
@@ -355,10 +355,15 @@ def is_asked(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 
 
 def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
-    """Raise Refused where the root that an instance ran from, or its file, is missing: a new one would be empty."""
+    """Raise Refused where the root that an instance ran from, or its file, is missing: a new one would be empty.
+
+    An instance whose end was begun passes: its root went by somebody's word.
+    """
     root = Root(proxy.config.state_folder, board.id)
     lost = root.folder if not root.exists() else root.file if root.is_file_lost and not root.is_mounted else None
-    if lost and claim.boot_source != "disk" and is_made(proxy, claim) and proxy.store.has_run(claim):
+    if not lost or claim.boot_source == "disk" or not is_made(proxy, claim) or proxy.store.is_ending(claim):
+        return
+    if proxy.store.has_run(claim):
         raise Refused(f"{claim.instance} ran from {lost}, which is not there", board.name, NOT_THERE)
 
 

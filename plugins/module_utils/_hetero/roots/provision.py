@@ -178,6 +178,8 @@ def remove(proxy: RootsNode, board: Board, change: Change, report: Report) -> li
     refuse_unproven(proxy, board, claim)
     refuse_to_remove(proxy, board.id, claim)
     there = leftovers(proxy, board)
+    if there and claim and not change.check:
+        proxy.store.begin_end(claim)
     with change.step("remove"), naming(place.root.folder):
         change.note(f"{board.name} export", _export_fields(place.exported()), {})
         if not change.check:

@@ -68,8 +68,6 @@ class BoardRecord(Protocol):
     def power(self) -> str | None: ...
     @property
     def claim(self) -> RootClaim | None: ...
-    @property
-    def ending(self) -> bool: ...
 
 
 class Records(Protocol):
@@ -92,6 +90,12 @@ class Records(Protocol):
 
     def had_power(self, claim: Any) -> bool:
         """Return whether a board ever had power for a claim."""
+
+    def begin_end(self, claim: Any) -> None:
+        """Write down that what a claim's board boots from is to be removed by somebody's word, before it goes."""
+
+    def is_ending(self, claim: Any) -> bool:
+        """Return whether that removal was begun, and the claim's instance had no power since."""
 
     def last_said(self, board: int, text: str) -> float | None:
         """Return the unix time of the newest event of a board with this text, or None."""

@@ -32,8 +32,25 @@ def test_a_board_nobody_touched():
     assert vars(record) == dict(
         board=3, state="power off", since=None, power=None, power_seen=None, note="", claim=None
     )
-    assert not record.ending
-    assert Record(3, "shutting down").ending
+
+
+def test_an_end_is_begun_by_a_removal_and_by_no_stop(store):
+    """Lost: a root on what is not mounted, in whose place a start makes an empty one after a stop that was cut off."""
+    mine = claim(store)
+    for state in ("booting", "running", "shutting down"):
+        store.move(0, state)
+    assert not store.is_ending(mine)
+    store.begin_end(mine)
+    store.move(0, "error", "its disk cannot be wiped")
+    store.move(0, "shutting down")
+    assert store.is_ending(mine)
+    for state in ("power off", "booting", "shutting down"):
+        store.move(0, state)
+    assert not store.is_ending(mine)  # it got a new root since
+    store.begin_end(mine)
+    store.move(0, "power off")
+    store.release(0, mine)
+    assert not store.is_ending(claim(store))
 
 
 def test_a_state_that_is_none_of_ours_is_no_free_board(store, tmp_path):

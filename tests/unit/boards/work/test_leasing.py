@@ -95,6 +95,7 @@ def test_a_clock_that_is_behind_sets_no_end(proxy, monkeypatch):
 def test_whose_lease_is_not_set(node, proxy):
     """Lost: whose instance it is, or that it is not there any more."""
     (mine,) = claimed(proxy)
+    proxy.store.begin_end(mine)
     assert extend(proxy, 1)[0]["msg"].startswith("jackie: its end was begun, and what it had is gone")
     node.root(0, mine)
     assert "jackie: belongs to ann" in extend(proxy, 1, owner="bob")[0]["msg"]

@@ -278,9 +278,7 @@ class Cabling:
         """Return the ids of boards that somebody has by now."""
         records = self.proxy.store.records(list(self.proxy.boards))
         return {
-            board
-            for board, record in records.items()
-            if record.claim or self._left_by(self.proxy.board(board), record)
+            board for board, record in records.items() if record.claim or self._left_by(self.proxy.board(board), record)
         }
 
     def _judge(

@@ -47,7 +47,7 @@ def told_of_record(proxy: Proxy, board: Board, record: Record, lost: Container[i
         newer = _told_of_newer(proxy, board, kept.claim)
         unknown = None if newer or kept.claim.is_same(claim) else unknown_lease(proxy, claim)
         return ": ".join(unknown) if unknown else newer
-    if record.ending or board.id not in lost:
+    if board.id not in lost or proxy.store.is_ending(claim):
         return None  # the claim is ending, and its record goes first
     there = astray(proxy, claim)
     if there:

@@ -141,8 +141,7 @@ def present(
             raise nobodys(board.name, tenant.instance)
         refuse_changed(proxy, board)
         claim = claim if change.check else catch_up(proxy, claim)
-        if not proxy.store.record(board.id).ending:  # of one whose end was begun the root goes first
-            refuse_lost(proxy, board, claim)
+        refuse_lost(proxy, board, claim)
         if not claim.image_hash and not change.check and is_asked(proxy, board, claim):
             _refuse_under_power(proxy, board, claim)
         if image is not None and claim.image and image.name != claim.image and image.hash != claim.image_hash:

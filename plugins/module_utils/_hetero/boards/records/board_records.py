@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ...claims import ended
 from ...claims.store import ClaimsStore
@@ -15,6 +15,9 @@ from ...core.printable import printable
 from ...site import board_states
 from .claim_records import Claim
 from .tables import LAYOUT
+
+if TYPE_CHECKING:
+    from ...roots.proxy_node import RootClaim
 
 #: Phase of the event that each change of state leaves.
 STATE_PHASE = "state"
@@ -26,6 +29,8 @@ RELEASE_PHASE = ended.RELEASE_PHASE
 RELEASED = "released by {name}"
 #: Seconds within which the event of a claim is written.
 AT_ONCE = 5.0
+#: Phase of the event that goes before the removal of what a claim's board boots from.
+REMOVE_PHASE = "remove"
 #: Phase of the event that goes before each switching.
 SWITCH = "switch"
 #: The end of the text of that event. Where the outlet has this state at the next look, a process that was killed right
@@ -37,6 +42,8 @@ AND_ON = ", and on again"
 UNWATCHED = "unwatched"
 #: Most boards that a query names one by one; for more than that all boards are read.
 FEW = 100
+#: The texts of STATE_PHASE events of a board whose instance had power until then.
+HAD_POWER = (f"{board_states.BOOTING} → %", f"{board_states.RUNNING} → %")
 #: The text of an UNWATCHED event.
 MAY_HAVE_RUN = "its board had power while no play watched it, so {name} may have run"
 
@@ -52,11 +59,6 @@ class Record:
     power_seen: float | None = None
     note: str = ""
     claim: Claim | None = None
-
-    @property
-    def ending(self) -> bool:
-        """Return whether an end or stop of its instance was begun and is not complete."""
-        return self.state == board_states.SHUTTING_DOWN
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class Recorded(ClaimsStore[Claim]):
         """Return the last `limit` events of a board, or of all (None), the oldest of them first."""
         return self._events("id > ?", [0], None if board is None else [board], None, "DESC", limit)[::-1]
 
-    def first_since_claim(self, claim: Claim, phase: str, text: str = "%", newest: bool = False) -> Event | None:
+    def first_since_claim(self, claim: RootClaim, phase: str, text: str = "%", newest: bool = False) -> Event | None:
         """Return the first event of a phase since a claim has its board, or None.
 
         :param text: a pattern of SQL's LIKE, which the event's text fits.
@@ -136,6 +138,21 @@ class Recorded(ClaimsStore[Claim]):
             (claim.board, phase, text, claim.board, claim.instance, CLAIM_PHASE),
         )
         return Event(**dict(rows[0])) if rows else None
+
+    def begin_end(self, claim: RootClaim) -> None:
+        """Write down that what a claim's board boots from is to be removed by somebody's word, before it goes."""
+        self.event(claim.board, REMOVE_PHASE, f"what {claim.instance} boots from is to be removed")
+
+    def is_ending(self, claim: RootClaim) -> bool:
+        """Return whether that removal was begun, and the claim's instance had no power since.
+
+        The state "shutting down" does not tell that: a stop leaves it as well.
+        """
+        begun = self.first_since_claim(claim, REMOVE_PHASE, newest=True)
+        if begun is None:
+            return False
+        later = [self.first_since_claim(claim, STATE_PHASE, text, newest=True) for text in HAD_POWER]
+        return all(event is None or event.id < begun.id for event in later)
 
     def last_said(self, board: int, text: str) -> float | None:
         """Return the unix time of the newest event of a board with this text, or None."""

@@ -53,7 +53,7 @@ def extend(
             raise Refused("was given back meanwhile", board.name, f"ask for {instances.request} anew")
         must_own(claim, instances.owner)
         refuse_anothers(proxy, board, claim)
-        if is_gone(proxy, board, claim):
+        if is_gone(proxy, board, claim) and proxy.store.is_ending(claim):
             raise Refused(ENDS, claim.instance, END)
         now = time.time()
         expires = end(hours, claim.expires, now)

@@ -131,8 +131,7 @@ def _was_ended(proxy: Proxy, claim: Claim) -> bool:
 
     That nothing is seen of it is not enough: what holds the roots may not be mounted.
     """
-    begun = proxy.store.record(claim.board).ending
-    return begun and is_lost(proxy, proxy.board(claim.board), claim)
+    return proxy.store.is_ending(claim) and is_lost(proxy, proxy.board(claim.board), claim)
 
 
 def parser() -> argparse.ArgumentParser:

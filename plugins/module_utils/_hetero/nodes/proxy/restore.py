@@ -27,7 +27,7 @@ from ...core.plays import play
 from ...images.choice import image_store
 from ...nfs.exports import exporter
 from ...roots.made_json import is_unread, token_of
-from ...roots.ownership import made_for, refuse_anothers, roots_there
+from ...roots.ownership import made_for, refuse_anothers, refuse_lost, roots_there
 from ...roots.place import Place
 from ...roots.roots import UNMOUNT_TIME, Root
 from ...site.proxy_config import CONFIG, files_of
@@ -149,10 +149,14 @@ def _claim_of(proxy: Proxy, number: int, row: Claim | None) -> Claim | None:
 
 
 def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Export | None:
-    """Return the export of a claim whose root is there and mounted; None for one that was not provisioned yet."""
+    """Return the export of a claim whose root is there and mounted; None for one that was not provisioned yet.
+
+    :raises Refused: its instance ran from a root that is not there.
+    """
     board = proxy.board(claim.board)
     place = Place(proxy, board)
     made = place.root.made()
+    refuse_lost(proxy, board, claim)
     if is_unread(place.root):
         raise Refused(UNREAD_ROOT, board.name, LOOK)
     if made is None or not made.whole:
