@@ -27,7 +27,7 @@ from ..files.file_system import has_errors
 from ..files.mounts import must_hold_no_mount
 from ..hypervisors import pinning
 from ..hypervisors.libvirt import guest_folder, guests, own_disk
-from ..hypervisors.libvirt.attachment import holder_of
+from ..hypervisors.libvirt.attachment import driver_before, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
@@ -305,12 +305,13 @@ class GuestWork(Work):
 
     def give_back(self) -> None:
         """Bring its devices back to the drivers that they were on before. Another device at an address of theirs stays
-        as it is.
+        as it is, as does one of which no such driver is known.
         """
         rows = self._rows()
         others = {row.address for row, _device in self._others(rows)}
-        for driver in sorted({row.method for row in rows}):
-            self._bind([row for row in rows if row.method == driver and row.address not in others], driver, BACK)
+        for driver in sorted(set(filter(None, map(driver_before, rows)))):
+            mine = [row for row in rows if driver_before(row) == driver and row.address not in others]
+            self._bind(mine, driver, BACK)
 
     def _others(self, rows: Sequence[Allocation]) -> list[tuple[Allocation, sysfs.Device]]:
         """Return [(row, device)] of other devices at the addresses of its own."""

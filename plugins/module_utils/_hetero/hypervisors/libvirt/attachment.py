@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ...devices.pci.paths import Paths
     from .domain import Domain
 
-#: Value of `method` in rows of the allocation table that are written here.
+#: With this `method` begins in rows of the allocation table that are written here; after it comes the driver on which
+#: the device was. Rows of earlier releases have no driver.
 METHOD = "libvirt"
 VERB = "libvirt_hostdev"
 
@@ -57,6 +58,17 @@ class Asked(NamedTuple):
 def holder_of(name: str) -> str:
     """Return the holder to which a domain's devices are allocated."""
     return f"domain:{name}"
+
+
+def by_hand(row: Allocation) -> bool:
+    """Return whether a device was given by this module, and not with the claim of an instance."""
+    return row.method.partition(":")[0] == METHOD
+
+
+def driver_before(row: Allocation) -> str | None:
+    """Return the driver on which a guest's device was before it was given; None where it had none, or none is known."""
+    driver = row.method.rpartition(":")[2]
+    return driver if driver not in ("", METHOD) else None
 
 
 def attach(domain: Domain, asked: Asked, store: Store, change: Change, paths: Paths) -> dict[str, Any]:
@@ -247,22 +259,24 @@ def _write_down(store: Store, look: _Look) -> None:
             remedy = "take it from the domain (state: detached), or free it first"
             raise Refused(f"{address} is allocated to {', '.join(others)}", look.domain.thing, remedy)
         if not any(row.address == address and row.holder == holder for row in table):
-            wanted = GpuRequest(gpus=(address,))
-            row = Allocation(address, holder, None, False, ATTACHED, time.time(), wanted, (), look.asked.config, METHOD)
+            device = look.all.get(address)
+            ids, driver = (device.ids, device.driver) if device else (None, None)
+            wanted, method = GpuRequest(arch=ids, gpus=(address,)), f"{METHOD}:{driver or ''}"
+            row = Allocation(address, holder, None, False, ATTACHED, time.time(), wanted, (), look.asked.config, method)
             store.grant(row)
             store.event(store.instance_of(holder), "pci", f"allocated to {look.domain.thing}", address=address)
 
 
 def _forget(store: Store, look: _Look, change: Change) -> None:
-    """Free devices that neither the guest nor its next start has. An instance's devices belong to its claim."""
+    """Free devices that neither the guest nor its next start has. Those of an instance's claim belong to that."""
     holder = holder_of(look.domain.name)
     with store.transaction(dry=change.check):
-        if store.instance_of(holder):
-            return
+        instance = store.instance_of(holder)
         for row in store.allocations(holder):
-            if row.address in look.devices and not any(row.address in side for side in look.sides.values()):
+            is_away = not any(row.address in side for side in look.sides.values())
+            if row.address in look.devices and is_away and (instance is None or by_hand(row)):
                 store.free(row)
-                store.event(None, "pci", f"taken back from {look.domain.thing}", address=row.address)
+                store.event(instance, "pci", f"taken back from {look.domain.thing}", address=row.address)
 
 
 # ---- what was done
