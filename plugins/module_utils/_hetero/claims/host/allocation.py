@@ -21,6 +21,8 @@ from ...site.instance import age
 #: States of an allocation: written down before anything is done; proven; being taken back.
 ATTACHING, ATTACHED, DETACHING = "attaching", "attached", "detaching"
 PHASE = "gpu"
+#: Values of an allocation's `method` that a container's GPU has; that of a guest's card says whence it came.
+OF_CONTAINERS = ("host", "lxc-attach")
 RECONCILE = "look with module hetero.compute.gpu_reconcile, its repair closes it, or writes it down"
 
 
@@ -181,7 +183,7 @@ def allocate(
     rejected = {gpu.address: why_not(gpu, holder, wanted, table, seen) for gpu in named or gpus}
     fit = [gpu for gpu in named or gpus if rejected[gpu.address] is None]
     rejected = {address: why for address, why in rejected.items() if why}
-    _none_taken(holder, wanted, table, rejected)
+    _none_taken(holder, wanted, table, rejected, gpus)
     own = {row.address for row in table if row.holder == holder and row.state != DETACHING}
     count = len(named) if named else cast("int", wanted.count)
     chosen = choose(fit, own, count)
@@ -240,14 +242,19 @@ def _none_lost(holder: str, table: Iterable[Allocation], gpus: Sequence[Gpu]) ->
 
 
 def _none_taken(
-    holder: str, wanted: GpuRequest, table: Iterable[Allocation], rejected: Mapping[str, str | None]
+    holder: str,
+    wanted: GpuRequest,
+    table: Iterable[Allocation],
+    rejected: Mapping[str, str | None],
+    gpus: Sequence[Gpu],
 ) -> None:
     """Raise Refused if a GPU that the holder was given for this request is another's as well.
 
     It gets none in its place, for it would have both.
     """
     had = [row for row in table if row.holder == holder and row.state != DETACHING and row.wanted == wanted]
-    taken = [f"GPU {row.address}: {rejected[row.address]}" for row in had if row.address in rejected]
+    found = [gpu.address for gpu in (gpu_of(row.address, row.uuid, gpus) for row in had) if gpu is not None]
+    taken = [f"GPU {address}: {rejected[address]}" for address in found if address in rejected]
     if taken:
         raise Refused(f"has {'; '.join(taken)}", short(holder), "end what else has it, then run this again")
 
@@ -255,11 +262,13 @@ def _none_taken(
 def follow_the_moved(store: Table, gpus: Sequence[AnyGpu]) -> list[tuple[Allocation, AnyGpu]]:
     """Move allocations of GPUs that are in another slot now (by UUID); return [(row as it was, GPU)].
 
-    Whose own GPU is gone from such a slot keeps its allocation, under `aside`.
+    Whose own GPU is gone from such a slot keeps its allocation, under `aside`. Into the slot of a guest's card, which
+    nothing but its slot names, none is moved: the guest's allocation stands there.
     """
     rows = store.allocations()
+    cards = {row.address for row in rows if row.method not in OF_CONTAINERS}
     found = [(row, gpu_of(row.address, row.uuid, gpus)) for row in rows]
-    moved = [(row, gpu) for row, gpu in found if gpu is not None and gpu.address != row.address]
+    moved = [(row, gpu) for row, gpu in found if gpu is not None and gpu.address not in {row.address, *cards}]
     leaving = [row for row, _gpu in moved]
     taken = {gpu.address: gpu.uuid for _row, gpu in moved}
     gone = [row for row in rows if row not in leaving and row.uuid != taken.get(row.address, row.uuid)]
