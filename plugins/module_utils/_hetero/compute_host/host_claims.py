@@ -207,7 +207,8 @@ def _address(host: Host, addresses: Sequence[str] | None) -> str:
         raise BadInput("names no addresses for instances", "host.json", SET_UP)
     first, last = map(ipaddress.ip_address, addresses)
     # An instance that is there has its address, whatever the database says.
-    taken = {claim.address for claim in host.store.claims()} | addresses_there(host.config)
+    claims = (*host.store.claims(), *host.store.all_forgotten())
+    taken = {claim.address for claim in claims} | addresses_there(host.config)
     for number in range(int(first), int(last) + 1):
         address = str(ipaddress.ip_address(number))
         if address not in taken:
@@ -224,7 +225,8 @@ def free_ids(host: Host) -> int:
     It is called in the transaction that takes the range. A container that is there has its range, whatever the database
     says.
     """
-    own = [(claim.first_id, id_maps.COUNT) for claim in host.store.claims() if claim.first_id is not None]
+    claims = (*host.store.claims(), *host.store.all_forgotten())
+    own = [(claim.first_id, id_maps.COUNT) for claim in claims if claim.first_id is not None]
     first = id_maps.free_range([*own, *id_maps.mapped(host.config.lxc.lxcpath)])
     if first is None:
         why = f"no {id_maps.COUNT} ids are left that root has in {' and '.join(id_maps.FILES)}"
@@ -309,8 +311,20 @@ class Containers:
 
     def allocate(self, claim: Claim) -> None:
         """Give the container's users ids. The store has given it its GPUs."""
+        if gpu_count(self.flavor):
+            self._refuse_unseen(claim)
         if self.host.config.lxc.unprivileged:
             self.host.store.put(claim.instance, first_id=free_ids(self.host))
+
+    def _refuse_unseen(self, claim: Claim) -> None:
+        """Raise NoneFree if a container with GPUs is not to be seen, of which only the record of its claim is known:
+        each GPU may be its own.
+        """
+        for other in self.host.store.all_forgotten():
+            folder = (other.container or "").rpartition("#")[0]
+            if folder and gpu_count(other.flavor) and not os.path.lexists(folder):
+                why = f"may be {other.instance}'s: {of_record(self.host, other.instance)}"
+                raise NoneFree(why, claim.instance, rejected={gpu.address: why for gpu in self.host.gpus})
 
 
 #: {what an instance runs in: the class that claims its devices}.

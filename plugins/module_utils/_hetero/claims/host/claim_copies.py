@@ -88,6 +88,10 @@ class KeptClaims(ClaimsStore[Claim]):
             return None
         return kept if kept.container is not None or kept.state not in (*NEVER_RAN, ENDING) else None
 
+    def all_forgotten(self) -> list[Claim]:
+        """Return all records that `forgotten` finds. What they name is in use, whatever the database says."""
+        return [kept for kept in map(self.forgotten, self.records.instances()) if kept is not None]
+
     def _times_of_records(self) -> list[float]:
         kept = map(self.kept, self.records.instances())
         return [max(claim.created, claim.since) for claim in kept if claim]
