@@ -218,27 +218,17 @@ def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> 
             same = f"its {root} was made for another claim of {whose}"
             what = same if whose == claim.instance else f"its {root} is that of {whose}, not of {claim.instance}"
             raise Refused(what, board.name, THEIRS)
-    Root(proxy.config.state_folder, board.id).must_be_own(token_of(claim), _elsewhere(proxy, board.id))
+    Root(proxy.config.state_folder, board.id).must_be_own(token_of(claim), map(token_of, elsewhere(proxy, board.id)))
     user = user_of(proxy, board)
     if user not in (None, claim.instance, NOBODY_KNOWS):
         what = f"disk {' and '.join(proxy.disks(board))} was used by {user} since, not by {claim.instance}"
         raise Refused(what, board.name, THEIRS)
 
 
-def refuse_to_remove(proxy: RootsNode, board: int, claim: RootClaim | None) -> None:
-    """Raise Refused where the removal of a board's root would remove more than that root, or less.
-
-    :param board: its id; the boards file may not name it any more.
-    """
-    own = token_of(claim) if claim else None
-    Root(proxy.config.state_folder, board).must_be_removable(own, _elsewhere(proxy, board))
-    DiskFiles(proxy.folder("disks"), board).must_be_removable()
-
-
-def _elsewhere(proxy: RootsNode, board: int) -> Iterator[str]:
-    """Yield what names each claim of another board, by the database and by the records of claims."""
-    yield from (token_of(claim) for claim in proxy.store.claims() if claim.board != board)
-    yield from (token_of(kept.claim) for _path, kept in proxy.store.kept_anywhere() if kept.claim.board != board)
+def elsewhere(proxy: RootsNode, board: int) -> Iterator[RootClaim]:
+    """Yield each claim of another board, by the database and by the records of claims."""
+    yield from (claim for claim in proxy.store.claims() if claim.board != board)
+    yield from (kept.claim for _path, kept in proxy.store.kept_anywhere() if kept.claim.board != board)
 
 
 def _refuse_newer(proxy: RootsNode, board: Board, claim: RootClaim) -> None:

@@ -25,7 +25,8 @@ from ..tftp.kernels_by_hand import lead, put_there
 from .console_log import is_own_log
 from .machine_identity import parse_key
 from .made_json import is_unread, remade, token_of, unread, why_unproven
-from .ownership import refuse_anothers, refuse_lost, refuse_to_remove, refuse_to_replace, refuse_unproven
+from .misplaced_roots import refuse_to_remove
+from .ownership import refuse_anothers, refuse_lost, refuse_to_replace, refuse_unproven
 from .place import Place
 from .root_keys import HOST_KEY, keeper, prepare_keys, prepare_own_line
 from .roots import UNMOUNT_TIME

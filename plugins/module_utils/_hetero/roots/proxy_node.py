@@ -88,6 +88,9 @@ class Records(Protocol):
     def has_run(self, claim: Any) -> bool:
         """Return whether a claim's instance ever ran on its board."""
 
+    def has_ended(self, claim: Any) -> bool:
+        """Return whether the events tell of the end of a claim."""
+
     def had_power(self, claim: Any) -> bool:
         """Return whether a board ever had power for a claim."""
 

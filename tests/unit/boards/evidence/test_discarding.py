@@ -165,9 +165,9 @@ def test_what_a_record_names_stays(gone):
 def test_a_record_in_anothers_place_that_may_be_its_keeps_it(gone):
     """Lost: the same, where its record was moved."""
     with gone.proxy() as proxy:
-        write(gone, replace(gone.carol, board=0), 0)
+        write(gone, replace(gone.carol, board=0, created=1.0), 0)
         assert list(discard(proxy, check=True)[0]) == ["board2"]
-        write(gone, replace(gone.carol, board=1), 0)
+        write(gone, replace(gone.carol, board=1, created=1.0), 0)
         assert list(discard(proxy, check=True)[0]) == ["board2"]
         write(gone, gone.carol, 0)
         assert f"{gone.record(0)}: that is a record of board2, not of board0; it may be of board2" in refused(proxy)

@@ -29,6 +29,7 @@ def node(monkeypatch):
     def make(root=None, archive=None, record=None, out=None, disks=(), left=(), unwiped=(), **recorded):
         monkeypatch.setattr(free_boards, "whose_root", lambda proxy, board: root)
         monkeypatch.setattr(free_boards, "whose_archive", lambda proxy, board: archive)
+        monkeypatch.setattr(free_boards, "misplaced", lambda proxy, board: None)
         monkeypatch.setattr(free_boards, "used", lambda proxy, board: list(disks))
         monkeypatch.setattr(free_boards, "leftovers", lambda proxy, board: iter(left))
         monkeypatch.setattr(free_boards, "changed_address", lambda proxy, board: None)

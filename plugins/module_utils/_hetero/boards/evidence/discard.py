@@ -20,7 +20,7 @@ from ...core.plays import play
 from ...core.printable import brief
 from ...nfs.exports import exporter
 from ...roots.disk_files import DiskFiles
-from ...roots.ownership import refuse_to_remove
+from ...roots.misplaced_roots import refuse_to_remove
 from ...roots.roots import UNMOUNT_TIME, Root
 from ..power.gone_boards import exports_of, sign_of_life
 from .unnamed_boards import told, way_of_anothers

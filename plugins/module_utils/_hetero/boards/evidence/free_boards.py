@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
+from ...roots.misplaced_roots import misplaced
 from ...roots.ownership import whose_archive, whose_root
 from ...roots.provision import leftovers
 from ...site import board_states
@@ -66,6 +67,9 @@ def unknown_tenant(proxy: Proxy, board: Numbered) -> str | None:
     """Return whose a board without a claim in the database is, by its root or the record of a claim, or None."""
     whose = whose_root(proxy, board) or whose_archive(proxy, board)
     if whose:
+        anothers = misplaced(proxy, board.id)
+        if anothers:
+            return f"{anothers.thing} {anothers.what} {RECONCILE}"
         return f"has the root of {whose}, of which no claim is known {RECONCILE}"
     try:
         kept = proxy.store.kept(board.id)

@@ -18,6 +18,7 @@ from ...core.plays import play
 from ...nfs.exports import exporter
 from ...roots.disk_files import DiskFiles
 from ...roots.made_json import token_of
+from ...roots.misplaced_roots import misplaced
 from ...roots.ownership import made_for
 from ...roots.roots import ROOT_NAME, SOURCE, Root
 from ...site.state_folder import OLDER, ROOTS
@@ -157,7 +158,7 @@ def others(proxy: Proxy, said: Mapping[str, str]) -> list[str]:
     unnamed = [board for board in proxy.store.out_of_use_boards() if board not in proxy.boards]
     found += filter(None, map(proxy.store.anothers_out_of_use, unnamed))
     found += [
-        f"{told(root)}: {UNWANTED.format(number=number)}"
+        _way_of_root(proxy, number, root)
         for number in _numbers([*roots, proxy.folder("disks")])
         if number not in proxy.boards
         for root in (Root(proxy.config.state_folder, number), DiskFiles(proxy.folder("disks"), number))
@@ -175,6 +176,13 @@ def others(proxy: Proxy, said: Mapping[str, str]) -> list[str]:
     own = {os.path.join(folder, name, "root") for folder in roots for name in known}
     left = [export for export in below if export.path not in own]
     return found + sorted(f"export {export.id} {export.pseudo}: {_way_of(export)}" for export in left)
+
+
+def _way_of_root(proxy: Proxy, number: int, root: Root | DiskFiles) -> str:
+    anothers = misplaced(proxy, number)
+    if anothers and anothers.thing == root.folder:
+        return f"folder {anothers}"
+    return f"{told(root)}: {UNWANTED.format(number=number)}"
 
 
 def told(root: Root | DiskFiles) -> str:

@@ -20,7 +20,8 @@ from ...drivers.boot.registry import BootDrivers
 from ...images.choice import check_arch, check_delivery, image_store
 from ...images.room import room_of, size_of
 from ...roots.machine_identity import fingerprint, must_be_keys, parse_key
-from ...roots.ownership import refuse_anothers, refuse_to_remove, refuse_unproven
+from ...roots.misplaced_roots import refuse_to_remove
+from ...roots.ownership import refuse_anothers, refuse_unproven
 from ...roots.roots import Root
 from ...site import board_states
 from ...site.image_names import valid_image

@@ -19,6 +19,7 @@ from ...core.descriptors import make_room
 from ...core.errors import HeteroError, naming
 from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
+from ...roots.misplaced_roots import misplaced
 from ...roots.ownership import is_lost, is_of_claim, whose_archive, whose_root
 from ...roots.provision import leftovers
 from ...site import board_states
@@ -322,6 +323,10 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
     """
     work = look.work
     whose = whose_root(proxy, work.board) or whose_archive(proxy, work.board)
+    anothers = misplaced(proxy, work.board.id) if whose else None
+    if anothers:
+        look.note(str(anothers))
+        return
     if whose:
         way = way_by_copy(proxy, work.board.id)
         look.note(f"has the root of {whose}, of which no claim is known: nothing of it is touched: {PUT_BACK}{way}")

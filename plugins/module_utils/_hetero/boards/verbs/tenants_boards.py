@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import Refused
 from ...core.plays import play
+from ...roots.misplaced_roots import misplaced_of
 from ...roots.ownership import about_to_go
 from ...roots.provision import put_back
 from ...site import board_states
@@ -79,7 +80,8 @@ def left_over(look: Look) -> None:
         if work.note(work.board.name, {"state": work.state}, {"state": board_states.POWER_OFF}):
             work.move(board_states.SHUTTING_DOWN)
             work.move(board_states.POWER_OFF, ROOT_GONE)
-    look.note(LEFT_OVER.format(name=work.instance))
+    there = misplaced_of(work.proxy, work.claim) if work.claim else None
+    look.note(str(there) if there else LEFT_OVER.format(name=work.instance))
 
 
 def _is_made(work: BoardWork) -> bool:
