@@ -82,8 +82,9 @@ class ContainerWork(Work):
         old = self.claim.container
         with suppress(Refused):  # one whose configuration cannot be read may be another's
             key = identity.key_of(self.container)
-            moved = old and key and key != old and identity.id_of(key) == identity.id_of(old)
-            if moved and not os.path.lexists(old.rpartition("#")[0]):
+            if not old or not key or key == old or identity.id_of(key) != identity.id_of(old):
+                return
+            if not os.path.lexists(old.rpartition("#")[0]):
                 self.claim = replace(self.claim, container=key)
                 if not self.change.check:
                     self.put(container=key)

@@ -208,7 +208,7 @@ class Root:
         if UUID(found).version == 5:
             claims = [*(other.claim for other in map(made_of, others) if other), *known]
             whose = [_name(other) for other in claims if uuid_for(other) == found]
-            if whose or claim:
+            if whose or made:
                 what = ANOTHERS.format(other=whose[0] if whose else "another instance", name=name)
                 raise Refused(what, self.file, SWAP)
         places = [other for other in others if own and _uuid_in(other) == own]
