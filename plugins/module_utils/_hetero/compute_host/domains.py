@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple, Sequence
 
 from ..claims.host.allocation import short
 from ..core.plays import play
-from ..devices.pci import domains
+from ..devices.pci import domains, sysfs
 from ..devices.pci.allocation import write_down
 from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.guest_folder import is_whole
@@ -34,6 +34,8 @@ DOMAIN = holder_of("")
 TAKE = "once nobody wants it there, module libvirt_hostdev with domain {name} and state detached takes it away"
 #: The remedy where the record of a claim says whose the domain is, and the database, which is older, does not.
 NEWER = f"nothing is taken from it: put a newer copy of the database back, then run {play('reconcile')}"
+
+GONE = "; it is no more on this host, and nothing is written down of it until it is put back"
 
 
 class Seen(NamedTuple):
@@ -88,6 +90,8 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             made_here = record is not None or is_whole(os.path.join(host.config.kvm.guests_folder, name))
             ours = not holders and made_here
             found += "" if ours else f": {NEWER if record else TAKE.format(name=name)}"
+            if ours and sysfs.look(address, host.pci) is None:
+                found, ours = f"{found}{GONE}", False
             findings.append(_finding(name, address, found, "written down" if ours else None))
             if ours:
                 change.note(address, {"holder": None}, {"holder": name})

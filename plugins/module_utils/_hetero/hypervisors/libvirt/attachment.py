@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest, short
 from ...core.errors import BadInput, HeteroError, Refused, TimedOut
 from ...core.locks import lock
+from ...core.plays import play
 from ...devices.pci import sysfs
 from ...devices.pci.change_plan import Plan, refuse
 from ...devices.pci.groups import card
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 #: the device was. Rows of earlier releases have no driver.
 METHOD = "libvirt"
 VERB = "libvirt_hostdev"
+FREE = f"free it first; what a domain has that is no more, {play('reconcile')} frees"
 
 
 #: [(address, whether in the running guest)]; and {"live" or "config": {address: how it is managed}}.
@@ -216,7 +218,7 @@ def _refuse(look: _Look, missing: Moved, store: Store, paths: Paths) -> None:
         against = [one for one in held[device.address] if one.kind != "display" or device.driver not in sysfs.STUBS]
         if against:
             who = "; ".join(found.text for found in against)
-            raise Refused(f"{device.address} cannot go to it: {who}", look.domain.thing, "free it first")
+            raise Refused(f"{device.address} cannot go to it: {who}", look.domain.thing, FREE)
     if not look.asked.managed:
         for address in addresses:
             if look.all[address].driver != hostdev.VFIO:
@@ -256,7 +258,7 @@ def _write_down(store: Store, look: _Look) -> None:
     for address in look.devices:
         others = [short(row.holder) for row in table if row.address == address and row.holder != holder]
         if others:  # the domain was given it by hand, or the other a moment ago
-            remedy = "take it from the domain (state: detached), or free it first"
+            remedy = f"take it from the domain (state: detached), or {FREE}"
             raise Refused(f"{address} is allocated to {', '.join(others)}", look.domain.thing, remedy)
         if not any(row.address == address and row.holder == holder for row in table):
             device = look.all.get(address)
