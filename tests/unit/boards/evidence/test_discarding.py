@@ -172,7 +172,7 @@ def test_a_record_in_anothers_place_that_may_be_its_keeps_it(gone):
         write(gone, gone.carol, 0)
         assert f"{gone.record(0)}: that is a record of board2, not of board0; it may be of board2" in refused(proxy)
         gone.record(0).rename(gone.state / "claims" / "aside")
-        assert "is no record of a claim by its name, and may be one: nothing is removed: look whose" in refused(proxy)
+        assert "which nothing reads there: that claim has ended: remove it once nobody wants it" in refused(proxy)
 
 
 # ---- in use

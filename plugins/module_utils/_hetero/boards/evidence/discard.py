@@ -23,6 +23,7 @@ from ...roots.disk_files import DiskFiles
 from ...roots.misplaced_roots import refuse_to_remove
 from ...roots.roots import UNMOUNT_TIME, Root
 from ..power.gone_boards import exports_of, sign_of_life
+from ..records.misfiled_records import stray
 from .unnamed_boards import told, way_of_anothers
 
 if TYPE_CHECKING:
@@ -106,14 +107,24 @@ def _must_be_nobodys(proxy: Proxy, board: int, ended: Container[str]) -> None:
         raise Refused(f"is claimed for {claim.instance}: nothing is removed", name, remedy)
     for other in proxy.store.kept_boards():
         _must_not_be_its(proxy, board, other)
-    for path in proxy.store.strays():
-        remedy = f"look whose it is, and move it out of that folder; then {AGAIN}"
-        raise Refused(f"{path} is no record of a claim by its name, and may be one: nothing is removed", name, remedy)
+    _must_have_no_stray(proxy, board)
     if board in proxy.store.kept_boards() and not _is_ended(proxy, board, ended):
         path = proxy.store.path_of_kept(board)
         end = f"end the claim that it names ({play('reconcile', forget='NAME')}), or remove it"
         remedy = f"{_anothers(proxy, board) or end}; then {AGAIN}"
         raise Refused(f"has a record of a claim, {path}: nothing is removed", name, remedy)
+
+
+def _must_have_no_stray(proxy: Proxy, board: int) -> None:
+    """Raise Refused where a file that is called as no record is tells of a claim of this board, or cannot be read."""
+    readable = dict(proxy.store.kept_anywhere())
+    for path in proxy.store.strays():
+        kept = readable.get(path)
+        if kept is None:
+            what = f"{path} is no record of a claim by its name, and may be one: nothing is removed"
+            raise Refused(what, f"board{board}", f"look whose it is, and move it out of that folder; then {AGAIN}")
+        if kept.claim.board == board:
+            raise Refused(f"{path}: {stray(proxy, path, kept)}; nothing is removed", f"board{board}", AGAIN)
 
 
 def _anothers(proxy: Proxy, board: int) -> str | None:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, Sequence
 
 from ...boards.evidence.free_boards import served, unknown_tenant
+from ...boards.power.last_outlet import Feeds
 from ...boards.power.pdu_names import address as address_of
 from ...boards.power.pdu_names import is_at, may_be_at
 from ...boards.records.claim_records import Fed
@@ -41,6 +42,9 @@ OFF = 2
 #: The remedies for a board that somebody has.
 STOP = f"{play('stop_instance', instance='{name}')}, or add --force"
 ADOPT = f"have {play('reconcile')} adopt it, or add --force"
+UNKNOWN = (
+    f"once it is known that the wiring is right, {play('reconcile', adopt='{name}')} takes its word; or add --force"
+)
 UNNAMED = f"add it to the boards file and have {play('reconcile')} adopt it, or add --force"
 ENDS = """\
 prints what was read back, as "pdu-a outlet 5: on".
@@ -87,7 +91,7 @@ def main(arguments: Sequence[str]) -> int:
     else:
         name, outlet = named(config, options.pdu), options.outlet
     if state != "status" and not options.force:
-        must_be_nobodys(config, options.config, name, outlet)
+        must_be_nobodys(config, options.config, name, outlet, cuts=state != "on")
     settings, secrets = pdu(config, name)
     with session(name, settings, secrets, deadline, config.run_folder) as opened:
         if state == "status":
@@ -95,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
         else:
             opened.take_turn()
             if not options.force:  # an instance may have got the board while others had the PDU
-                must_be_nobodys(config, options.config, name, outlet)
+                must_be_nobodys(config, options.config, name, outlet, cuts=state != "on")
             seen = set_outlets(opened, {outlet: state}, deadline)[outlet]["after"]
     sys.stdout.write(one_line(f"{name} outlet {outlet}: {seen}") + "\n")
     if state == "status":
@@ -126,11 +130,14 @@ def only_outlet(config: ProxyConfig, path: str, address: str) -> tuple[str, str]
     return outlets[0]
 
 
-def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> None:
+def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str, cuts: bool) -> None:
     """Raise Refused where somebody has a board that an outlet feeds or may feed, by the wiring or its record.
 
     Whose a board is says the database, which may be older, or else its root or the record of a claim; also of a board
     whose line the boards file has lost.
+
+    :param cuts: the outlet is to be switched off, at least for a moment; it may be that of a board of which nothing
+        tells what feeds it.
     """
     if not config.boards:
         return
@@ -157,6 +164,11 @@ def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str) -> N
             if made_ready:
                 way = f"{made_ready.remedy}; or add --force"
                 raise Refused(f"{what}which {made_ready.what}", f"outlet {outlet} of {name}", way)
+        for number in Feeds(proxy).unknown(OnlyNumber(-1)) if cuts else ():
+            claim = claims.get(number)
+            if claim:
+                what = f"may feed board{number}, which {claim.instance} of {claim.owner} has: what does is not known"
+                raise Refused(what, f"outlet {outlet} of {name}", UNKNOWN.format(name=claim.instance))
 
 
 def _feeds(proxy: Proxy, board: int, claim: Claim | None) -> list[Fed]:
