@@ -133,7 +133,7 @@ class Feeds(RecordedFeeds):
         holders = self.holders(board, *self.proxy.outlet(board))
         return str(Doubt(self, board, None, Fed(*self.proxy.outlet(board)), None, holders, {})) if holders else None
 
-    def unknown(self, board: Board) -> dict[int, str | None]:
+    def unknown(self, board: Board | None = None) -> dict[int, str | None]:
         """Return {board id: its instance, None where that is not known} of other boards that any outlet may feed."""
         others = super().unknown(board)
         if others and self._names is None:

@@ -76,9 +76,9 @@ class RecordedFeeds:
             if kept and kept.fed and other != board.id and not kept.fed.taken and self.may_be_at(kept.fed, pdu, outlet)
         }
 
-    def unknown(self, board: Board) -> dict[int, str | None]:
+    def unknown(self, board: Board | None = None) -> dict[int, str | None]:
         """Return {board id: its instance, None where that is not known} of other boards that any outlet may feed."""
-        return dict.fromkeys(sorted(self._lost - {board.id}))
+        return dict.fromkeys(sorted(self._lost - ({board.id} if board else set())))
 
     def is_unknown(self, board: Board) -> bool:
         """Return whether any outlet may feed a board."""

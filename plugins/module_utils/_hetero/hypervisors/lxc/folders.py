@@ -16,7 +16,7 @@ from . import monitors
 
 #: In each folder in which a container of ours is or was. Its name has no dot in front, so that a move takes it along,
 #: and is none that an instance can have (site/instance.py).
-MARK = "hetero_containers"
+MARK = "hetero.containers"
 TEXT = """\
 Containers of hetero.compute were made in this folder. Where this file and all containers are missing, the file system
 with them may not be mounted: none is taken to be no more, and what they have is given to nobody.

@@ -164,7 +164,7 @@ def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str, cuts
             if made_ready:
                 way = f"{made_ready.remedy}; or add --force"
                 raise Refused(f"{what}which {made_ready.what}", f"outlet {outlet} of {name}", way)
-        for number in Feeds(proxy).unknown(OnlyNumber(-1)) if cuts else ():
+        for number in Feeds(proxy).unknown() if cuts else ():
             claim = claims.get(number)
             if claim:
                 what = f"may feed board{number}, which {claim.instance} of {claim.owner} has: what does is not known"
