@@ -74,9 +74,10 @@ def served_elsewhere(proxy: Proxy, number: int) -> str | None:
     if client:
         return client if client != own else None
     tftp_root, kernel = proxy.config.tftp_root, names(number)[0]
-    folders = sorted(os.listdir(tftp_root)) if os.path.isdir(tftp_root) else []
-    there = [folder for folder in folders if _is_file(os.path.join(tftp_root, folder, kernel))]
-    return None if own in there or not there else there[0]
+    if (own and _is_file(os.path.join(tftp_root, own, kernel))) or not os.path.isdir(tftp_root):
+        return None
+    folders = sorted(os.listdir(tftp_root))
+    return next((folder for folder in folders if _is_file(os.path.join(tftp_root, folder, kernel))), None)
 
 
 def _kernels(proxy: Proxy, board: Board) -> Iterator[int]:
