@@ -81,6 +81,14 @@ def _of(things: list[Fields], instance: str | None, claims: Iterable[Claim]) -> 
     return things if instance is None else [thing for thing in things if thing["instance"] in names]
 
 
+def _length(path: str) -> int | None:
+    """Return the length of a file in bytes; None where it is not there."""
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return None
+
+
 def claim_fields(host: Host, claim: Claim) -> Fields:
     """Return a claim in the words of a board's claim."""
     console = os.path.join(host.config.disks(claim.kind), claim.instance, "console.log")
@@ -99,7 +107,7 @@ def claim_fields(host: Host, claim: Claim) -> Fields:
         image_hash=claim.image_hash,
         state=claim.state,
         console=console,
-        console_bytes=os.lstat(console).st_size if os.path.lexists(console) else None,
+        console_bytes=_length(console),
     )
 
 
