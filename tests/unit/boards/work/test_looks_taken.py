@@ -169,7 +169,9 @@ def test_status_says_that_a_record_is_lost(node, proxy, leased):
     proxy.store.power_seen(0, "off")
     assert told(proxy, [0]) == lost.format(name="jackie")
     proxy.store.move(0, "booting")
-    proxy.store.move(0, "shutting down")
+    proxy.store.move(0, "shutting down")  # a stop, and no end
+    assert told(proxy, [0]) == lost.format(name="jackie")
+    proxy.store.begin_end(mine)
     assert told(proxy, [0]) is None
 
 
