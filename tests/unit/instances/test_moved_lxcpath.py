@@ -39,8 +39,7 @@ def test_verbs_go_on(moved, verb):
 
 
 def test_reconcile_knows_it_there(moved):
-    found = found_by_reconcile(moved, "ml-8")
-    assert len(found) == 1
-    assert "missing or another: " in found[0]  # its configuration, and its disk, which is not mounted
+    # its disk is not mounted, and the configuration names the former place
+    assert found_by_reconcile(moved, "ml-8") == [f"missing or another: {what}" for what in ("disk", "configuration")]
     with moved.host() as host:
         assert host.store.claim_of("ml-8").container.startswith(str(moved.lxcpath))
