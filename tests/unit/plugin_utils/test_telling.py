@@ -67,7 +67,7 @@ def test_work_that_is_followed_and_silent_says_that_it_goes_on(monkeypatch, job,
     event = (1, "gpu1", "jackie", "", "root made", 0.5)
     looks = [dict(events=[], done=False), dict(events=[], done=True, result='{"lines": []}')]
 
-    def look(self, job):
+    def look(self, job, _lines):
         clock[0] += seconds
         return looks.pop(0)
 
@@ -101,7 +101,7 @@ def test_what_was_said_of_silent_work_is_not_said_again(monkeypatch):
     class Follows(progress.Follows):
         module, _name, news = "hetero.compute.instance", "p1", looks()
 
-        def _look(self, job):
+        def _look(self, job, _lines):
             return next(self.news)
 
     one = Follows.__new__(Follows)

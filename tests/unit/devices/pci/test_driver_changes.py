@@ -232,7 +232,7 @@ def boot(card):
     for address, driver in card.native.items():
         link = card.folder(address) / "driver"
         if link.is_symlink():
-            link.unlink()
+            link.unlink(missing_ok=True)
         (card.folder(address) / "driver_override").write_text("(null)\n")
         card.bind(address, driver)
     if os.path.exists(card.paths.journal):
