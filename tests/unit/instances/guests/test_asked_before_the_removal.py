@@ -69,5 +69,3 @@ def test_a_start_names_the_card_that_was_pulled(site):
     said = pulled(site)
     assert said in site.do("running", "ml-9", timeout=20)["msg"]
     assert not site.do("absent", "ml-9", timeout=20).get("failed")
-
-
