@@ -146,8 +146,7 @@ class ContainerWork(Work):
         store, lxcpath = self.host.store, self.container.lxcpath
         if folders.is_seen(lxcpath):
             return
-        claims = (*store.claims(), *store.all_forgotten())
-        made = [claim.container for claim in claims if claim.state != instance_states.ENDING]
+        made = [claim.container for claim in store.in_use() if claim.state != instance_states.ENDING]
         others = {*made, *(row.holder for row in store.allocations())} - {self.claim.container, None}
         away = sorted(other for other in others if other and os.path.dirname(other.rpartition("#")[0]) == lxcpath)
         if away:

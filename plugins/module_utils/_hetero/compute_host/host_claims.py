@@ -207,8 +207,7 @@ def _address(host: Host, addresses: Sequence[str] | None) -> str:
         raise BadInput("names no addresses for instances", "host.json", SET_UP)
     first, last = map(ipaddress.ip_address, addresses)
     # An instance that is there has its address, whatever the database says.
-    claims = (*host.store.claims(), *host.store.all_forgotten())
-    taken = {claim.address for claim in claims} | addresses_there(host.config)
+    taken = {claim.address for claim in host.store.in_use()} | addresses_there(host.config)
     for number in range(int(first), int(last) + 1):
         address = str(ipaddress.ip_address(number))
         if address not in taken:
@@ -225,8 +224,7 @@ def free_ids(host: Host) -> int:
     It is called in the transaction that takes the range. A container that is there has its range, whatever the database
     says.
     """
-    claims = (*host.store.claims(), *host.store.all_forgotten())
-    own = [(claim.first_id, id_maps.COUNT) for claim in claims if claim.first_id is not None]
+    own = [(claim.first_id, id_maps.COUNT) for claim in host.store.in_use() if claim.first_id is not None]
     first = id_maps.free_range([*own, *id_maps.mapped(host.config.lxc.lxcpath)])
     if first is None:
         why = f"no {id_maps.COUNT} ids are left that root has in {' and '.join(id_maps.FILES)}"

@@ -63,7 +63,7 @@ def information(host: Host, instance: str | None = None, events: int = 0) -> Fie
         cpu_arch=host.cpu_arch,
         driver_version=host.found.driver_version,
         unsupported=host.found.unsupported,
-        capacity=capacity_fields(host.capacity, everybody),
+        capacity=capacity_fields(host.capacity, [*everybody, *host.store.all_forgotten()]),
         disk_gb=disk_gb(host.config),
         gpus=_of(gpus, instance, claims),
         devices=_of(devices, instance, claims),

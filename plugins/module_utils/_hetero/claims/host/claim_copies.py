@@ -89,8 +89,12 @@ class KeptClaims(ClaimsStore[Claim]):
         return kept if kept.container is not None or kept.state not in (*NEVER_RAN, ENDING) else None
 
     def all_forgotten(self) -> list[Claim]:
-        """Return all records that `forgotten` finds. What they name is in use, whatever the database says."""
+        """Return all records that `forgotten` finds."""
         return [kept for kept in map(self.forgotten, self.records.instances()) if kept is not None]
+
+    def in_use(self) -> list[Claim]:
+        """Return all claims, with those that are forgotten. What they have is in use, whatever the database says."""
+        return [*self.claims(), *self.all_forgotten()]
 
     def _times_of_records(self) -> list[float]:
         kept = map(self.kept, self.records.instances())

@@ -126,7 +126,8 @@ class Store(KeptClaims):
     def _fitting(self, instance: str, flavor: Mapping[str, Any], capacity: Mapping[str, int]) -> dict[str, int]:
         """Return what the flavor takes; raise NoneFree if the host has less left."""
         takes = {key: int(flavor.get(key) or 0) for key in AMOUNTS}
-        claims = self._claims()
+        # a record in its own place is no lack of room: who claims for it sees that its name is taken
+        claims = [claim for claim in self.in_use() if claim.instance != instance]
         short = {}
         for key, unit in AMOUNTS.items():
             left = capacity[key] - sum(getattr(claim, key) for claim in claims)
