@@ -11,6 +11,9 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.unclaimed_instances import (
+    of_no_instance,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
@@ -64,7 +67,10 @@ def test_no_gpu_is_given_while_nobody_can_tell_which_is_its_own(forgotten):
     with pytest.raises(NoneFree) as refused:
         bobs(forgotten, ONE)
     assert f"may be ml-8's: no claim of it is in the database of {THIS_NODE}" in str(refused.value)
-    assert "(the file system that holds it may not be mounted), and remove that file" in str(refused.value)
+    assert f"{forgotten.database[:-3]}.claims/ml-8.json" in str(refused.value)
+    with forgotten.host() as host:
+        (said,) = of_no_instance(host)
+    assert "(the file system that holds it may not be mounted), and remove that file" in said
     forgotten.lxcpath.rmdir()
     (forgotten.folder / "unmounted").rename(forgotten.lxcpath)
     _bob, gpus = bobs(forgotten, ONE)

@@ -309,20 +309,8 @@ class Containers:
 
     def allocate(self, claim: Claim) -> None:
         """Give the container's users ids. The store has given it its GPUs."""
-        if gpu_count(self.flavor):
-            self._refuse_unseen(claim)
         if self.host.config.lxc.unprivileged:
             self.host.store.put(claim.instance, first_id=free_ids(self.host))
-
-    def _refuse_unseen(self, claim: Claim) -> None:
-        """Raise NoneFree if a container with GPUs is not to be seen, of which only the record of its claim is known:
-        each GPU may be its own.
-        """
-        for other in self.host.store.all_forgotten():
-            folder = (other.container or "").rpartition("#")[0]
-            if folder and gpu_count(other.flavor) and not os.path.lexists(folder):
-                why = f"may be {other.instance}'s: {of_record(self.host, other.instance)}"
-                raise NoneFree(why, claim.instance, rejected={gpu.address: why for gpu in self.host.gpus})
 
 
 #: {what an instance runs in: the class that claims its devices}.

@@ -184,7 +184,7 @@ WILD = [SimpleNamespace(holder="/lxc/odd#a", container="odd", why="its list has 
 )
 def test_why_a_gpu_is_not_given(fields, wanted, table, opened, why):
     """Lost: a GPU that another has, or the reason why there is none; who has one keeps it though it fell ill."""
-    one, seen = gpu(1, **fields), SimpleNamespace(open=lambda address: opened)
+    one, seen = gpu(1, **fields), SimpleNamespace(open=lambda address: opened, doubt=lambda *of: None)
     found = allocation.why_not(one, ME, GpuRequest(**{"count": 1, **wanted}), table, seen)
     assert found == why or found.startswith(why)
 

@@ -30,7 +30,8 @@ KEY = "/lxc/ml#id"
 @pytest.fixture
 def host(monkeypatch):
     with standing_in(monkeypatch, [ONE, TWO, THREE]) as made:
-        made.site.look = lambda: SimpleNamespace(open=lambda address: [], is_there=lambda holder: True)
+        seen = dict(open=lambda address: [], doubt=lambda address, holder: None, is_there=lambda holder: True)
+        made.site.look = lambda: SimpleNamespace(**seen)
         yield made
 
 

@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_lost_table import lose
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_uuid_in_own_file import restore
 
 OWN = ADDRESSES[1]
@@ -31,6 +32,13 @@ def box(host):
     subprocess.run(["cp", "-a", old + ".old", old], check=True)
     shutil.rmtree(old + ".old")
     return Container(box.name, old)
+
+
+def follow(said):
+    """Have the copy be the container, as it is printed."""
+    way = r"write (\d+) in place of (\d+) into the line '# hetero.compute: id' of (\S+);"
+    new, old, config = re.search(way, said).groups()
+    subprocess.run(["sed", "-i", f"/^# hetero.compute: id/s/{old}/{new}/", config], check=True)
 
 
 def test_its_gpu_is_given_to_nobody_else(host, box):
@@ -48,13 +56,35 @@ def test_the_way_back_works_as_printed(host, box, by):
         with pytest.raises(HeteroError) as refused:
             box.start(20)
         said = str(refused.value)
-    way = r"write (\d+) in place of (\d+) into the line '# hetero.compute: id' of (\S+);"
-    new, old, config = re.search(way, said).groups()
-    subprocess.run(["sed", "-i", f"/^# hetero.compute: id/s/{old}/{new}/", config], check=True)
+    follow(said)
     assert restore(host) == {"a": None}
     box = Container(box.name, box.lxcpath)
     box.start(20)
     assert (host.can_open(box), host.table()) == ([OWN], {OWN: ["a"]})
+
+
+def test_its_gpu_is_given_to_nobody_else_where_the_table_was_lost(host, box):
+    """Its own file, which names its GPU, lies in a copy of its folder, and the way to have it back is printed."""
+    lose(host)
+    other = host.boxes.make(name="b", start=False)
+    with pytest.raises(NoneFree, match=f"{OWN} may be container a's, by the file that was copied with it") as refused:
+        host.attach(other, gpus=[OWN])
+    follow(str(refused.value))
+    host.reconcile(repair=True)
+    assert host.table() == {OWN: ["a"]}
+
+
+@pytest.mark.parametrize("way", ["attach", "line"])
+def test_its_gpu_is_free_where_it_is_another_container(host, box, way):
+    """Leaked: a GPU, by a copy that was made another one, as it is printed."""
+    lose(host)
+    if way == "attach":
+        assert host.attach(box, gpus=[OWN], check=True)["changed"]
+        host.attach(box, gpus=ADDRESSES[:1])
+    else:
+        subprocess.run(["sed", "-i", "/^lxc.include = .*hetero.d/d", box.config_file], check=True)
+    host.attach(host.boxes.make(name="b", start=False), gpus=[OWN])
+    assert host.table()[OWN] == ["b"]
 
 
 def test_the_other_ways_end_what_it_had(host, box):

@@ -33,7 +33,8 @@ def host(monkeypatch):
         monkeypatch.setattr(
             restoration, "has", lambda box, pid, gpus: [one for one in gpus if one.nodes[0].path in made.open[box.name]]
         )
-        made.site.look = lambda: SimpleNamespace(open=lambda address: [], is_there=lambda holder: True)
+        seen = dict(open=lambda address: [], doubt=lambda address, holder: None, is_there=lambda holder: True)
+        made.site.look = lambda: SimpleNamespace(**seen)
         yield made
 
 

@@ -125,9 +125,12 @@ class Reach(Protocol):
 
 
 class Seen(Protocol):
-    """What the kernel says: who can open a GPU, and whether a holder exists."""
+    """What the kernel says: who can open a GPU, and whether a holder exists; and whose else than a holder's it may be,
+    in words, where nobody can tell.
+    """
 
     def open(self, address: str) -> Iterable[Reach]: ...
+    def doubt(self, address: str, holder: str) -> str | None: ...
     def is_there(self, holder: str) -> bool: ...
 
 
@@ -144,7 +147,7 @@ class Table(Protocol):
     def allocations(self, holder: str | None = None) -> list[Allocation]: ...
     def grant(self, allocation: Allocation) -> None: ...
     def free(self, allocation: Allocation) -> None: ...
-    def claims(self) -> Sequence[Claim]: ...
+    def in_use(self) -> Sequence[Claim]: ...
     def instance_of(self, holder: str) -> str | None: ...
 
     def event(
@@ -315,11 +318,12 @@ def why_not(gpu: Gpu, holder: str, wanted: GpuRequest, table: Iterable[Allocatio
             return f"allocated to {short(row.holder)} since {age(time.time() - row.since)}"
     if others and not wanted.share:
         return f"shared by {', '.join(short(row.holder) for row in others)}: share it too (share: true), or wait"
-    if not wanted.share:
-        for reach in seen.open(gpu.address):
-            if reach.holder != holder:
-                return f"container {reach.container} can open it, nobody allocated it ({reach.why}): {RECONCILE}"
-    return None
+    reaches = list(seen.open(gpu.address))
+    for reach in reaches if not wanted.share else ():
+        if reach.holder != holder:
+            return f"container {reach.container} can open it, nobody allocated it ({reach.why}): {RECONCILE}"
+    has = has or any(reach.holder == holder for reach in reaches)
+    return None if has else seen.doubt(gpu.address, holder)
 
 
 def choose(fit: Iterable[AnyDevice], own: Container[str], count: int) -> list[AnyDevice]:
@@ -348,7 +352,7 @@ def forget_the_gone(store: Table, seen: Seen) -> list[Allocation]:
 
     An instance keeps its GPUs also without a container, until `release` ends its claim.
     """
-    claimed = {claim.holder for claim in store.claims()}
+    claimed = {claim.holder for claim in store.in_use()}
     gone = [row for row in store.allocations() if row.holder not in claimed and not seen.is_there(row.holder)]
     for row in gone:
         store.free(row)

@@ -134,6 +134,11 @@ def give_id(container: Container, command: str = COMMAND) -> str:
     return cast("str", key_of(container))
 
 
+def includes(container: Container) -> bool:
+    """Return whether its configuration has the line that includes the folder."""
+    return f"lxc.include = {folder_of(container)}/" in (text_of(container.config_file) or "").splitlines()
+
+
 def settles(container: Container) -> bool:
     """Return whether LXC runs the hooks when a running container reboots from inside: it had them when it started.
 

@@ -34,6 +34,8 @@ NODE_ONLY = "node-only"
 CLOSED = "closed"
 #: It has it by its own file, with which it starts, and not by the table.
 BY_FILE = "by its own file"
+#: It may be its own, and nobody but a person can tell.
+DOUBT = "in doubt"
 #: Number of looks at a container that is started anew each time.
 LOOKS = 5
 #: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
@@ -75,6 +77,14 @@ class Live:
     def open(self, address: str) -> list[Reach]:
         """Return the Reaches of the containers that can open this GPU, or could once they are started."""
         return [reach for reach in self.reaches if reach.address == address and reach.state in (OPEN, BY_FILE)]
+
+    def doubt(self, address: str, holder: str) -> str | None:
+        """Return, in words, whose else than a holder's this GPU may be, or None.
+
+        :param holder: its key, or only its folder where it has none yet.
+        """
+        found = (reach for reach in self.reaches if reach.address == address and reach.state == DOUBT)
+        return next((far.why for far in found if holder not in (far.holder, far.holder.rpartition("#")[0])), None)
 
     def of(self, holder: str) -> dict[str, Reach]:
         """Return {address: Reach} of one container."""

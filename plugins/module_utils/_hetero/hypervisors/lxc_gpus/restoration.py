@@ -42,10 +42,12 @@ from ...claims.lost_database import RECONCILE, listed
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused, told
 from ...core.locks import lock
+from ...core.this_node import THIS_NODE
 from ...devices.gpus.container_gpus import nodes_for
+from ...scheduling.compute_hosts import gpu_count
 from ..lxc import folders, identity, liblxc, persistence
 from .access import ACCESS
-from .open_rights import BY_FILE, Reach, has, rule_of
+from .open_rights import BY_FILE, DOUBT, Reach, has, rule_of
 
 if TYPE_CHECKING:
     from ...claims.host.claim_records import Claim
@@ -57,6 +59,12 @@ VERB = "restore"
 #: Seconds to wait for others who work on a container; at boot there are none.
 TURN_TIME = 60.0
 OLDER = "by its own file; the table was lost or is older"
+#: Whose a GPU may be.
+COPIED = "may be container {name}'s, by the file that was copied with it: {way}"
+UNSEEN = (
+    f"may be {{name}}'s: no claim of it is in the database of {THIS_NODE}, which may be older than the record of one, "
+    f"{{path}}, and its container is not to be seen: run {RECONCILE}, which says how it comes back"
+)
 
 
 class Site(Protocol):
@@ -149,15 +157,56 @@ def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, GpuReq
 
 
 def by_files(site: Site) -> list[Reach]:
-    """Return a Reach for each GPU that a container has by its own file, and not by a table that is older."""
-    found: list[Reach] = []
+    """Return a Reach for each GPU that a container has by its own file, and not by a table that is older; and for each
+    that may be one's own of which that cannot be told.
+    """
+    found = _by_records(site)
     for lxcpath in site.lxcpaths:
         for name in liblxc.containers(lxcpath):
             with suppress(HeteroError):  # reconcile says what cannot be read
                 container = liblxc.Container(name, lxcpath)
                 for gpu, _request in unwritten(site, container):
                     found.append(Reach(_key(container), name, gpu.address, BY_FILE, OLDER))
+                found += _by_copied_file(site, container)
     return found
+
+
+def _by_copied_file(site: Site, container: liblxc.Container) -> list[Reach]:
+    """Return a Reach for each GPU that a container had which may be this one, in a copy of its folder in its place, and
+    of which the table knows nothing.
+    """
+    written = persistence.read_file(identity.file_of(container))
+    if written is None or written.machine != site.host.machine_id or identity.key_of(container) is not None:
+        return []
+    if identity.key_by_id(container) != written.key or not identity.includes(container) or site.rows(written.key):
+        return []
+    why = COPIED.format(name=container.name, way=persistence.copy_way(container, written.key))
+    gpus = (gpu_of(old["address"], old["uuid"], site.found.gpus) for old in written.gpus)
+    return [Reach(written.key, container.name, gpu.address, DOUBT, why) for gpu in gpus if gpu is not None]
+
+
+def _by_records(site: Site) -> list[Reach]:
+    """Return a Reach for each GPU, for the claims of which only the record is known, and whose container, which is to
+    have more GPUs than the table knows, is not to be seen.
+    """
+    found: list[Reach] = []
+    for claim in site.store.all_forgotten():
+        key = claim.container
+        if key is None or len(site.rows(key)) >= gpu_count(claim.flavor) or _is_seen(site, key):
+            continue
+        why = UNSEEN.format(name=claim.instance, path=site.store.records.path(claim.instance))
+        found += [Reach(key, claim.instance, gpu.address, DOUBT, why) for gpu in site.found.gpus]
+    return found
+
+
+def _is_seen(site: Site, key: str) -> bool:
+    """Return whether the container with a key lies in its place, or a copy of it, so that its file tells what it has.
+    """
+    folder = key.rpartition("#")[0]
+    try:
+        return os.path.dirname(folder) in site.lxcpaths and identity.key_by_id(identity.Folder(folder)) == key
+    except Refused:
+        return False
 
 
 def must_be_written_down(site: Site, container: liblxc.Container, taken: Collection[str] = ()) -> None:
