@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -88,6 +89,22 @@ def test_what_moved_is_followed_before_anybody_gets_it(host):
     host.has(host.box("ml"), gpu(9), uuid="GPU-1")
     assert [row.address for row in asked(host, GpuRequest(1, "fermi"), "/lxc/b#id")] == [THREE.address]
     assert host.rows() == [("ml", 1, ATTACHED), ("b", 3, "attaching")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (dict(unsupported="has no driver: load nvidia (modprobe nvidia)"), "has no driver: load nvidia"),
+        (dict(arch=None), "is of unknown architecture, not fermi"),
+    ],
+)
+def test_who_is_to_mend_his_own_gpu_is_not_told_to_end_another(host, fault, said):
+    """Lost: somebody's container, which is ended because a GPU is not given whose driver is not loaded."""
+    asked(host, GpuRequest(1, "fermi"))
+    host.found.gpus = [gpu(1, **fault), TWO, THREE]
+    with pytest.raises(Refused, match=f"has GPU {ONE.address}: {re.escape(said)}") as refused:
+        asked(host, GpuRequest(1, "fermi"))
+    assert refused.value.remedy == "mend that, then run this again"
 
 
 def test_what_was_asked_for_is_said_back(host):

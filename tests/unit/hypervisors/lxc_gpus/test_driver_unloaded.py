@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_uuid_in_own_file import restore
 
@@ -25,6 +25,8 @@ def test_a_container_does_not_start_without_its_gpu(host):
     with pytest.raises(HeteroError, match="cannot have the GPUs that it was given"):
         box.start(20)
     assert not box.running
+    with pytest.raises(Refused, match=r"driver nvidia does not show it.*: mend that, then run this again"):
+        host.attach(box, count=1)
     shutil.move(f"{nvidia}.unloaded", nvidia)  # it is loaded, and the printed way taken
     assert restore(host) == {"a": None}
     box.start(20)

@@ -251,15 +251,18 @@ def _none_taken(
     rejected: Mapping[str, str | None],
     gpus: Sequence[Gpu],
 ) -> None:
-    """Raise Refused if a GPU that the holder was given for this request is another's as well.
+    """Raise Refused if a GPU that the holder was given for this request is another's as well, or cannot be given now.
 
     It gets none in its place, for it would have both.
     """
     had = [row for row in table if row.holder == holder and row.state != DETACHING and row.wanted == wanted]
-    found = [gpu.address for gpu in (gpu_of(row.address, row.uuid, gpus) for row in had) if gpu is not None]
-    taken = [f"GPU {address}: {rejected[address]}" for address in found if address in rejected]
+    found = [gpu_of(row.address, row.uuid, gpus) for row in had]
+    taken = [gpu for gpu in found if gpu is not None and gpu.address in rejected]
     if taken:
-        raise Refused(f"has {'; '.join(taken)}", short(holder), "end what else has it, then run this again")
+        has_fault = any(gpu.unsupported or wanted.arch not in (None, gpu.arch) for gpu in taken)
+        told = "; ".join(f"GPU {gpu.address}: {rejected[gpu.address]}" for gpu in taken)
+        way = "mend that" if has_fault else "end what else has it"
+        raise Refused(f"has {told}", short(holder), f"{way}, then run this again")
 
 
 def follow_the_moved(store: Table, gpus: Sequence[AnyGpu]) -> list[tuple[Allocation, AnyGpu]]:
