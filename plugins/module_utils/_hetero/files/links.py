@@ -24,18 +24,48 @@ COPY = (
     "nothing is touched: stop the instance, and put a copy of what is on the device in its place (umask 077 && cp "
     "--sparse=always {to} {path}.new && mv {path}.new {path}); then run this again. What is on the device stays there"
 )
+#: Of what another instance has as well: whose it is, only a person can say.
+OTHERS = (
+    "nothing is touched: that lies in {other}, or a link there leads to it as well: see whose it is: where it is that "
+    "one's, remove the link alone (rm {path}), which removes no data; where it is this one's, stop both, put it in the "
+    "place of the link, and that one's own where it belongs; then run this again"
+)
 AWAY = (
     "nothing is touched: no file or folder is there now, and only the link says where the data are: mount what holds "
     "it, or put it back, then run this again; where they are gone for good, remove the link"
 )
 
 
-def must_be_no_link(*paths: str) -> None:
-    """Raise Refused where a link, or a block device, lies at a path at which somebody's folder or file is to be."""
-    for path in paths:
+def must_be_no_link(folder: str, *parts: str) -> None:
+    """Raise Refused where a link, or a block device, lies at a path at which somebody's folder or file is to be.
+
+    :param folder: an instance's; beside it lie those of the others.
+    :param parts: paths in it.
+    """
+    for path in (folder, *parts):
         to = os.path.realpath(path)
         is_device = os.path.exists(to) and stat.S_ISBLK(os.stat(to).st_mode)
         if is_device or os.path.islink(path):
             way = IN_PLACE if os.path.isfile(to) or os.path.isdir(to) else AWAY
+            other = _who_has_it_too(folder, os.path.relpath(path, folder), to)
+            way = OTHERS if other else COPY if is_device else way
             what = LINK.format(to=to) if os.path.islink(path) else DEVICE
-            raise Refused(what, path, (COPY if is_device else way).format(to=to, path=path))
+            raise Refused(what, path, way.format(to=to, path=path, other=other))
+
+
+def _who_has_it_too(folder: str, part: str, to: str) -> str | None:
+    """Return the folder of another instance in which something lies, or out of which a link leads to it, or None.
+
+    :param part: the path, in a folder, of what is to lie there.
+    """
+    place, name = os.path.realpath(os.path.dirname(folder)), os.path.basename(folder)
+    for other in sorted(os.listdir(place)):
+        path = os.path.join(place, other)
+        has = os.path.realpath(os.path.join(path, part))
+        if other != name and (_is_in(to, path) or _is_in(to, has) or _is_in(has, to)):
+            return path
+    return place if _is_in(place, to) else None
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return os.path.commonpath((path, folder)) == folder
