@@ -18,7 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
     Tenant,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, OTHER_KEY
 
@@ -151,6 +151,24 @@ def test_what_is_refused_changes_nothing(node, claim, state, given, why):
         rebuild(node, fresh=True, **given)
     assert str(refused.value).startswith(why)
     assert [one for one in node.done if one[0] != "arch"] == []
+
+
+@pytest.mark.parametrize("by", ["removed", "replaced"])
+def test_an_image_that_goes_while_its_board_is_looked_at_leaves_the_root(node, monkeypatch, by):
+    """Lost: a root with all that is in it, which counts as yet to be made of an image that is no more."""
+
+    def get(name):
+        if any(one[0] == "eve-1" for one in node.done):
+            if by == "removed":
+                raise BadInput("no such image in the store (known: debian)", name)
+            return SimpleNamespace(name=name, hash="c" * 64)
+        return SimpleNamespace(name=name, hash=HASHES[name])
+
+    monkeypatch.setattr(rebuilds, "image_store", lambda proxy: SimpleNamespace(get=get))
+    with pytest.raises(HeteroError, match=r"fedora: (no such image|was replaced meanwhile)"):
+        rebuild(node, image="fedora")
+    before = dict(image="debian", ssh_public_key=KEY, image_hash="a" * 64, host_key="host key")
+    assert node.done[-1] == ("eve-1", before)
 
 
 def test_damaged_keys_can_be_given_anew(node):

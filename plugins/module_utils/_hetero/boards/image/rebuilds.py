@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ...core.errors import BadInput, Refused
+from ...core.errors import BadInput, HeteroError, Refused
 from ...core.plays import rebuild as rebuild_play
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from ..work.each_board import Instances, Report
 
 PHASE = "rebuild"
+#: What a rebuild changes in a claim.
+CHANGED = ("image", "ssh_public_key", "image_hash", "host_key")
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ def rebuild(
             # Without hash and host key the root counts as yet to be made, whatever is there.
             proxy.store.put(claim.instance, image=after["image"], ssh_public_key=key, image_hash=None, host_key=None)
             report(PHASE, f"{_text(claim, image, key == claim.ssh_public_key)}; {_goes(proxy, board, claim)}")
+        if not change.check:
+            _must_have_still(proxy, after["image"], image, claim)
         # Noted last: a rebuild that was refused, or could not be written down, has changed nothing.
         change.note(claim.instance, before, after)
         return dict(changed=True, image=after["image"])
@@ -122,6 +126,19 @@ def rebuild(
     ids = ids_of(proxy, instances.request, instances.numbers)
     result = each(proxy, ids, PHASE, one, change, deadline, instances.tenant)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
+
+
+def _must_have_still(proxy: Proxy, name: str, image: Image, old: Claim) -> None:
+    """Raise HeteroError, with the claim as it was, where an image was removed or replaced since it was looked at.
+
+    The claim names it by now, so that nobody removes it any more.
+    """
+    try:
+        if image_store(proxy).get(name).hash != image.hash:
+            raise Refused("was replaced meanwhile", f"image {name}", "run this again")
+    except HeteroError:
+        proxy.store.put(old.instance, **{field: getattr(old, field) for field in CHANGED})
+        raise
 
 
 def _must_be_in_use(board: Board, claim: Claim, record: Record) -> None:
