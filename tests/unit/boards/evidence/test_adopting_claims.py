@@ -46,34 +46,6 @@ def said(look):
     return [entry["found"] for entry in look.found]
 
 
-# ---- leases that nobody knows
-
-
-def test_a_lease_is_known_unless_its_record_may_know_more(node, proxy):
-    """Lost: an instance, ended by a lease that its owner has long extended; or one that nobody ends."""
-    (mine,) = claimed(proxy)
-    leased = replace(mine, expires=5.0)
-    assert adoption.unknown_lease(proxy, leased) is None
-    adoption.must_know_the_lease(proxy, leased)
-    assert not proxy.store.is_record_lost(mine)
-    node.record(0).unlink()
-    assert proxy.store.is_record_lost(mine)
-    assert not proxy.store.is_record_lost(replace(mine, created=1.0))
-    assert adoption.unknown_lease(proxy, mine) is None
-    what, remedy = adoption.unknown_lease(proxy, leased)
-    assert what == "the record of jackie's claim is lost, and the database may be older than what it said"
-    assert remedy.startswith("nothing is touched, and its lease is not ended: ")
-    with pytest.raises(Refused) as error:
-        adoption.must_know_the_lease(proxy, leased)
-    assert (error.value.thing, error.value.what, error.value.remedy) == ("board0", what, remedy)
-    assert adoption.unknown_lease(proxy, replace(leased, created=1.0)) is None
-    node.record(0).write_text("{")
-    what, remedy = adoption.unknown_lease(proxy, leased)
-    assert what == f"{node.record(0)}: what it says of a claim cannot be read"
-    assert "-e adopt=jackie" in remedy
-    assert adoption.unknown_lease(proxy, mine) is None
-
-
 # ---- when a claim was made
 
 

@@ -161,7 +161,7 @@ def test_status_says_that_a_record_is_lost(node, proxy, leased):
     """Lost: that a lease waits for a word, until nobody knows any more what it was."""
     (mine,) = claimed(proxy, **(dict(lease_hours=1) if leased else {}))
     node.record(0).unlink()
-    lost = adoption.LOST if leased else adoption.LOST_ENDLESS
+    lost = record_notes.LOST if leased else record_notes.LOST_ENDLESS
     assert told(proxy, [0]) == lost.format(name="jackie")
     proxy.store.power_seen(0, "on")
     doubt = adoption.doubt_of(proxy, proxy.boards[0], mine, "on")

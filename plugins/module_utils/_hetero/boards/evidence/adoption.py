@@ -37,7 +37,8 @@ from ...site.leases import as_date, until
 from ...site.owners import refuse_taken
 from ..power.presence import NOBODYS, OTHER_KEY, OWN_KEY
 from ..records.lost_database import way_by_copy
-from ..records.misfiled_records import ADOPT, WORD, astray, said_of, way_of_only
+from ..records.misfiled_records import ADOPT, astray, said_of
+from .unknown_leases import LOST, OLDER_RECORD, unknown_lease
 from .unserved_boards import NOT, way_on
 
 if TYPE_CHECKING:
@@ -65,45 +66,9 @@ RUNS = (
     "it runs {name} and shows its key, so its claim is not ended: correct what contradicts it (the boards file, where "
     f"boards got other numbers or MACs); {END} ends it"
 )
-OLDER_RECORD = "the record of {name}'s claim is older than the database's"
 ENDED_RECORD = "the record of {name}'s claim is here, and that claim has ended"
 #: What is done where an operator says that the database is right.
 ANEW = "written anew, the record only (root and board are not touched)"
-LOST = (
-    "the record of {name}'s claim is lost, and the database may be older than what it said: nothing is touched, and "
-    f"its lease is not ended: where the database is right (see its lease: {play('status')}), {ADOPT} has it written "
-    "anew"
-)
-LOST_ENDLESS = f"the record of {{name}}'s claim is lost: {play('reconcile')} writes it anew"
-
-
-def unknown_lease(proxy: Proxy, claim: Claim) -> tuple[str, str] | None:
-    """Return (what, remedy) where a claim's record is lost or unreadable and may have had a later end of the lease."""
-    if claim.expires is None:
-        return None
-    try:
-        proxy.store.kept(claim.board)
-    except HeteroError as error:
-        moved = way_of_only(proxy, claim.board, error)
-        return f"{error.thing}: {error.what}", moved or WORD.format(name=claim.instance)
-    if not proxy.store.is_record_lost(claim):
-        return None
-    what, _colon, remedy = (astray(proxy, claim) or LOST.format(name=claim.instance)).partition(": ")
-    return what, remedy
-
-
-def must_know_the_lease(proxy: Proxy, claim: Claim) -> None:
-    """Raise Refused where unknown_lease says so; else the record would be written anew with the database's lease.
-
-    Where that of an earlier claim is back in its place, it would not be, and a new root would be nobody's by it.
-    """
-    unknown = unknown_lease(proxy, claim)
-    earlier = proxy.store.kept(claim.board) if not unknown and proxy.store.is_record_lost(claim) else None
-    if earlier and earlier.is_somebodys:
-        unknown = OLDER_RECORD.format(name=earlier.claim.instance), f"{play('reconcile')} corrects it"
-    if unknown:
-        what, remedy = unknown
-        raise Refused(what, f"board{claim.board}", remedy)
 
 
 def contradiction_of(proxy: Proxy, board: Board, claim: Claim | None) -> Refused | None:

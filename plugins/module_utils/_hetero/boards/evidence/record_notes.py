@@ -15,7 +15,8 @@ from ...core.errors import HeteroError
 from ...core.plays import play
 from ...site.leases import until
 from ..records.misfiled_records import ADOPT, astray, said_of
-from .adoption import LOST, LOST_ENDLESS, contradiction_of, doubt_of, is_stale, unknown_lease
+from .adoption import contradiction_of, doubt_of, is_stale
+from .unknown_leases import LOST, LOST_ENDLESS, unknown_lease
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board

@@ -27,8 +27,8 @@ from ...site import board_states
 from ...site.image_names import valid_image
 from ...site.instance import NOTHING_TO_REBUILD, gibibytes, key_body
 from ...site.owners import must_own
-from ..evidence.adoption import must_know_the_lease
 from ..evidence.changed_addresses import refuse_changed
+from ..evidence.unknown_leases import must_know_the_lease
 from ..power import last_outlet
 from ..power.presence import ANOTHERS, HOW_TO_CUT, is_others
 from ..work.board_work import BoardWork

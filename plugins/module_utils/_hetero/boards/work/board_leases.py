@@ -18,7 +18,7 @@ from ...roots.ownership import is_gone, refuse_anothers
 from ...site.leases import END, ENDS, as_date, end, must_be_hours, until
 from ...site.node_clock import extend_lease, extended_late
 from ...site.owners import must_own
-from ..evidence.adoption import unknown_lease
+from ..evidence.unknown_leases import unknown_lease
 from .each_board import each, ids_of
 
 if TYPE_CHECKING:
