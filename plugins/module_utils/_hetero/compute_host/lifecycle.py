@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Sequence
 
@@ -37,6 +36,7 @@ from .container import ContainerWork
 from .guest import GuestWork
 from .host_claims import REAPER, line, shown
 from .unclaimed_instances import refuse_unclaimed
+from .verb_options import HARD, SOFT, Options
 from .work import TO_BE_REMOVED
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 #: A module's result.
 Result = Dict[str, Any]
-SOFT, HARD, AUTO = "soft", "hard", "auto"
 RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
 STARTS_AGAIN = "it will start with the host again: {error}"
 TAKEN_BACK = "; its end, which was cut off before its data were removed, is taken back"
@@ -57,42 +56,6 @@ MADE_ANEW = "is made anew of {image}: what is in it goes"
 KINDS: dict[str | None, type[Work]] = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
 #: Verbs that do not end an instance; they report where its lease is over.
 KEEP = ("start", "reboot", "stop", "rebuild")
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a verb is to do its work.
-
-    :param owner: if given, another owner's instance is refused.
-    :param created: if given, an instance that was claimed at another time (unix seconds) is refused.
-    :param timeout: seconds for each instance.
-    :param how: a reboot by its own init ("soft"), by force ("hard"), or the second if the first fails.
-    :param soft_timeout: seconds that its init has to end.
-    :param image: the image that it gets (rebuilt); None for the one that it has.
-    :param ssh_public_key: the user's key that it gets (rebuilt); None for the one that it has.
-    :param user_data: what cloud-init gets in roots that are made now (running, rebuilt).
-    :param fresh: make it anew although neither image nor key changes (rebuilt).
-    :param lease_hours: hours from now, 0 for no end (extended).
-    :param numbers: only these of a request's instances NAME-1 … NAME-N; none for all that are here.
-    :param names: only these of a request's instances; none for all that are here.
-    :param never_ran: refuse what ever ran (absent).
-    :param over: end only what has a lease that is over at this time when its turn has come (absent).
-    """
-
-    owner: str | None = None
-    created: tuple[float, ...] = ()
-    timeout: float = 300.0
-    how: str = AUTO
-    soft_timeout: float = 30.0
-    image: str | None = None
-    ssh_public_key: str | None = None
-    user_data: str | None = None
-    fresh: bool = False
-    lease_hours: float | None = None
-    over: float | None = None
-    numbers: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
-    never_ran: bool = False
 
 
 def running(host: Host, request: str, options: Options, change: Change) -> Result:

@@ -17,6 +17,7 @@ from ...compute_host import lifecycle
 from ...compute_host.claim_request import MOST, ClaimRequest
 from ...compute_host.host import Host
 from ...compute_host.host_claims import line, present
+from ...compute_host.verb_options import Options
 from ...core import job
 from ...core.changes import Change
 from ...core.errors import BadInput
@@ -106,9 +107,9 @@ def _must_take_user_data(host: Host, user_data: str | None, image: str) -> None:
             must_have_cloud_init(host.images.get(image))
 
 
-def _options(params: Mapping[str, Any]) -> lifecycle.Options:
+def _options(params: Mapping[str, Any]) -> Options:
     must_be_soft_timeout(params["soft_timeout"])
-    return lifecycle.Options(**{one.name: params[one.name] for one in fields(lifecycle.Options) if one.name in params})
+    return Options(**{one.name: params[one.name] for one in fields(Options) if one.name in params})
 
 
 def _wish(params: Mapping[str, Any], section: Section, kind: str) -> ClaimRequest:

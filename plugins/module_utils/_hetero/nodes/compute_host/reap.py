@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Callable, Collection, Sequence
 from ...claims.ended import REAP_PHASE, told
 from ...claims.host.config import CONFIG
 from ...compute_host.host import Host
-from ...compute_host.lifecycle import Options, absent, must_know_the_lease, work_of
+from ...compute_host.lifecycle import absent, must_know_the_lease, work_of
+from ...compute_host.verb_options import Options
 from ...core.changes import Change
 from ...core.child import in_child
 from ...core.deadline import Deadline
