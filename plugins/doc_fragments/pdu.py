@@ -146,6 +146,13 @@ options:
   tls_verify:
     description: Whether the device's certificate is checked. Default is V(true).
     type: bool
+  inrush:
+    description:
+      - Most outlets that are switched on within one second, so that the power supplies that charge at the same time
+        trip no breaker. Also counts what other runs on the same machine switched on.
+      - Without it all outlets of a run are switched on at once. An outlet that is switched off waits for nothing.
+    type: int
+    version_added: 0.1.0
   outlets:
     description:
       - Outlets by number.

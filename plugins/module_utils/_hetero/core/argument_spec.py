@@ -79,6 +79,7 @@ PDU_SETTINGS = (
     "tls",
     "tls_ca",
     "tls_verify",
+    "inrush",
 )
 #: Options of the modules that speak with a PDU (doc fragment `hetero.compute.pdu`).
 PDU = ArgumentSpec(
@@ -106,6 +107,7 @@ PDU = ArgumentSpec(
         tls=dict(type="bool"),
         tls_ca=dict(type="path"),
         tls_verify=dict(type="bool"),
+        inrush=dict(type="int"),
         outlets=dict(type="list", elements="str"),
         timeout=dict(type="float", default=60),
         config=dict(type="path", default="/etc/hetero/proxy.json"),

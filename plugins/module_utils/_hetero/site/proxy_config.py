@@ -99,6 +99,7 @@ PDU = Record(
         "tls_ca": Key(PATH),
         "tls_verify": Key(FLAG),
         "outlets": Key(ListOf(NUMBERED)),
+        "inrush": Key(whole(1, 10**4)),
         "path": Key(PATH),
     }
 )

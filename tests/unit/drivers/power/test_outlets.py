@@ -30,6 +30,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer, PowerDriver
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.run_folder import own_run_folder
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import PASSWORD, alive, boards
 
 #: User ids that nobody has here.
@@ -369,10 +370,10 @@ def as_account(uid, work):
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes two accounts: run as root")
 def test_users_of_a_controller_have_a_folder_of_locks_each(common, monkeypatch):
     """Without it, who is not root could not switch at all, or two users would stop each other."""
-    assert power.own_run_folder() == "/run/hetero"
+    assert own_run_folder() == "/run/hetero"
     monkeypatch.setattr(power.tempfile, "gettempdir", lambda: str(common))
     for _turn in range(2):
-        assert {as_account(uid, power.own_run_folder) for uid in ACCOUNTS} == {
+        assert {as_account(uid, own_run_folder) for uid in ACCOUNTS} == {
             f"{common}/hetero-{uid}" for uid in ACCOUNTS
         }
     assert {path.stat().st_mode & 0o777 for path in common.iterdir()} == {0o700}
@@ -398,7 +399,7 @@ def test_a_folder_of_locks_that_another_account_made_is_refused(common, monkeypa
         return "placed"
 
     def switch():
-        with lock(power.own_run_folder(), "pdu-t", "power", "outlets", Deadline(5.0)):
+        with lock(own_run_folder(), "pdu-t", "power", "outlets", Deadline(5.0)):
             return "switched"
 
     assert as_account(other, place_it) == "placed"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ContextManager, Mapping, NamedTuple, Sequ
 from ...core.argument_spec import PDU_SECRETS, PDU_SETTINGS
 from ...core.errors import BadInput
 from ...site.proxy_config import pdu, read_config
-from .outlets import own_run_folder, session
+from .outlets import session
+from .run_folder import own_run_folder
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline

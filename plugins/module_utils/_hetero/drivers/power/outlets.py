@@ -8,21 +8,18 @@ The PDU's driver knows how to speak to it, and boards/records/proxy.py which boa
 
 from __future__ import annotations
 
-import os
-import stat
-import tempfile
 import time
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, List, Mapping, Optional, TypeVar
 
 from ...core.deadline import LOOK_AGAIN
-from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
+from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut
 from ...core.locks import lock
 from ...core.printable import brief
-from ...site.proxy_config import DEFAULTS
 from . import refusals
 from .driver import Answer
+from .inrush import Inrush
 from .registry import DRIVERS
 from .wait_notes import QUIET, Waiting
 
@@ -67,32 +64,13 @@ class OutletsFailed(HeteroError):
         super().__init__("; ".join(texts), outlets={outlet: error.failure for outlet, error in errors.items()})
 
 
-def own_run_folder() -> str:
-    """Return the folder for locks on a machine that is no proxy node (a controller that reaches the PDU itself).
-
-    :raises HeteroError: another account made the folder, and could so have any file of ours written.
-    """
-    account = os.geteuid()
-    if account == 0:
-        return DEFAULTS.run_folder
-    folder = os.path.join(tempfile.gettempdir(), f"hetero-{account}")
-    with naming(folder):
-        with suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
-        seen = os.lstat(folder)
-    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != account or stat.S_IMODE(seen.st_mode) & 0o022:
-        what = f"is there, and is no folder of user id {account} alone"
-        remedy = "look who made it (ls -ld), and have it removed; or set TMPDIR to a folder of your own"
-        raise HeteroError(what, folder, remedy)
-    return folder
-
-
 class Session:
     """A driver that is logged in. A busy PDU is waited for; one that hung or hung up is tried again until the deadline.
 
     :param turn: takes the PDU's lock, which is held to the end of the session.
     :param waiting: reports what is waited for.
     :param keep: makes a context in which what the PDU refuses is kept (refusals.py).
+    :param inrush: keeps the pace in which outlets are switched on.
     """
 
     #: Is asked directly before each order, also before one that is repeated after a lost session.
@@ -106,8 +84,9 @@ class Session:
         turn: Callable[[], object],
         waiting: Waiting,
         keep: Callable[[], ContextManager[None]] = nullcontext,
+        inrush: Inrush | None = None,
     ) -> None:
-        self._driver, self._deadline, self._keep = driver, deadline, keep
+        self._driver, self._deadline, self._keep, self._inrush = driver, deadline, keep, inrush
         self._turn: Callable[[], object] | None = turn
         self.waiting = waiting
         self._pause = PAUSES[0]
@@ -143,10 +122,15 @@ class Session:
             rest = [outlet for outlet in left if outlet not in obeyed]
             rest = self.still(rest) if self.still and rest else rest
             left, self.given = [*obeyed, *rest], self.given or bool(rest)
-            answers = self._driver.switch(rest, state) if rest else {}
+            answers = self._order(rest, state) if rest else {}
             return {outlet: answers[outlet] if outlet in rest else OBEYED for outlet in left}
 
         return self._ask(what, order)
+
+    def _order(self, outlets: list[str], state: str) -> dict[str, Answer]:
+        if state == "off" or self._inrush is None:
+            return self._driver.switch(outlets, state)
+        return self._inrush.switch_on(outlets, lambda some: self._driver.switch(some, state), self._deadline)
 
     def take_turn(self) -> None:
         """Take the PDU's lock. What was read before may have been another process's half-done work."""
@@ -245,7 +229,8 @@ def session(
     with ExitStack() as held:
         spoken = DRIVERS[driver](name, settings, secrets, deadline)
         keep = partial(refusals.kept, run_folder, name, spoken.masked)
-        opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting, keep)
+        inrush = Inrush(run_folder, name, settings.get("inrush"), waiting.say)
+        opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting, keep, inrush)
         if not DRIVERS[driver].readers:
             opened.take_turn()
         try:

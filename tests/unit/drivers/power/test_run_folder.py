@@ -12,7 +12,7 @@ import tempfile
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import own_run_folder
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.run_folder import own_run_folder
 
 #: Who runs this, or where that is root somebody who has no account here.
 ACCOUNT = os.geteuid() or 64003

@@ -1,0 +1,148 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How many outlets are switched on within a second: a breaker that trips takes a whole rack with it."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
+
+
+@pytest.fixture
+def orders(monkeypatch):
+    """What the PDU was told, in its order: (time, outlets, state)."""
+    told = []
+    switch = Fake.switch
+
+    def noted(self, outlets, state):
+        told.append((time.monotonic(), outlets, state))
+        return switch(self, outlets, state)
+
+    monkeypatch.setattr(Fake, "switch", noted)
+    return told
+
+
+@pytest.fixture
+def batch(tmp_path):
+    """A function that switches outlets of a PDU of ten, two a second."""
+    path = tmp_path / "pdu.json"
+    path.write_text(json.dumps({"outlets": {str(number): "off" for number in range(1, 11)}}))
+
+    def switch(wanted, inrush=2, seconds=60.0, tell=None):
+        settings = dict(driver="fake", path=str(path), inrush=inrush)
+        deadline = Deadline(seconds)
+        with power.session("pdu-i", settings, {}, deadline, str(tmp_path / "run"), tell=tell) as opened:
+            return power.set_outlets(opened, wanted, deadline)
+
+    switch.path = path
+    return switch
+
+
+def most_within_a_second(orders):
+    """The most outlets that were told to be on within one second."""
+    times = [at for at, outlets, state in orders for _outlet in outlets if state == "on"]
+    return max(sum(begin <= at < begin + 1.0 for at in times) for begin in times)
+
+
+def test_no_more_than_its_inrush_are_switched_on_within_a_second(batch, orders):
+    """Lost: the breaker of a rack whose boards are all switched on by one request."""
+    told = []
+    done = batch(dict.fromkeys("12345", "on"), tell=told.append)
+    assert {seen["after"] for seen in done.values()} == {"on"}
+    assert [outlets for _at, outlets, _state in orders] == [["1", "2"], ["3", "4"], ["5"]]
+    assert most_within_a_second(orders) == 2
+
+
+def test_one_that_waits_long_is_told(batch):
+    """Lost: why a rack takes its time."""
+    told = []
+    batch(dict.fromkeys("12345", "on"), inrush=1, tell=told.append)
+    assert [text for text in told if "1 a second are switched on (inrush)" in text]
+
+
+def test_the_next_session_keeps_the_pace(batch, orders):
+    """Lost: the breaker, where each of many plays switches one board on."""
+    for outlet in "123":
+        batch({outlet: "on"}, inrush=1)
+    assert most_within_a_second(orders) == 1
+
+
+def test_what_is_cycled_waits_to_be_on_and_off_at_once(batch, orders):
+    """Lost: the seconds of a cut that needs no pace; and the breaker, by a reboot of all."""
+    batch(dict.fromkeys("123", "on"), inrush=None)
+    orders.clear()
+    batch(dict.fromkeys("123", "cycled"))
+    assert [(outlets, state) for _at, outlets, state in orders] == [
+        (["1", "2", "3"], "off"),
+        (["1", "2"], "on"),
+        (["3"], "on"),
+    ]
+
+
+def test_after_a_lost_session_only_the_others_are_switched(batch, monkeypatch):
+    """Lost: the pace, where a PDU hangs up in the middle."""
+    switch, told = Fake.switch, []
+
+    def hangs_up(self, outlets, state):
+        told.append((time.monotonic(), outlets, state))
+        answers = switch(self, outlets, state)
+        if len(told) == 2:
+            raise Lost("hung up", self.name, "look at it")
+        return answers
+
+    monkeypatch.setattr(Fake, "switch", hangs_up)
+    assert {seen["after"] for seen in batch(dict.fromkeys("12345", "on")).values()} == {"on"}
+    assert [outlets for _at, outlets, _state in told] == [["1", "2"], ["3", "4"], ["5"]]
+    assert most_within_a_second(told) == 2
+
+
+def test_its_time_may_be_up_before_all_had_their_turn(batch, orders):
+    """Lost: which outlets are off still, and what to raise."""
+    with pytest.raises(power.OutletsFailed, match=r"1 a second .*inrush.*: raise timeout, or its inrush") as caught:
+        batch(dict.fromkeys("12345", "on"), inrush=1, seconds=1.5)
+    read = json.loads(batch.path.read_text())["outlets"]
+    assert 1 <= len(orders) < 5
+    assert {outlet for outlet, state in read.items() if state == "on"} == {outlets[0] for _at, outlets, _on in orders}
+    assert set(caught.value.errors) <= set("12345")
+
+
+def test_a_clock_that_was_set_back_holds_nobody(batch, tmp_path):
+    """Lost: all boards of a PDU, until the clock has caught up."""
+    batch({"1": "on"})
+    [kept] = (tmp_path / "run" / "pdu-inrush").iterdir()
+    kept.write_text(json.dumps([time.time() + 3600.0] * 2))
+    began = time.monotonic()
+    batch({"2": "on"}, seconds=30.0)
+    assert time.monotonic() - began < 20.0
+
+
+@pytest.mark.parametrize("text", ["", "[", '{"a": 1}', '["x"]', "7"])
+def test_a_damaged_note_is_none(batch, tmp_path, text):
+    """Lost: all boards of a PDU, by a file that says when, and no more."""
+    batch({"1": "on"})
+    [kept] = (tmp_path / "run" / "pdu-inrush").iterdir()
+    kept.write_text(text)
+    assert batch({"2": "on"})["2"]["after"] == "on"
+
+
+def test_no_limit_that_lets_none_be_switched_on(batch):
+    """Lost: a play's time, waiting for a turn that never comes."""
+    with pytest.raises(BadInput, match="pdu-i: its inrush 0 lets no outlet be switched on"):
+        batch({"1": "on"}, inrush=0)
+
+
+def test_a_run_folder_that_cannot_be_written_to(batch, tmp_path, orders):
+    """Lost: all boards of a PDU, or within one session the pace, by a full disk."""
+    (tmp_path / "run").mkdir(exist_ok=True)
+    (tmp_path / "run" / "pdu-inrush").write_text("a file is in its place")
+    done = batch(dict.fromkeys("12345", "on"))
+    assert {seen["after"] for seen in done.values()} == {"on"}
+    assert most_within_a_second(orders) == 2
