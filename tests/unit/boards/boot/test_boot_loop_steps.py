@@ -24,6 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot
     BOOTING,
     DECIDING,
     LISTENING,
+    QUEUED,
     SWITCHING,
     Boot,
 )
@@ -40,6 +41,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
+
+#: A proxy node without PDUs or a limit of its boots.
+CONFIG = SimpleNamespace(pdus={}, boots_at_once=0, interface="", run_folder="")
 
 
 class Driver:
@@ -106,7 +110,7 @@ def loop(monkeypatch):
     def make(*works, **options):
         did = works[0].did
         store = SimpleNamespace(event=lambda *given: did.append(given), lost=list, kept_boards=list, begun=dict)
-        proxy = SimpleNamespace(store=store, did=did, boards={}, config=SimpleNamespace(pdus={}))
+        proxy = SimpleNamespace(store=store, did=did, boards={}, config=CONFIG)
         one = Starting(proxy, list(works), Options(**options))
         one.spawned = []
         one._spawn = lambda function, *given: one.spawned.append((function, given))
@@ -151,13 +155,13 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
     one._loop()
     assert begun == [0, 1, 2]
     assert (works[0].driver.watched, works[1].driver.watched) == ([[0, 2], "over"], [[1], "over"])
-    # a board may have six threads at a time, a PDU two; more would cost a node with many boards its memory
-    assert most == [6 * 3 + 2 * 2 + 2]
+    # a board may have six threads at a time, a PDU two, and three are for all; more would cost a node its memory
+    assert most == [6 * 3 + 2 * 2 + 3]
     assert len(closed) == 3
     # the first one as soon as it is over, not with the last
     assert [len(work.did) for work in works] == [3, 2, 1]
     assert all(boot.cancelled.is_set() for boot in one.boots.values())
-    assert one.spawned == [(one._listen_for_ends, ())]
+    assert one.spawned == [(one._listen_for_ends, ()), (one._listen_for_places, ())]
     assert one._ended.is_set(), "who listens would never end"
 
 
@@ -168,6 +172,7 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
         (LISTENING, False, True),
         (SWITCHING, False, True),
         (ASKED, False, False),
+        (QUEUED, False, False),
         (BOOTING, False, False),
         (SWITCHING, True, False),
     ],

@@ -368,7 +368,7 @@ def test_a_cold_start(monkeypatch, check, before, doubt, off_by_all, done):
     monkeypatch.setattr(last_outlet, "refuse", lambda work: got.append("refused"))
     one, boot = loop(check), boot_of(work, outlet_now=before, watching="somebody")
     one._off = lambda boot, then: got.append("off" if then == one._on else "wrong")
-    one._on = lambda boot: got.append("on")
+    one._on, one._may_boot = lambda boot: got.append("on"), lambda boot: True
     one._cold_start(boot)
     assert got == ([] if check and done != ["refused"] else done)
     assert boot.cycled is (done == ["on"] and not check)
@@ -377,3 +377,14 @@ def test_a_cold_start(monkeypatch, check, before, doubt, off_by_all, done):
         after = {"power": "cycled" if before == "on" else "on", "state": "running"}
         assert work.did[0] == ("board3", {"power": before, "state": "power off"}, after)
         assert work.over is check
+
+
+@pytest.mark.parametrize("before", ["on", "off"])
+def test_a_cold_start_that_waits_for_its_turn(before):
+    """Lost: a board that is dark while it waits, or the link, which too many boots share."""
+    one, boot = loop(False), boot_of(Work(state="power off"), outlet_now=before, watching="somebody")
+    one._may_boot = lambda boot: False
+    one._off = one._on = lambda *given: pytest.fail("it is switched")
+    one._cold_start(boot)
+    assert boot.work.did == []
+    assert boot.cycled is False

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import time
-from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from functools import partial
@@ -29,10 +28,10 @@ from ..records.board_records import AND_ON, SWITCH, TO_BE
 from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
-from .boot_progress import ASKED, BOOTING, DECIDING, SWITCHING, Boot
-from .ended_boots import EndedBoots
+from .boot_progress import ASKED, BOOTING, DECIDING, QUEUED, SWITCHING, Boot
 from .late_cuts import LateCuts
 from .proven_cuts import ProvenCuts
+from .queued_boots import QueuedBoots
 from .silent_boots import SilentBoots
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ OnAnswer = Callable[["Boot", "Answer", float], None]
 Step = Callable[["Boot"], None]
 End = Callable[["BoardWork"], None]
 
+#: Stages in which a board asks nothing of its PDU.
+WITHOUT_PDU = (ASKED, BOOTING, QUEUED)
 #: Hint for a board that made no request at all.
 CABLE = (
     "; see that its network cable (port of {mac}) and its plug ({outlet}) are in and feed this board: "
@@ -66,7 +67,7 @@ ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
-class BootLoop(ProvenCuts, LateCuts, SilentBoots, EndedBoots):
+class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
     """Boot boards, each until it runs or fails.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
@@ -84,26 +85,26 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, EndedBoots):
     def _loop(self) -> None:
         """Loop until each board runs or failed."""
         # Threads for each board: two looks, a wait for ssh and one that is ending (or a self-test), and an early
-        # self-test. For each PDU: its session, and one that is logging out. And one that listens for end requests.
-        places = 2 + 6 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
+        # self-test. For each PDU: its session, and one that is logging out. And two that listen for end requests, and
+        # for places among the boards that boot.
+        places = 3 + 6 * len(self.boots) + 2 * len({boot.work.pdu for boot in self.boots.values()})
         with ExitStack() as stack:
             for driver in {boot.work.driver for boot in self.boots.values()}:
                 boards = [boot.board for boot in self.boots.values() if boot.work.driver is driver]
                 stack.enter_context(driver.watch(boards, self._on_seen))
             self._threads = stack.enter_context(ThreadPoolExecutor(max_workers=places))
             stack.callback(self._end_threads)
+            stack.enter_context(self._open_places())
             self._spawn(self._listen_for_ends)
+            self._spawn(self._listen_for_places)
             for boot in self.boots.values():
                 self._begin(boot)
             while not all(boot.work.over for boot in self.boots.values()):
                 self._turn()
+                self._give_places_back()
                 self._close_lines()
                 for boot in self.boots.values():
                     boot.work.look_if_over()
-
-    @abstractmethod
-    def _begin(self, boot: Boot) -> None:
-        """Begin to find out what must be known before anything is done with a board."""
 
     # ---- threads
 
@@ -116,7 +117,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, EndedBoots):
             line.close()
 
     def _asking(self, pdu: str) -> list[BoardWork]:
-        return [boot.work for boot in self._of(pdu) if boot.stage not in (ASKED, BOOTING) and not boot.work.over]
+        return [boot.work for boot in self._of(pdu) if boot.stage not in WITHOUT_PDU and not boot.work.over]
 
     def _of(self, pdu: str, outlet: str | None = None) -> list[Boot]:
         return [
@@ -365,7 +366,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, EndedBoots):
             return  # this session was ended before
         del self.lines[pdu]
         for boot in self._of(pdu):
-            if boot.work.over or boot.stage in (ASKED, BOOTING):
+            if boot.work.over or boot.stage in WITHOUT_PDU:
                 continue
             if boot.doomed:
                 boot.doomed += f"; its outlet was not switched {'on again' if boot.undo else 'off'} ({error})"

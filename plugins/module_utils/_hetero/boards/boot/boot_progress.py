@@ -29,6 +29,8 @@ Answer = Union[bool, str, WrongHostKey, StepFailed, None]
 DECIDING, ASKED, SWITCHING, BOOTING = "deciding", "asked by ssh to reboot", "switching", "booting"
 #: The stage of a board whose outlet was read as off, while the loop listens for signs of life from it.
 LISTENING = "listening"
+#: The stage of a board that waits for a place among those that boot (boot_places.py).
+QUEUED = "queued"
 #: Phase of the event of a reboot by ssh, and how its text ends once the boot began.
 REBOOT, REQUESTED = "reboot", "boot request seen"
 #: Most strangers that are kept, for any machine on the network can feign any number of them.
@@ -81,6 +83,7 @@ class Boot:
             None  # signs of life from before anything was switched, once they were listened for
         )
         self.signs_at = 0.0  # monotonic time when that ended
+        self.queued_at = 0.0  # monotonic time since when it waits for a place among those that boot
 
     @property
     def was_served(self) -> bool:
@@ -107,6 +110,13 @@ class Boot:
     def roles(self) -> list[str]:
         """Return the roles of the files that the board asked for, in that order, without the system's request."""
         return [role for role in self.asked if role != SYSTEM]
+
+    def decide_anew(self) -> None:
+        """Forget what was seen of a board before anything was done with it."""
+        self.stage, self.outlet_now, self.outlet_at = DECIDING, None, 0.0
+        self.probe, self.is_probed, self.answered_at = None, False, None
+        self.signs, self.signs_at = None, 0.0
+        self.has_power = threading.Event()
 
     def forget(self) -> None:
         """Begin a new try: forget all that was seen in the one before."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...core import end_requests
 from ...core.errors import Refused
 from ..power.pdu_loop import PduLoop
-from .boot_progress import ASKED, BOOTING, DECIDING
+from .boot_progress import ASKED, BOOTING, DECIDING, QUEUED
 
 if TYPE_CHECKING:
     from ...core.end_requests import EndRequest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Seconds between two looks.
 TICK = 0.25
 #: Stages in which a board is waited for, and nothing is being switched.
-WAITS = (DECIDING, ASKED, BOOTING)
+WAITS = (DECIDING, ASKED, BOOTING, QUEUED)
 #: What is said of such a boot, and to who asked for it.
 ENDED = "{name} is being ended, so its boot is not waited for any longer"
 REMEDY = "ask anew where it is still wanted"

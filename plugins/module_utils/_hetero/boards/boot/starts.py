@@ -300,6 +300,8 @@ class Starting(BootLoop):
         boot.cancelled.set()
         boot.watching = None
         boot.changed = work.changed
+        if not self.check and not self._may_boot(boot):
+            return
         way, after = ("on → off → on", "cycled") if before == "on" else ("off → on", "on")
         work.note(
             work.board.name, {"power": before, "state": work.state}, {"power": after, "state": board_states.RUNNING}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Tells whether an outlet is still to be switched.
 LastLook = Callable[[], bool]
+#: A request that switches nothing, and has the status reported.
+LOOK = ("", "", None)
 #: Refusals that say nothing of the outlet or the board behind it: the session was lost, or the wiring is wrong.
 NOT_THE_OUTLET = (BadInput, Busy, Lost, TimedOut)
 #: Seconds without a request after which the session ends: others wait for the PDU's only session, and a look at a board
@@ -76,6 +78,10 @@ class PduLine:
         """
         self._asked.put((outlet, state, last_look))
 
+    def look(self) -> None:
+        """Report the status of all outlets once more."""
+        self._asked.put(LOOK)
+
     def close(self) -> None:
         """End the line once all requests until now are done."""
         self._asked.put(None)
@@ -85,7 +91,7 @@ class PduLine:
         try:
             wanted = self._session({})
             while wanted or not self._closed:
-                wanted = self._session(wanted) if wanted else self._next(None)
+                wanted = self._session(wanted) if wanted or not self._told else self._next(None)
         except HeteroError as error:
             self.listener.on_down(self, error)
 
@@ -95,16 +101,16 @@ class PduLine:
         deadline, place = Deadline(self.seconds), (self.proxy.config.run_folder, self.proxy.actor)
         # names the PDU in errors of its client's files, such as a full disk
         with naming(self.name), session(self.name, settings, secrets, deadline, *place, self.listener.on_wait) as pdu:
-            if not self._told:
-                self._told = True
-                self.listener.on_status(pdu.status())
             while True:
+                if not self._told:
+                    self._told = True
+                    self.listener.on_status(pdu.status())
                 if wanted:
                     self._switch(pdu, wanted, deadline)
                 if self._closed:
                     return {}
                 wanted = self._next(IDLE)
-                if not wanted or deadline.left < LEFT * deadline.seconds:
+                if not (wanted or not self._told) or deadline.left < LEFT * deadline.seconds:
                     return wanted
 
     def _next(self, seconds: float | None) -> dict[str, str]:
@@ -116,7 +122,8 @@ class PduLine:
         while not self._asked.empty():
             items.append(self._asked.get())
         self._closed = self._closed or None in items
-        wanted = [item for item in items if item]
+        self._told = self._told and LOOK not in items
+        wanted = [item for item in items if item and item is not LOOK]
         self._last_looks.update({outlet: last_look for outlet, _state, last_look in wanted})
         return {outlet: state for outlet, state, _last_look in wanted}
 

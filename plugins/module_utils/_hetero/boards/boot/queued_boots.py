@@ -1,0 +1,107 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boards that wait until fewer of their proxy node's boards boot (boot_places.py), without power and without a place in
+their PDU's session. A board that waited is looked at again before it is switched on.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections import deque
+from typing import TYPE_CHECKING
+
+from ...drivers.boot.driver import NFS
+from .boot_places import BootPlaces, usual
+from .boot_progress import BOOTING, DECIDING, QUEUED
+from .ended_boots import TICK, EndedBoots
+from .late_cuts import FRESH
+from .silent_boots import EARLY
+
+if TYPE_CHECKING:
+    from ..records.proxy import Proxy
+    from .boot_progress import Boot
+
+WAITS = "waits for its turn: {limit} boards of this proxy node boot at the same time (boots_at_once)"
+
+
+class QueuedBoots(EndedBoots):
+    """A loop that switches on no more boards than its proxy node may boot at the same time."""
+
+    #: Set by the loop while it runs.
+    _limit: int | None
+    _places: BootPlaces
+
+    def __init__(self, proxy: Proxy) -> None:
+        super().__init__(proxy)
+        self._queued: deque[Boot] = deque()
+
+    @abstractmethod
+    def _begin(self, boot: Boot) -> None:
+        """Begin to find out what must be known before anything is done with a board."""
+
+    @abstractmethod
+    def _cold_start(self, boot: Boot) -> None:
+        """Switch a board on, or off and on."""
+
+    def _open_places(self) -> BootPlaces:
+        config = self.proxy.config
+        self._limit = config.boots_at_once or usual(config.interface)
+        self._places = BootPlaces(config.run_folder, self._limit)
+        return self._places
+
+    def _listen_for_places(self) -> None:
+        """Have the loop look for free places until it ends: other plays leave them without a word."""
+        while self._limit is not None and not self._ended.wait(TICK):
+            if self._queued:
+                self._post(self._let_in)
+
+    def _may_boot(self, boot: Boot) -> bool:
+        """Return whether a board has a place; else it is queued, and begun again once it has one."""
+        board = boot.board.id
+        if board in self._places.held or (not self._queued and self._places.take(board)):
+            return True
+        boot.stage, boot.queued_at = QUEUED, time.monotonic()
+        self._queued.append(boot)
+        boot.work.say("wait", WAITS.format(limit=self._limit))
+        return False
+
+    def _give_places_back(self) -> None:
+        """Give back the places of boards that load nothing any more, and let in others in their stead."""
+        left = [board for board in self._places.held if _needs_no_place(self.boots[board])]
+        for board in left:
+            self._places.leave(board)
+        if left:
+            self._let_in()
+
+    def _let_in(self) -> None:
+        """Let in boards of this loop that wait for longest, as long as there are places."""
+        while self._queued:
+            boot = self._queued[0]
+            if not boot.work.over and not self._places.take(boot.board.id):
+                return
+            self._queued.popleft()
+            if not boot.work.over:
+                self._go_on(boot)
+
+    def _go_on(self, boot: Boot) -> None:
+        """Go on with a board that waited. One that is on is looked at again in any case, before it is cut."""
+        if boot.outlet_now == "on" or time.monotonic() - boot.queued_at < FRESH:
+            boot.stage = DECIDING
+            self._cold_start(boot)
+            return
+        line = self.lines.get(boot.work.pdu)
+        boot.decide_anew()
+        self._begin(boot)
+        if line is not None:
+            line.look()
+
+
+def _needs_no_place(boot: Boot) -> bool:
+    """Return whether a board is done with, or has mounted its root since it has power, or asks for nothing."""
+    if boot.work.over:
+        return True
+    if boot.stage != BOOTING or boot.powered is None:
+        return False
+    return NFS in boot.kinds or (not boot.kinds and time.monotonic() - boot.powered > EARLY)
