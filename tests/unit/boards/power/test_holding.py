@@ -43,7 +43,10 @@ def doubt(monkeypatch):
             for number, fed in held.items()
         }
         feeds = Feeds.__new__(Feeds)
-        feeds.proxy, feeds._kept = SimpleNamespace(boards=range(20), config=ProxyConfig(pdus=PDUS)), kept
+        feeds.proxy, feeds._kept = SimpleNamespace(boards=range(20), config=ProxyConfig(pdus=PDUS)), {}
+        feeds._fed_by = {}
+        for number, one in kept.items():
+            feeds._keep(number, one)
         board = SimpleNamespace(id=0, name="board0")
         holders = feeds.holders(board, *at)
         return Doubt(feeds, board, None, Fed(*at), None, holders, unknown or {}) if holders else None

@@ -17,7 +17,7 @@ import threading
 import time
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, NamedTuple
 
 from ...drivers.power.fence import is_by_address
 from ...site.proxy_config import SECRETS
@@ -43,6 +43,20 @@ BESIDES = ("agent_options", "driver", "host_key", "known_hosts", "outlets", "use
 #: Most seconds for looking up all names together, so that a name server that is down delays a process only once.
 LOOKUPS = 12.0
 PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
+
+
+class Remembered(Dict[str, Settings]):
+    """PDUs by name that are asked many times which of them have an address, and do not change meanwhile."""
+
+    def __init__(self, pdus: Pdus) -> None:
+        super().__init__(pdus)
+        self._found: dict[tuple[str, Callable[[str, Settings], bool]], list[str]] = {}
+
+    def alike(self, noted: str, alike: Callable[[str, Settings], bool]) -> list[str]:
+        key = noted, alike
+        if key not in self._found:
+            self._found[key] = _alike(self, noted, alike)
+        return self._found[key]
 
 
 class Place(NamedTuple):
@@ -140,11 +154,20 @@ def of(pdus: Pdus, fed: Fed, alike: Callable[[str, Settings], bool]) -> list[str
     noted = fed.address
     if not noted:
         return []
-    named = [name for name in pdus if alike(noted, pdus[name])]
+    named = pdus.alike(noted, alike) if isinstance(pdus, Remembered) else _alike(pdus, noted, alike)
     if fed.pdu in named and UNIT not in noted:
         # An earlier release noted no unit: the unit of the PDU of that name counts.
         named = [name for name in named if not are_apart(pdus[fed.pdu], pdus[name])]
     return sorted(named, key=lambda name: name != fed.pdu)
+
+
+def _alike(pdus: Pdus, noted: str, alike: Callable[[str, Settings], bool]) -> list[str]:
+    return [name for name in pdus if alike(noted, pdus[name])]
+
+
+def has_outlets_by_number(pdus: Pdus, fed: Fed) -> bool:
+    """Return whether a noted outlet is surely none that is itself an address, of which one has several spellings."""
+    return not ((fed.address or "").startswith(EACH) or is_by_address(pdus.get(fed.pdu, {})))
 
 
 def now(pdus: Pdus, fed: Fed) -> list[str]:

@@ -27,9 +27,13 @@ class RecordedFeeds:
     :raises HeteroError: none of them can be looked at.
     """
 
+    _remembered: pdu_names.Remembered | None = None
+
     def __init__(self, proxy: WiredNode) -> None:
         self.proxy = proxy
         self._kept: dict[int, Kept | None] = {}
+        #: {outlet: ids of the boards that it fed last, at whatever PDU}; under None those whose outlet is an address.
+        self._fed_by: dict[str | None, set[int]] = {}
         #: Ids of boards whose records are lost, or belied, which any outlet may feed.
         self._lost = self._gone()
         self._read(proxy.store.kept_boards())
@@ -48,8 +52,25 @@ class RecordedFeeds:
                     lost = kept.anew or bool(kept.fed and kept.fed.belied) if kept else board in gone
             except HeteroError as error:
                 kept, lost = None, not self._is_stray(board, error)
-            self._kept[board] = kept
+            self._keep(board, kept)
             (self._lost.add if lost else self._lost.discard)(board)
+
+    def _keep(self, board: int, kept: Kept | None) -> None:
+        before = self._kept.get(board)
+        if before and before.fed:
+            self._fed_by[self._plug(before.fed)].discard(board)
+        self._kept[board] = kept
+        if kept and kept.fed:
+            self._fed_by.setdefault(self._plug(kept.fed), set()).add(board)
+
+    def _plug(self, fed: Fed) -> str | None:
+        return pdu_names.plug(fed.outlet) if pdu_names.has_outlets_by_number(self._pdus, fed) else None
+
+    @property
+    def _pdus(self) -> pdu_names.Remembered:
+        if self._remembered is None:
+            self._remembered = pdu_names.Remembered(self.proxy.config.pdus)
+        return self._remembered
 
     def _is_of_before(self, claim: Claim) -> bool:
         """Return whether the record in a board's place is of an earlier claim, and that of the present one is lost."""
@@ -70,11 +91,17 @@ class RecordedFeeds:
 
     def holders(self, board: Board, pdu: str, outlet: str) -> dict[int, Kept]:
         """Return {board id: Kept} of other boards that this outlet fed last."""
-        return {
-            other: kept
-            for other, kept in self._kept.items()
-            if kept and kept.fed and other != board.id and not kept.fed.taken and self.may_be_at(kept.fed, pdu, outlet)
-        }
+        fed_by = self._fed_by
+        if pdu_names.has_outlets_by_number(self._pdus, Fed(pdu, outlet)):
+            candidates = fed_by.get(pdu_names.plug(outlet), set()) | fed_by.get(None, set())
+        else:
+            candidates = set().union(*fed_by.values())
+        found: dict[int, Kept] = {}
+        for other in sorted(candidates - {board.id}):
+            kept = self._kept[other]
+            if kept and kept.fed and not kept.fed.taken and self.may_be_at(kept.fed, pdu, outlet):
+                found[other] = kept
+        return found
 
     def unknown(self, board: Board | None = None) -> dict[int, str | None]:
         """Return {board id: its instance, None where that is not known} of other boards that any outlet may feed."""
@@ -86,18 +113,18 @@ class RecordedFeeds:
 
     def is_at(self, fed: Fed, pdu: str, outlet: str) -> bool:
         """Return whether a noted outlet is this one, whatever its PDU is called now."""
-        return pdu_names.is_at(self.proxy.config.pdus, fed, pdu, outlet)
+        return pdu_names.is_at(self._pdus, fed, pdu, outlet)
 
     def may_be_at(self, fed: Fed, pdu: str, outlet: str) -> bool:
         """Return whether a noted outlet may be this one.
 
         Where only one of two settings of one host names a port, that is not certain.
         """
-        return pdu_names.may_be_at(self.proxy.config.pdus, fed, pdu, outlet)
+        return pdu_names.may_be_at(self._pdus, fed, pdu, outlet)
 
     def names(self, fed: Fed) -> list[str]:
         """Return the names that an outlet's PDU has now, its own first; none where it is gone."""
-        return pdu_names.now(self.proxy.config.pdus, fed)
+        return pdu_names.now(self._pdus, fed)
 
     def doubt(self, board: Board, claim: Claim | None) -> Doubt | None:
         """Return the Doubt of a board; None where its wiring names the known outlet, or nothing speaks against it."""
