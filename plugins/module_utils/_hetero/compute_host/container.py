@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
-from ..claims.host.allocation import allocate
+from ..claims.host.allocation import DETACHING, allocate
 from ..core.changes import Change
 from ..core.errors import HeteroError, Refused, TimedOut, naming
 from ..core.plays import play
@@ -22,6 +22,7 @@ from ..hypervisors import pinning
 from ..hypervisors.lxc import disks, folders, id_maps, identity, limits, new_container, own_root, private_nodes
 from ..hypervisors.lxc.liblxc import Container
 from ..hypervisors.lxc_gpus import attachment, open_rights
+from ..hypervisors.lxc_gpus.access import HOST
 from ..site import instance_states
 from .host_claims import free_ids, wanted_of
 from .moved_instances import note_if_elsewhere
@@ -259,32 +260,40 @@ class ContainerWork(Work):
 
     def must_start(self) -> None:
         pinning.must_hold("lxc", self.address, self.claim.instance)
-        store, wanted = self.host.store, self._wanted
-        if wanted is not None:
-            with store.transaction(dry=True):
+        store, asked = self.host.store, self._asked
+        with store.transaction(dry=True) if asked else nullcontext():
+            for wanted, _persistent, _method in asked:
                 allocate(store, self.claim.holder, wanted, self.host.gpus, self.host.site.look)
 
     @property
-    def _wanted(self) -> GpuRequest | None:
-        """The GPUs that it is to have; None for none."""
-        rows = self.host.store.allocations(self.claim.holder)
-        return rows[0].wanted if rows else wanted_of(self.host, self.claim.flavor)
+    def _asked(self) -> list[tuple[GpuRequest, bool, str]]:
+        """The requests for GPUs that it is to have, its flavor's and those of people (lxc_gpu_attach), each with what
+        an allocation keeps beside it: whether it outlives a restart, and the method.
+        """
+        rows = [row for row in self.host.store.allocations(self.claim.holder) if row.state != DETACHING]
+        asked = {row.wanted: (row.wanted, row.persistent, row.method) for row in rows}
+        wanted = None if asked else wanted_of(self.host, self.claim.flavor)
+        return [(wanted, True, HOST)] if wanted else list(asked.values())
 
     def give_devices(self) -> None:
         """Open its GPUs, and prove all others closed."""
-        wanted = self._wanted
-        if wanted is None:
-            return
+        for asked in self._asked:
+            self._give(*asked)
+
+    def _give(self, wanted: GpuRequest, persistent: bool, method: str) -> None:
+        """Open the GPUs of one request."""
         start = time.monotonic()
         free = {gpu.address for gpu in self.host.gpus} - {row.address for row in self.host.store.allocations()}
         change = Change(self.change.check)  # a separate one, which tells whether this step changed something
-        result = attachment.attach(self.host.site, self.container, wanted, change, self.deadline)
+        result = attachment.attach(
+            self.host.site, self.container, wanted, change, self.deadline, persistent=persistent, method=method
+        )
         self.change.take(change)
         own = [gpu["address"] for gpu in result["gpus"]]
         kind = {gpu.address for gpu in self.host.gpus if wanted.arch in (None, gpu.arch)}
         named = f"{wanted.arch} GPUs" if wanted.arch else "GPUs"
         text = f"{len(own)} of {len(kind & (free | set(own)))} free {named}: {' '.join(own)} open"
-        self.more.update(gpus=own, isolation=result["isolation"])
+        self.more.update(gpus=sorted({*self.more.get("gpus", ()), *own}), isolation=result["isolation"])
         if result["changed"] or self.claim.state != instance_states.RUNNING:
             self.report("gpus", text + _others(result["others"]), time.monotonic() - start)
 

@@ -118,9 +118,9 @@ def test_a_gpu_is_named_in_any_way(name, index):
 @pytest.mark.parametrize(
     ("nodes", "own", "count", "chosen"),
     [
-        # what one has stays, by address
-        ([0, 0, 1], [3, 1], 2, [1, 3]),
-        ([0, 0, 1], [3, 1], 1, [1]),
+        # what one has stays, in the order that the caller says
+        ([0, 0, 1], [1, 3], 2, [1, 3]),
+        ([0, 0, 1], [3, 1], 1, [3]),
         # then those beside it
         ([0, 1, 1], [3], 2, [3, 2]),
         ([0, 1, 1], [1], 2, [1, 2]),
@@ -141,7 +141,7 @@ def test_a_gpu_is_named_in_any_way(name, index):
 def test_gpus_that_are_near_each_other_go_together(nodes, own, count, chosen):
     """Lost: the speed between an instance's GPUs, or whole nodes that the next one would have had."""
     fit = [gpu(number, numa) for number, numa in enumerate(nodes, 1)]
-    found = allocation.choose(list(reversed(fit)), {f"0000:0{number}:00.0" for number in own}, count)
+    found = allocation.choose(list(reversed(fit)), [f"0000:0{number}:00.0" for number in own], count)
     assert [one.index for one in found] == chosen
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Container, Iterable, Mapping, Protocol, Sequence, TypeVar, cast
+from typing import Any, Callable, Iterable, Mapping, Protocol, Sequence, TypeVar, cast
 
 from ...core.errors import BadInput, NoneFree, Refused
 from ...site.instance import age
@@ -187,7 +187,9 @@ def allocate(
     fit = [gpu for gpu in named or gpus if rejected[gpu.address] is None]
     rejected = {address: why for address, why in rejected.items() if why}
     _none_taken(holder, wanted, table, rejected, gpus)
-    own = {row.address for row in table if row.holder == holder and row.state != DETACHING}
+    has = [row for row in table if row.holder == holder and row.state != DETACHING]
+    # what it has by another request stays that one's as long as there are enough
+    own = [row.address for row in sorted(has, key=lambda row: (row.wanted != wanted, row.address))]
     count = len(named) if named else cast("int", wanted.count)
     chosen = choose(fit, own, count)
     if len(chosen) < count:
@@ -329,11 +331,13 @@ def why_not(gpu: Gpu, holder: str, wanted: GpuRequest, table: Iterable[Allocatio
     return None if has else seen.doubt(gpu.address, holder)
 
 
-def choose(fit: Iterable[AnyDevice], own: Container[str], count: int) -> list[AnyDevice]:
+def choose(fit: Iterable[AnyDevice], own: Sequence[str], count: int) -> list[AnyDevice]:
     """Return `count` of the GPUs: the holder's own, then those on the same NUMA nodes, then those of the best fitting
     node.
+
+    :param own: the addresses of the holder's own, in the order in which they are chosen.
     """
-    chosen = sorted((gpu for gpu in fit if gpu.address in own), key=lambda gpu: gpu.address)[:count]
+    chosen = sorted((gpu for gpu in fit if gpu.address in own), key=lambda gpu: own.index(gpu.address))[:count]
     nodes = {}
     for gpu in sorted(fit, key=lambda gpu: gpu.address):
         if gpu.address not in own:

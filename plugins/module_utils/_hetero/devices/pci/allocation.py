@@ -100,7 +100,7 @@ def allocate(
         # a function that came with its card may also be asked for by an alias of its own
         come = [one for one in fitting if one.address in given - answered]
         free = [one for one in fitting if rejected[one.address] is None and one.address not in given]
-        chosen = [*come, *choose(free, set(), max(0, number - len(come)))][:number]
+        chosen = [*come, *choose(free, (), max(0, number - len(come)))][:number]
         if len(chosen) < number:
             raise _none_free(alias, number, len(chosen), rejected, named, holder)
         answered.update(one.address for one in chosen)
