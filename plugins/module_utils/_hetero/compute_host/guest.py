@@ -34,6 +34,8 @@ from ..site import instance_states
 from .work import BACK, Work
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from ..claims.host.allocation import Allocation
     from ..claims.host.claim_records import Claim
     from ..hypervisors.libvirt.domain import Domain
@@ -77,6 +79,8 @@ class GuestWork(Work):
         self.domain = self.libvirt.domain(claim.instance)
         self.container = Running(self.domain)
         self.folder = os.path.join(host.config.kvm.guests_folder, claim.instance)
+        #: In words, the disk that its domain has in place of its own.
+        self._astray: str | None = None
 
     @property
     def is_made(self) -> bool:
@@ -176,7 +180,12 @@ class GuestWork(Work):
 
     @property
     def harm(self) -> str | None:
-        """A guest can write anything to its disk, and this host runs no e2fsck on what a tenant may have forged."""
+        """A guest can write anything to its disk, and this host runs no e2fsck on what a tenant may have forged.
+
+        A disk elsewhere is told after `must_be_whole`, which has looked.
+        """
+        if self._astray:
+            return self._astray
         if self.is_made and has_errors(os.path.join(self.folder, guest_folder.DISK)):
             return "its file system has errors: its own system is to check it (fsck); nothing else reads it"
         return None
@@ -266,7 +275,7 @@ class GuestWork(Work):
         self._refuse_stranger()
         must_hold_no_mount(self.folder, self.domain.thing)
         self._may_be_removed()
-        own_disk.must_name_own(self.folder, self._disks_named())
+        own_disk.must_name_own(self.folder, guests.disks_of(self._starts()))
 
     def _may_be_removed(self) -> None:
         own_disk.may_be_removed(self.folder, self._spec().uuid, was_made=self.claim.container is not None)
@@ -283,15 +292,17 @@ class GuestWork(Work):
                 what = own_disk.ANOTHERS.format(other=claim.instance, name=self.claim.instance)
                 raise Refused(what, os.path.join(self.folder, guest_folder.DISK), own_disk.SWAP)
 
-    def _disks_named(self) -> list[str]:
-        return guests.disks_named(self.claim.instance, self.folder, self.libvirt)
+    def _starts(self) -> Element:
+        return guests.next_start(self.claim.instance, self.folder, self.libvirt)
 
     def must_be_whole(self) -> None:
         self._refuse_hidden()
-        guests.must_boot(self._spec())
+        starts = self._starts()
+        guests.must_boot(self._spec(), starts, self.libvirt)
         own_disk.must_be_own(self.folder, self._spec().uuid)
         self._refuse_the_disk_of_a_claim()
-        own_disk.must_not_name_anothers(self.folder, self._spec().uuid, self._disks_named())
+        own_disk.must_not_name_anothers(self.folder, self._spec().uuid, guests.disks_of(starts))
+        self._astray = guests.astray(self._spec(), starts)
 
     def remove(self) -> None:
         """Remove guest, domain and disk."""

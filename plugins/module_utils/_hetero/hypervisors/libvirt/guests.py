@@ -46,6 +46,18 @@ MAKE = ["mke2fs", "-q", "-t", "ext4", "-m", "0", "-L", "root"]
 #: An emulated guest's processor. It needs an instruction for random numbers, or its sshd waits for them.
 EMULATED = '<cpu mode="custom" match="exact" check="none"><model fallback="allow">qemu64</model>{feature}</cpu>'
 RDRAND = '<feature policy="require" name="rdrand" />'
+#: Of a domain that names files in another folder than the guest's: all of them may have been moved, or copied.
+NOT_THERE = "has {path}, which is not there, in place of {own}"
+MOVED_WAY = (
+    "move it back; or, where its folder was moved for good, and is no copy that may be older, have it use what lies "
+    "there ({line}); then run this again"
+)
+ASTRAY = (
+    "domain {name} has {path} in place of {own}: what its guest writes is in the former alone: remove neither; once it "
+    "is stopped, put that disk into its folder, and have it use it there (mv --backup {path} {own} && {line})"
+)
+USE = "virsh dumpxml {name} --inactive --security-info | sed 's#{old}#{new}#g' | virsh define /dev/stdin"
+USE_LATER = "sed -i 's#{old}#{new}#g' {file}"
 #: Its devices except PCI devices. It has no display: its console is a file.
 PARTS = (
     '<disk type="file" device="disk"><driver name="qemu" type="raw" discard="unmap" /><source file="{disk}" />'
@@ -232,15 +244,41 @@ def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
     return found + [f"device {address}" for address in sorted(set(has) ^ set(spec.devices))]
 
 
-def must_boot(spec: Spec) -> None:
-    """Raise Refused if a file is missing with which a guest that was made boots; libvirt says so only at its start."""
-    files = {"root": spec.file(DISK)}
-    with contextlib.suppress(ElementTree.ParseError):
-        made = ElementTree.fromstring(read_at(spec.file(DESCRIPTION), MOST))
-        boots = {word: made.findtext(f"os/{word}") for word in ("kernel", "initrd")}
-        files.update({word: path for word, path in boots.items() if path})
-    for word, path in files.items():
+def must_boot(spec: Spec, starts: ElementTree.Element, libvirt: Libvirt) -> None:
+    """Raise Refused if a file is missing with which a guest that was made boots; libvirt says so only at its start.
+
+    :param starts: what `next_start` says of it.
+    """
+    own = {word: spec.file(word) for word in ("kernel", "initrd")}
+    files = [(word, path) for word in own for path in [starts.findtext(f"os/{word}")] if path]
+    files += [("root", path) for path in disks_of(starts) if os.path.basename(path) == DISK]
+    own["root"] = spec.file(DISK)
+    _refuse_lost("root", own["root"])
+    for word, path in files:
+        if not os.path.exists(path) and os.path.exists(own[word]):
+            is_defined = libvirt.domain(spec.name).defined
+            thing = f"domain {spec.name}" if is_defined else spec.file(DESCRIPTION)
+            way = MOVED_WAY.format(line=_use(spec, path, own[word], is_defined))
+            raise Refused(NOT_THERE.format(path=path, own=own[word]), thing, way)
         _refuse_lost(word, path)
+
+
+def astray(spec: Spec, starts: ElementTree.Element) -> str | None:
+    """Return, in words, where the disk is that a guest's domain has in place of the one in its folder; else None.
+
+    :param starts: what `next_start` says of it.
+    """
+    path, own = own_disk.other_disk(spec.folder, disks_of(starts)), spec.file(DISK)
+    return path and ASTRAY.format(name=spec.name, path=path, own=own, line=_use(spec, path, own, True))
+
+
+def _use(spec: Spec, path: str, own: str, is_defined: bool) -> str:
+    """Return the command line by which a guest starts with its own file in place of that at `path`, and with all that
+    lies beside that.
+    """
+    alike = os.path.basename(path) == os.path.basename(own)
+    old, new = (os.path.join(os.path.dirname(one), "") if alike else one for one in (path, own))
+    return (USE if is_defined else USE_LATER).format(name=spec.name, old=old, new=new, file=spec.file(DESCRIPTION))
 
 
 def _refuse_lost(word: str, path: str) -> None:
@@ -288,13 +326,13 @@ def disks_of(domain: ElementTree.Element) -> list[str]:
     return [path for source in sources for path in (source.get("file"), source.get("dev")) if path]
 
 
-def disks_named(name: str, folder: str, libvirt: Libvirt) -> list[str]:
-    """Return the paths of the disks with which a guest starts next: by its domain, or by what that is made of again."""
+def next_start(name: str, folder: str, libvirt: Libvirt) -> ElementTree.Element:
+    """Return with what a guest starts next: its domain, or what that is made of again; an empty one of neither."""
     if libvirt.domain(name).defined:
-        return disks_of(libvirt.domain(name).xml(live=False))
+        return libvirt.domain(name).xml(live=False)
     with contextlib.suppress(OSError, ElementTree.ParseError):
-        return disks_of(ElementTree.fromstring(read_at(os.path.join(folder, DESCRIPTION), MOST)))
-    return []
+        return ElementTree.fromstring(read_at(os.path.join(folder, DESCRIPTION), MOST))
+    return ElementTree.Element("domain")
 
 
 def live_devices(domain: Domain) -> set[str]:

@@ -190,10 +190,17 @@ def must_name_own(folder: str, paths: Sequence[str]) -> None:
 
     :param paths: those of the domain's disks.
     """
-    file, name = os.path.join(folder, DISK), os.path.basename(folder)
-    others = [path for path in paths if os.path.realpath(path) != os.path.realpath(file)]
-    if others and len(others) == len(paths):
-        raise Refused(NAMES.format(path=others[0], own=file), f"domain {name}", USE.format(name=name))
+    other = other_disk(folder, paths)
+    if other:
+        name = os.path.basename(folder)
+        what = NAMES.format(path=other, own=os.path.join(folder, DISK))
+        raise Refused(what, f"domain {name}", USE.format(name=name))
+
+
+def other_disk(folder: str, paths: Sequence[str]) -> str | None:
+    """Return the first of a domain's disks, if the one in the guest's folder is none of them."""
+    own = os.path.realpath(os.path.join(folder, DISK))
+    return paths[0] if paths and own not in map(os.path.realpath, paths) else None
 
 
 def _inode(folder: str) -> int | None:
