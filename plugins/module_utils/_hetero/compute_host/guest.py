@@ -213,11 +213,11 @@ class GuestWork(Work):
 
     def must_start(self) -> None:
         pinning.must_hold("kvm", self.address, self.claim.instance)
-        self._must_have_its_own(self._rows())
+        self.must_have_devices()
         self._bind(self._rows(), VFIO, check=True)
 
-    def _must_have_its_own(self, rows: Sequence[Allocation]) -> None:
-        """Raise Refused if one of its devices is no more at its address, or another one is there."""
+    def must_have_devices(self) -> None:
+        rows = self._rows()
         for row, device in self._others(rows):
             what = f"its device at {row.address} was a {row.wanted.arch}, and a {device.ids} is there now"
             remedy = "put its card back there; terminate leaves the other device as it is"
@@ -242,7 +242,7 @@ class GuestWork(Work):
         if self.claim.state != instance_states.REBUILDING:  # that keeps its claim whatever happens
             self.move(instance_states.STARTING)
         pinning.must_hold("kvm", self.address, self.claim.instance)
-        self._must_have_its_own(rows)
+        self.must_have_devices()
         self._bind(rows, VFIO)
         self.domain.start()
         self.domain.autostart(self.autostart)

@@ -182,6 +182,10 @@ def _judge(work: Work, look: Look) -> None:
         work.correct([new_container.CONFIGURATION], partial(_put_back, work, look))
     except Refused as error:
         _note(look, str(error))
+    try:
+        work.must_have_devices()
+    except Refused as error:
+        _note(look, str(error))
     if work.harm:
         _note(look, f"{work.harm}: not touched")
 

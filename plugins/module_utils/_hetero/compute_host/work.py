@@ -287,6 +287,12 @@ class Work(ABC):
         A verb asks before it ends or removes what there is.
         """
 
+    def must_have_devices(self) -> None:
+        """Raise Refused if one of its devices is no more at its address, or another one is there.
+
+        GPUs of containers are looked at where they are given, and by module gpu_reconcile.
+        """
+
     @abstractmethod
     def make(self) -> None:
         """Make the container or guest; leave alone what is there and as the claim asks for."""

@@ -43,3 +43,17 @@ def test_who_frees_the_card_of_a_domain_that_is_no_more_is_said(site):
     with site.host() as host:
         reconcile(host, Change(), 5.0)
     assert site.virt.attach(hand, CARD)["changed"]
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_guests_card_that_was_pulled_is_found(site, runs):
+    """Lost: the word that a guest does not start any more, until its tenant wants it."""
+    site.provision("ml-8")
+    if not runs:
+        site.do("stopped", "ml-8")
+    (site.virt.root / "sys/bus/pci/devices" / CARD).unlink()
+    with site.host() as host:
+        (look,) = reconcile(host, Change(), 5.0)["instances"]
+    way = "put its card back there, or terminate it"
+    assert [one["found"] for one in look["found"]] == [f"ml-8: its device at {CARD} is no more on this host: {way}"]
+    assert look["found"][0]["done"] is None
