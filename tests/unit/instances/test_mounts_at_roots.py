@@ -77,3 +77,19 @@ def test_a_folder_to_which_a_plain_root_was_moved(site, box):
     assert not site.up().get("failed")
     site.do(lifecycle.stopped)
     assert refused(site, box, lifecycle.absent, {})
+
+
+def test_a_folder_that_is_a_mount_point_itself(site, box):
+    """Its end goes on by the ways that are printed, and nothing stays on what was mounted."""
+    folder, big = Path(box.folder), site.folder / "big"
+    folder.rename(big)
+    folder.mkdir()
+    subprocess.run(["mount", "--bind", big, folder], check=True)
+    said = site.do(lifecycle.absent)["msg"]
+    assert f"{folder}: is a mount point" in said
+    subprocess.run(re.search(r"\((.*?mkdir .*?)\)", said)[1], shell=True, check=True)
+    new, old = re.search(r"write (\d+) in place of (\d+) into the line", site.do(lifecycle.absent)["msg"]).groups()
+    config = Path(box.config_file)
+    config.write_text(config.read_text().replace(f"of folder {old}\n", f"of folder {new}\n"))
+    assert site.do(lifecycle.absent)["lines"][-1]["text"] == "container and root removed"
+    assert list(big.iterdir()) == []

@@ -338,7 +338,8 @@ def _each(
                     report("lease", ended, event=False)
                 one(work)
         except HeteroError as error:
-            report("error", str(error))
+            again = options.over is not None and host.store.was_told(claim.instance, "error", str(error))
+            report("error", str(error), event=not again)  # the reaper takes a turn each few minutes
             failure = dict(failed=True, error=str(error), failure=error.failure)
         results.append(dict(work.result, **failure))
     failed = [result["error"] for result in results if result["failed"]]

@@ -25,6 +25,15 @@ MNT_DETACH = 2
 CLONE_NEWNS = 0x20000
 
 
+#: If somebody's folder itself is the point, such as of a bind mount: unmounted, it is empty, and all in it would stay.
+IS_POINT = "is a mount point, and what belongs here has to lie in the folder itself"
+PLAIN_WAY = (
+    "nothing is touched: stop the instance, and bring all of it into a plain folder ({below}mkdir -m 711 {folder}.new "
+    "&& mv {folder}/* {folder}.new && umount {folder} && rmdir {folder} && mv {folder}.new {folder}); then run this "
+    "again"
+)
+
+
 @dataclass(frozen=True)
 class Mount:
     """What is mounted at a point: the type and source of the file system, and its options."""
@@ -99,10 +108,16 @@ def mounts_below(folder: str) -> dict[str, Mount]:
 
 
 def must_hold_no_mount(folder: str, thing: str, own: str | None = None) -> None:
-    """Raise Refused if anything is mounted in a folder that is to be removed, but for what is mounted at `own`."""
-    mounted = sorted(point for point in mounts_below(folder) if point != own)
+    """Raise Refused if anything is mounted in a folder that is to be removed, or there, but for what is mounted at
+    `own`.
+    """
+    mounts = mounts_below(folder)
+    mounted = sorted(point for point in mounts if point not in (folder, own))
     if mounted:
         raise Refused("is mounted in it", f"{thing}: {mounted[0]}", "unmount it, then run this again")
+    if folder in mounts:
+        below = "".join(f"umount {point} && " for point in mounts if point == own)
+        raise Refused(IS_POINT, f"{thing}: {folder}", PLAIN_WAY.format(folder=folder, below=below))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequen
 
 from ...core.errors import BadInput, NoneFree, Refused
 from ...core.plays import rebuild, stays
+from ...core.printable import printable
 from ...core.this_node import THIS_NODE
+from ...files.whole_file import write_whole
 from ...scheduling.fit import AMOUNTS
 from ...site import leases
 from ...site.instance import age, key_body, valid_instance
@@ -258,6 +260,10 @@ class Store(KeptClaims):
     def newest_events(self, instance: str | None, limit: int) -> list[Event]:
         """Return the last `limit` events of an instance, or of all for None, the oldest of them first."""
         return self._events(0, instance, None, "DESC", limit)[::-1]
+
+    def was_told(self, instance: str, phase: str, text: str) -> bool:
+        """Return whether this is the last event of an instance, which so needs none more that says the same."""
+        return [(event.phase, event.text) for event in self.newest_events(instance, 1)] == [(phase, printable(text))]
 
     def newest_event_about(self, words: str) -> Event | None:
         """Return the last event of any instance whose text has these words in it, such as a container's id."""

@@ -146,7 +146,8 @@ def _apart(config: str, claim: Claim) -> bool:
     except HeteroError as error:
         text = f"its lease is over, and it could not be ended: {error}; it is tried again"
         with Host(config, VERB, create=False, write=True) as host:
-            host.store.event(claim.instance, REAP_PHASE, text)
+            if not host.store.was_told(claim.instance, REAP_PHASE, text):
+                host.store.event(claim.instance, REAP_PHASE, text)
         _say(f"{claim.instance} of {claim.owner}: {text}")
         return False
 
