@@ -120,6 +120,7 @@ class ContainerWork(Work):
         host_key = new_container.create(self._spec(image), self.deadline)
         unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config.lxc.pids)
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
+        self.host.store.note_marked(self.container.lxcpath)
         new_container.put_back(self._spec(), [new_container.CONFIGURATION])  # from now on, the host may start it
         self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
         if unlimited:
@@ -145,13 +146,11 @@ class ContainerWork(Work):
         by their file system, and be taken for a sign that it is mounted.
         """
         store, lxcpath = self.host.store, self.container.lxcpath
-        if folders.is_seen(lxcpath):
+        if folders.is_marked(lxcpath):
             return
         made = [claim.container for claim in store.in_use() if claim.state != instance_states.ENDING]
         others = {*made, *(row.holder for row in store.allocations())} - {self.claim.container, None}
-        away = sorted(other for other in others if other and os.path.dirname(other.rpartition("#")[0]) == lxcpath)
-        if away:
-            raise folders.unseen(lxcpath, os.path.basename(away[0].rpartition("#")[0]))
+        identity.must_be_seen(lxcpath, list(filter(None, others)), store.marked())
 
     def _refuse_anothers_folder(self) -> None:
         """Raise Refused if its root, a plain folder as an earlier release made it, is another instance's."""

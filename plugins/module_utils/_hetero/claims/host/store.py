@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
@@ -29,6 +30,7 @@ from ...site.owners import refuse_mixed, refuse_taken
 from ..ended import RELEASE_PHASE
 from .allocation import Allocation, GpuRequest, allocate
 from .claim_copies import KeptClaims
+from .tables import marked_beside
 
 if TYPE_CHECKING:
     import sqlite3
@@ -246,6 +248,23 @@ class Store(KeptClaims):
         """Remove an allocation. The caller has checked that its holder cannot open the device."""
         key = (allocation.address, allocation.holder)
         self._db.write("DELETE FROM allocations WHERE address = ? AND holder = ?", key)
+
+    # ---- folders of containers
+
+    def marked(self) -> tuple[str, ...]:
+        """Return the folders of containers that have had the mark of this collection (hypervisors/lxc/folders.py)."""
+        try:
+            with open(marked_beside(self.path), encoding="utf-8", errors="surrogateescape") as file:
+                return tuple(file.read().splitlines())
+        except OSError:
+            return ()
+
+    def note_marked(self, folder: str) -> None:
+        """Write down once that a folder of containers has the mark: where that is missing, another is seen there."""
+        marked = self.marked()
+        if folder not in marked:
+            with suppress(OSError):  # on a full disk, the next one who is given a GPU does it
+                write_whole(marked_beside(self.path), "".join(f"{one}\n" for one in (*marked, folder)), 0o600)
 
     # ---- events
 

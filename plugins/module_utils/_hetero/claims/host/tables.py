@@ -31,6 +31,11 @@ def claims_beside(path: str) -> str:
     return f"{os.path.splitext(path)[0]}.claims"
 
 
+def marked_beside(path: str) -> str:
+    """Return the path of the list of folders of containers that have had their mark (hypervisors/lxc/folders.py)."""
+    return f"{os.path.splitext(path)[0]}.folders"
+
+
 ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
 LAYOUT = Layout(
     schema=2,

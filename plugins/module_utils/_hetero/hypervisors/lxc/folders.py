@@ -9,6 +9,7 @@ Anybody may start one in a folder of his own (option lxcpath), and its device cg
 from __future__ import annotations
 
 import os
+from typing import Collection
 
 from ...core.errors import Refused
 from ...files.whole_file import write_whole
@@ -22,6 +23,7 @@ Containers of hetero.compute were made in this folder. Where this file and all c
 with them may not be mounted: none is taken to be no more, and what they have is given to nobody.
 """
 AWAY = "has no containers, and {name} was made in it: its file system may not be mounted"
+STRAY = "has its file {mark} no more, and {name} was made in it: its file system may not be mounted"
 AWAY_WAY = (
     "mount it; where there is none, and {name} and all others are no more, have it say so (mkdir -p {lxcpath} && touch "
     "{lxcpath}/{mark}); then run this again"
@@ -35,23 +37,34 @@ def in_use() -> list[str]:
 
 def mark(lxcpath: str) -> None:
     """Note in a folder that a container of ours is in it."""
-    path = os.path.join(lxcpath, MARK)
-    if not os.path.lexists(path):
-        write_whole(path, TEXT, 0o600)
+    if not is_marked(lxcpath):
+        write_whole(os.path.join(lxcpath, MARK), TEXT, 0o600)
 
 
-def is_seen(lxcpath: str) -> bool:
+def is_marked(lxcpath: str) -> bool:
+    """Return whether the mark is in a folder."""
+    return os.path.lexists(os.path.join(lxcpath, MARK))
+
+
+def is_seen(lxcpath: str, marked: Collection[str] = ()) -> bool:
     """Return whether a folder shows that containers are, or were, made in what is mounted there: the mark, or a folder.
 
-    An empty one may be the point where their file system is to be mounted.
+    An empty one may be the point where their file system is to be mounted; so may one that lost the mark.
+
+    :param marked: the folders that have had the mark, by the host's database.
     """
+    return is_marked(lxcpath) or (lxcpath not in marked and _has_folders(lxcpath))
+
+
+def _has_folders(lxcpath: str) -> bool:
     try:
         with os.scandir(lxcpath) as entries:
-            return any(entry.name == MARK or entry.is_dir() for entry in entries)
+            return any(entry.is_dir() for entry in entries)
     except OSError:
         return False
 
 
 def unseen(lxcpath: str, name: str) -> Refused:
     """Return the error of a folder that is not seen (`is_seen`), and in which this container was made."""
-    return Refused(AWAY.format(name=name), lxcpath, AWAY_WAY.format(name=name, lxcpath=lxcpath, mark=MARK))
+    what, way = STRAY if _has_folders(lxcpath) else AWAY, AWAY_WAY.format(name=name, lxcpath=lxcpath, mark=MARK)
+    return Refused(what.format(name=name, mark=MARK), lxcpath, way)

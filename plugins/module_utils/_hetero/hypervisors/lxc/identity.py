@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import uuid
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Collection, NamedTuple, Protocol, cast
 
 from ...core.errors import naming
 from ...files.whole_file import as_before, write_whole
@@ -88,6 +88,19 @@ def key_by_id(container: InFolder) -> str | None:
     """
     found = written(container.config_file)
     return f"{container.folder}#{found[0]}" if found else None
+
+
+def must_be_seen(lxcpath: str, keys: Collection[str], marked: Collection[str]) -> None:
+    """Raise Refused if some of these containers were made in a folder, and nothing that is seen there now says that it
+    is still the one: none of them lies there, and it shows no sign (`folders.is_seen`).
+
+    :param marked: the folders that have had the mark.
+    """
+    here = sorted(key for key in keys if os.path.dirname(key.rpartition("#")[0]) == lxcpath)
+    if not here or folders.is_seen(lxcpath, marked):
+        return
+    if not any(key_by_id(Folder(key.rpartition("#")[0])) == key for key in here):
+        raise folders.unseen(lxcpath, os.path.basename(here[0].rpartition("#")[0]))
 
 
 def id_of(key: str | None) -> str | None:

@@ -73,7 +73,7 @@ class Site:
         holders = (row.holder for row in self.store.allocations())
         known = {os.path.dirname(holder.rpartition("#")[0]) for holder in holders if holder.startswith("/")}
         live = open_rights.look(sorted(known.union(self.lxcpaths)), self.found.gpus)
-        return open_rights.Live((*by_files(self), *live.reaches))
+        return open_rights.Live((*by_files(self), *live.reaches), self.store.marked())
 
     def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:
         """Let one verb at a time work on a container; check mode takes no lock."""
@@ -118,6 +118,8 @@ def attach(
         raise Refused("is not there, and containers with GPUs do not start without it", site.host.command, remedy)
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")
+    # the mark that it gets would say that what is no more there is gone for good
+    identity.must_be_seen(container.lxcpath, [row.holder for row in site.store.allocations()], site.store.marked())
     with site.locked(container, "attach", change, deadline):
         with change.step("driver"):
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
@@ -198,7 +200,9 @@ def bring_up(site: Site, container: Container, rows: Rows, lasting: Rows, change
 
 
 def finish(site: Site, container: Container, rows: Iterable[Allocation], change: Change, pid: int | None) -> None:
-    """Write down that a container has what is allocated to it."""
+    """Write down that a container has what is allocated to it, and that its folder has the mark."""
+    if not change.check and folders.is_marked(container.lxcpath):
+        site.store.note_marked(container.lxcpath)
     with site.store.transaction(dry=change.check):
         for row in rows:
             if row.state != ATTACHED:
@@ -305,9 +309,8 @@ def _forget(site: Site, container: Container, change: Change) -> Result:
     with site.store.transaction(dry=change.check):
         gone = forget_the_gone(site.store, site.look())
         gone = [row for row in gone if row.holder.startswith(f"{container.folder}#")]
-        kept = any(row.holder.startswith(f"{container.folder}#") for row in site.store.allocations())
-        if kept and not folders.is_seen(container.lxcpath):
-            raise folders.unseen(container.lxcpath, container.name)
+        kept = [row.holder for row in site.store.allocations() if row.holder.startswith(f"{container.folder}#")]
+        identity.must_be_seen(container.lxcpath, kept, site.store.marked())
     _note_gpus(container, change, gone, [])
     done = dict(proofs=[], pid=None, isolation=None, others=[], holders=[])
     return _result(site, container, None, [], done, change)

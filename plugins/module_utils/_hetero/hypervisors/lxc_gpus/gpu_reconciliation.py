@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
 
 from ...claims.host.allocation import ATTACHED, DETACHING, follow_the_moved, forget_the_gone, gpu_of, short
 from ...core.changes import Change
-from ...core.errors import HeteroError
+from ...core.errors import HeteroError, Refused
 from ...core.locks import BUSY, held_by
 from ...devices.gpus import gpu_users, processes
 from ...devices.gpus.container_gpus import nodes_for
@@ -120,6 +120,12 @@ def _table(look: Look) -> None:
             text = f"{short(row.holder)} has the GPU that was at {row.address} ({row.uuid})"
             look.note("moved", text, address=gpu.address, done="written down")
     for row in site.store.allocations():
+        lxcpath = os.path.dirname(row.holder.rpartition("#")[0])
+        if row.holder.startswith("/") and site.store.instance_of(row.holder) is None:
+            try:
+                identity.must_be_seen(lxcpath, [row.holder], site.store.marked())
+            except Refused as error:
+                look.note("not seen", f"allocated to {short(row.holder)}: {error}", address=row.address)
         now = gpu_of(row.address, row.uuid, site.found.gpus)
         gone = REPLACED if any(gpu.address == row.address for gpu in site.found.gpus) else GONE
         why = gone if now is None else now.unsupported or now.why_unhealthy

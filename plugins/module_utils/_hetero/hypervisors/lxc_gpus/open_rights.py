@@ -70,9 +70,13 @@ class Holder:
 
 @dataclass(frozen=True)
 class Live:
-    """What all running containers of a host can open, and what containers are to have at their next start."""
+    """What all running containers of a host can open, and what containers are to have at their next start.
+
+    :param marked: the folders of containers that have had their mark (folders.py).
+    """
 
     reaches: tuple[Reach, ...]
+    marked: tuple[str, ...] = ()
 
     def open(self, address: str) -> list[Reach]:
         """Return the Reaches of the containers that can open this GPU, or could once they are started."""
@@ -100,7 +104,7 @@ class Live:
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])
-        if not folders.is_seen(folder) or _is_unmounted(folder):
+        if not folders.is_seen(folder, self.marked) or _is_unmounted(folder):
             return True  # its file system may not be mounted yet
         try:
             # also in a copy of its folder in the same place, such as on a bigger disk
