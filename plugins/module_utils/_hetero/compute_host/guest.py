@@ -296,6 +296,7 @@ class GuestWork(Work):
         return guests.next_start(self.claim.instance, self.folder, self.libvirt)
 
     def must_be_whole(self) -> None:
+        guest_folder.must_be_readable(self.folder)
         self._refuse_hidden()
         starts = self._starts()
         guests.must_boot(self._spec(), starts, self.libvirt)
