@@ -14,7 +14,9 @@ import subprocess
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
 
 
@@ -71,3 +73,11 @@ def test_of_an_emptied_folder_reconcile_says_it(host, box):
     subprocess.run(re.search(r"\((mkdir -p .*?)\)", finding["found"])[1], shell=True, check=True)
     host.reconcile(repair=True)
     assert host.table() == {}
+
+
+def test_a_start_of_the_host_knows_its_folder(host, box):
+    """Lost: the GPU of a container that was given it by an earlier release, which wrote down no folder."""
+    (host.folder / "host.folders").unlink()
+    with Store(host.state_db) as store:
+        restoration.restore(host.site(store))
+        assert store.marked() == (host.boxes.lxcpath,)
