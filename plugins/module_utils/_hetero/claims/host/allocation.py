@@ -189,7 +189,8 @@ def allocate(
     _none_taken(holder, wanted, table, rejected, gpus)
     has = [row for row in table if row.holder == holder and row.state != DETACHING]
     # what it has by another request stays that one's as long as there are enough
-    own = [row.address for row in sorted(has, key=lambda row: (row.wanted != wanted, row.address))]
+    asked = (wanted, persistent)
+    own = [row.address for row in sorted(has, key=lambda row: ((row.wanted, row.persistent) != asked, row.address))]
     count = len(named) if named else cast("int", wanted.count)
     chosen = choose(fit, own, count)
     if len(chosen) < count:

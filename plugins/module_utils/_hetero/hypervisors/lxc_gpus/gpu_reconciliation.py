@@ -120,12 +120,6 @@ def _table(look: Look) -> None:
             text = f"{short(row.holder)} has the GPU that was at {row.address} ({row.uuid})"
             look.note("moved", text, address=gpu.address, done="written down")
     for row in site.store.allocations():
-        lxcpath = os.path.dirname(row.holder.rpartition("#")[0])
-        if row.holder.startswith("/") and site.store.instance_of(row.holder) is None:
-            try:
-                identity.must_be_seen(lxcpath, [row.holder], site.store.marked())
-            except Refused as error:
-                look.note("not seen", f"allocated to {short(row.holder)}: {error}", address=row.address)
         now = gpu_of(row.address, row.uuid, site.found.gpus)
         gone = REPLACED if any(gpu.address == row.address for gpu in site.found.gpus) else GONE
         why = gone if now is None else now.unsupported or now.why_unhealthy
@@ -154,6 +148,7 @@ def _container(look: Look, container: liblxc.Container) -> None:
     site = look.site
     try:
         if not container.defined:
+            _unseen(look, container)
             return
         # A dry run takes no lock, so what it sees of a container that is being given a GPU means nothing.
         who = held_by(site.run_folder, container.lock_name) if look.change.check else None
@@ -174,6 +169,17 @@ def _container(look: Look, container: liblxc.Container) -> None:
                 _granted(look, container, rows, site.kept(holder, persistent=True))
     except HeteroError as error:
         look.findings.append(Finding("not looked at", str(error), container.name))
+
+
+def _unseen(look: Look, container: liblxc.Container) -> None:
+    """Note GPUs of a container whose folder's file system may not be mounted. Of a claim's, host_reconcile tells."""
+    store = look.site.store
+    rows = [row for row in store.allocations() if row.holder.startswith(f"{container.folder}#")]
+    holders = [row.holder for row in rows if store.instance_of(row.holder) is None]
+    try:
+        identity.must_be_seen(container.lxcpath, holders, store.marked())
+    except Refused as error:
+        look.note("not seen", f"allocated to it: {error}", container, ", ".join(row.address for row in rows))
 
 
 def _unwritten(look: Look, container: liblxc.Container) -> list[Gpu]:
