@@ -40,7 +40,7 @@ def test_it_is_said_and_the_way_out_frees_the_gpu(host, box):
 
 
 @pytest.fixture
-def unmounted(host, box):
+def only_strays(host, box):
     """A stray folder is seen in the folder of containers, and the mark is not."""
     aside = f"{host.boxes.lxcpath}-aside"
     os.rename(host.boxes.lxcpath, aside)
@@ -50,7 +50,7 @@ def unmounted(host, box):
     os.rename(aside, host.boxes.lxcpath)
 
 
-@pytest.mark.usefixtures("unmounted")
+@pytest.mark.usefixtures("only_strays")
 def test_a_stray_folder_is_no_sign_that_it_is_mounted(host):
     for _again in range(2):
         (finding,) = host.reconcile(repair=True)["findings"]
