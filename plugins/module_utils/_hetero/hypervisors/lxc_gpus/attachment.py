@@ -118,10 +118,9 @@ def attach(
         raise Refused("is not there, and containers with GPUs do not start without it", site.host.command, remedy)
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")
-    holders = [row.holder for row in site.store.allocations()]
-    if identity.key_of(container) not in holders:
-        # the mark that its folder gets would say that what is no more there is gone for good
-        identity.must_be_seen(container.lxcpath, holders, site.store.marked())
+    marked = site.store.marked()
+    if container.lxcpath in marked:  # a new mark there would say that what is no more there is gone for good
+        identity.must_be_seen(container.lxcpath, [row.holder for row in site.store.allocations()], marked)
     with site.locked(container, "attach", change, deadline):
         with change.step("driver"):
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
