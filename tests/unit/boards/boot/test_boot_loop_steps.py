@@ -280,7 +280,8 @@ def test_an_outlet_that_was_switched(loop, after, pdu, outlet, stage, over, coun
     one._powered = lambda boot: work.did.append("powered")
     one._on_switched(pdu, outlet, "x", after, 2.5)
     if counts:
-        assert work.did == [("seen", after), ("driver", after), "then" if after == "off" else "powered"]
+        then = [(0, "switch", "pdu-a outlet 5 stays off"), "then"] if after == "off" else ["powered"]
+        assert work.did == [("seen", after), ("driver", after), *then]
         assert (boot.outlet_now, boot.switch_seconds, boot.cycled) == (after, 3.5, after == "off")
     else:
         assert (work.did, boot.outlet_now, boot.switch_seconds) == ([], None, 1.0)

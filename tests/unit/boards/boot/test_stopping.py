@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -76,9 +77,15 @@ def stopped(monkeypatch):
     monkeypatch.setattr(stops, "note_if_used", lambda work: None)
 
     def make(*works, **options):
-        proxy = SimpleNamespace(boards={}, config=SimpleNamespace(pdus={}))
+        events = []
+        store = SimpleNamespace(
+            transaction=nullcontext,
+            event=lambda *event: events.append(event),
+            unseen_cut=lambda board: None,
+        )
+        proxy = SimpleNamespace(boards={}, config=SimpleNamespace(pdus={}), store=store)
         one = Stopping(proxy, list(works), Options(**options))
-        one.asked, one.last_looks, one.spawned = [], [], []
+        one.asked, one.last_looks, one.spawned, one.events = [], [], [], events
 
         def ask(outlet, state, last_look=None):
             one.asked.append((outlet, state))
@@ -154,7 +161,10 @@ def test_a_board_whose_next_session_was_waited_for_is_looked_at_in_it(stopped, m
     one = stopped(work, keep=keep)
     one.silences[0] = SimpleNamespace(before=lambda: did.append("looked"), answered=True)
     one._bystanders = SimpleNamespace(
-        find=lambda work: False, watched=lambda work: True, before=lambda work: did.append("looked around")
+        find=lambda work: False,
+        watched=lambda work: True,
+        before=lambda work: did.append("looked around"),
+        to_be_cut=lambda work: "to be cut",
     )
     one._on_looked_before(work, None)
     status(one)
@@ -166,10 +176,11 @@ def test_a_board_whose_next_session_was_waited_for_is_looked_at_in_it(stopped, m
     assert one.last_looks[0]() is not spared
     assert did == ["looked around", "looked"] * late
     if spared:
+        assert one.events == [(0, "switch", "to be cut"), (0, "switch", "pdu-a outlet 5 stays on")]
         assert work.did[len(before)] == ("→", "running")
         assert "another host key than its own answers" in work.did[-1][2]
     else:
-        assert work.did == before
+        assert (one.events, work.did) == ([(0, "switch", "to be cut")], before)
 
 
 def test_a_board_that_is_off_by_its_record_stays_so(stopped):

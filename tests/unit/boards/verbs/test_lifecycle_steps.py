@@ -88,6 +88,7 @@ def test_how_a_verb_is_done_where_nobody_says():
         ends=False,
         never_ran=False,
         by_guess=False,
+        only_looks=False,
         how="auto",
         soft_timeout=30.0,
         rebuilt=(),

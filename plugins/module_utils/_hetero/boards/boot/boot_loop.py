@@ -177,7 +177,8 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
         # and knows where one was cut off (evidence/cut_boots.py).
         with power_marks.begins(self.proxy, boot.board) if state == "on" else nullcontext():
             again = AND_ON if state == "off" and boot.then == self._on else ""
-            text = f"{boot.work.outlet_name} {TO_BE.format(state=state)}{again}"
+            on = f"{boot.work.outlet_name} {TO_BE.format(state=state)}"
+            text = f"{self._bystanders.to_be_cut(boot.work)}{again}" if state == "off" else on
             self.proxy.store.event(boot.board.id, SWITCH, text)
         self._open_line(boot.work.pdu)
         last_look = self._last_look(boot) if state == "off" else None

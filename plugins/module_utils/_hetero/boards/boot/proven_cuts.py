@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Callable
 from ...core.deadline import Deadline
 from ..power import power_proof, presence
 from ..power.pdu_loop import PduLoop
+from ..records.board_records import SWITCH
 from .undone_cuts import NOT_BOOTED, Undo, end_uncut, undo_of_cut
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class ProvenCuts(PduLoop):
         if own or self._bystanders.watched(boot.work):
             self._spawn(self._look_for_life, boot, own)
         else:
-            then(boot)
+            self._go_on(boot, then)
 
     def _look_for_life(self, boot: Boot, own: bool) -> None:
         """:param own: whether the board itself is listened to; where it is given up, that follows later."""
@@ -84,10 +85,15 @@ class ProvenCuts(PduLoop):
             note = power_proof.contradiction(work, signs)
             boot.undo = Undo(note, " and ".join(signs), shown, self._feeds.belie)
         else:
-            boot.then(boot)
+            self._go_on(boot, boot.then)
             return
         boot.doomed = boot.undo.note
         self._ask(boot, "on")
+
+    def _go_on(self, boot: Boot, then: Callable[[Boot], None]) -> None:
+        if then != self._on:  # which writes an event itself
+            self.proxy.store.event(boot.board.id, SWITCH, f"{boot.work.outlet_name} stays off")
+        then(boot)
 
     def _end_uncut(self, boot: Boot, undo: Undo) -> None:
         """End the work on a board whose outlet fed another, now that it is on again."""

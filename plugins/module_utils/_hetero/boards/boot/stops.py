@@ -5,7 +5,8 @@
 
 A board's state is "shutting down" afterwards, until its claim is released (board_image, board_claim). One that lives
 on is fed by another outlet, so its own, which may feed another tenant's board, is switched on again if it was on
-before, and so is one that silences another tenant's board.
+before, and so is one that silences another tenant's board. Where a process was killed before it saw what it had cut,
+the next one looks.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..power import last_outlet, power_proof, presence
 from ..power.bystanders import Bystanders
 from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
+from ..records.board_records import POWER, SWITCH
 from ..work.board_work import unread_outlet
 from .boot_entry import remove_entry
 from .late_cuts import FRESH
@@ -43,6 +45,8 @@ WAYS_OUT = (
 )
 #: The same of a board that nobody has, which came up since it was seen as silent; {board} is its name.
 NOBODYS_WAY = f"see who is at work there; then {play('repair', node='{board}')} switches it off"
+#: Of an outlet that was found off, of which nobody had seen what it cut.
+SEEN_LATE = "{outlet} was switched off before, and no other board has lost its power by that"
 
 
 class Stopping(PduLoop):
@@ -56,6 +60,7 @@ class Stopping(PduLoop):
         super().__init__(proxy)
         self.check = options.check
         self.keep, self.ends, self.by_guess = options.keep, options.ends, options.by_guess
+        self.only_looks = options.only_looks
         self.works = works
         self.silences = {work.board.id: power_proof.Silence(work) for work in works}
         self._bystanders = Bystanders(proxy, self.silences)
@@ -64,16 +69,21 @@ class Stopping(PduLoop):
         self._left: dict[int, str | None] = {}  # board id: why it is not to be cut by that look, or None
         self._states: dict[int, str] = {}  # board id: its state until its outlet was to be switched off
         self._shown: dict[int, str] = {}  # board id: what it showed while its outlet was off
-        self._cut: dict[int, Deadline] = {}  # board id: counts from when its outlet was switched off
+        self._cut: dict[int, Deadline] = {}  # board id: counts from when its outlet was switched off, or found so
+        self._dark: dict[int, float] = {}  # board id: seconds for which it was off when it was found so
         self._silent: dict[int, list[int]] = {}  # board id: others' boards that fell silent when it was
         self._undone: dict[int, Undo] = {}  # board id: why its outlet is being switched on again
+        self._doubted: set[int] = set()  # ids of boards that are refused, if in doubt, once it is seen what was cut
 
     def run(self) -> None:
         """Run until each board is off or failed."""
         self._feeds = last_outlet.Feeds(self.proxy)
         last_outlet.settle(self.works, self._feeds)
         # An instance that never had power ends without any switching, whatever board its outlet feeds.
-        last_outlet.refuse_doubted([work for work in self.works if not (self.ends and work.never_had_power)])
+        doubted = [work for work in self.works if not (self.ends and work.never_had_power)]
+        # One whose outlet was switched off is refused once it is seen whom that cut.
+        self._doubted = {work.board.id for work in doubted if self._is_unseen(work)}
+        last_outlet.refuse_doubted([work for work in doubted if work.board.id not in self._doubted])
         for work in self.works:
             work.look_if_over()
         self.works = [work for work in self.works if not work.over]
@@ -102,6 +112,9 @@ class Stopping(PduLoop):
         return [work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over]
 
     # ---- what the board shows
+
+    def _is_unseen(self, work: BoardWork) -> bool:
+        return not self.check and self.proxy.store.unseen_cut(work.board.id) is not None
 
     def _look_before(self, work: BoardWork) -> None:
         self._post(self._on_looked_before, work, self._why_left(work))
@@ -148,8 +161,10 @@ class Stopping(PduLoop):
         if work.over:
             return
         self._states[work.board.id] = work.state
-        work.move(self._found_on[work.board.id])
-        work.power_seen("on")
+        with self.proxy.store.transaction():
+            work.move(self._found_on[work.board.id])
+            work.power_seen("on")
+            self.proxy.store.event(work.board.id, SWITCH, self._bystanders.to_be_cut(work))
         looked = self._looked[work.board.id]
         self.lines[work.pdu].ask(work.outlet, "off", partial(self._is_still_to_be_cut, work, looked))
 
@@ -171,13 +186,17 @@ class Stopping(PduLoop):
     def _on_unseen(self, work: BoardWork, error: HeteroError | OSError) -> None:
         """Leave a board as it is that could not be looked at."""
         if not work.over:
-            work.move(self._states[work.board.id])
+            self._stay_on(work)
             work.fail(None, f"{work.board.name}: could not be looked at before its power was to be cut: {error}")
 
     def _on_spared(self, work: BoardWork, why: str) -> None:
         if not work.over:
-            work.move(self._states[work.board.id])
+            self._stay_on(work)
             self._leave(work, why)
+
+    def _stay_on(self, work: BoardWork) -> None:
+        work.move(self._states[work.board.id])
+        self.proxy.store.event(work.board.id, SWITCH, f"{work.outlet_name} stays on")
 
     def _look_after(self, work: BoardWork, then: Callable[[BoardWork, list[str]], None]) -> None:
         signs = self.silences[work.board.id].life()
@@ -202,6 +221,9 @@ class Stopping(PduLoop):
                 work.fail(blame.PROXY, error)
                 continue
             now = outlets[work.outlet]
+            if now == "on" and self.only_looks:
+                work.over = True
+                continue
             if now == "on" and work.unproven:
                 work.refuse_unproven()
                 continue
@@ -219,6 +241,9 @@ class Stopping(PduLoop):
                 work.power_seen(now)
                 work.driver.switched(work.board, now)  # a process that switched it may have been killed before this
                 work.power_proof = dict(pdu="off, read", board=None)
+                dark = self._bystanders.recall(work)
+                if dark is not None:
+                    self._cut[work.board.id], self._dark[work.board.id] = Deadline(0), dark
                 self._spawn(self._look_after, work, self._on_silence)
             else:
                 self._found_on[work.board.id] = after
@@ -265,11 +290,18 @@ class Stopping(PduLoop):
 
     def _end_uncut(self, work: BoardWork) -> None:
         work.power_proof = dict(work.power_proof or {}, pdu="on → off → on, read back")
-        end_uncut(work, NOT_OFF, self._undone[work.board.id], self._cut[work.board.id].spent)
+        self._say_undone(work)
+        seconds = self._cut[work.board.id].spent + self._dark.get(work.board.id, 0.0)
+        end_uncut(work, NOT_OFF, self._undone[work.board.id], seconds)
+
+    def _say_undone(self, work: BoardWork) -> None:
+        """Say why an outlet was switched on again; not before, for a process that is killed leaves that to the next."""
+        work.say(POWER, self._undone[work.board.id].note, work.phases.get(POWER))
 
     def _end_off(self, work: BoardWork, error: HeteroError) -> None:
         """End the work on a board whose outlet could not be switched on again."""
         undo = self._undone[work.board.id]
+        self._say_undone(work)
         note = f"{undo.note}; its outlet was not switched on again ({error})"
         work.quarantine(note, undo.learn(work), **dict(error.facts, power_proof=work.power_proof))
 
@@ -280,25 +312,29 @@ class Stopping(PduLoop):
         if cut:
             undo = undo_of_cut(work, self._feeds, cut)
             work.shows(undo.shows)
-            work.say("power", undo.note, seconds)
             self._undo(work, undo)
             return
         if signs:
             work.shows(" and ".join(signs))
             note = power_proof.contradiction(work, signs)
-            work.say("power", note, seconds)
             own = self._lives(work, signs)
             if own and work.board.id in self._cut:
                 self._undo(work, Undo(note, " and ".join(signs), self._shown.get(work.board.id), self._feeds.belie))
                 return
+            work.say(POWER, note, seconds)
             work.quarantine(note, self._feeds.belie(work) if own else "", power_proof=work.power_proof)
             return
         if seconds is None:
             work.shows("silent")  # nothing was switched, so there is nothing to say
+            if work.board.id in self._cut:
+                work.say(POWER, SEEN_LATE.format(outlet=work.outlet_name))
         else:
             work.shows(silence.words or silence.unproven)
-            work.say("power", f"{work.outlet_name}: on → off, read back; {silence.words or silence.unproven}", seconds)
-        self._off(work)
+            work.say(POWER, f"{work.outlet_name}: on → off, read back; {silence.words or silence.unproven}", seconds)
+        if work.board.id in self._doubted:
+            last_outlet.refuse_doubted([work])
+        if not work.over:
+            self._off(work)
 
     def _on_refused(self, pdu: str, outlet: str, error: HeteroError) -> None:
         for work in self._of(pdu, outlet):
@@ -312,7 +348,7 @@ class Stopping(PduLoop):
         """Put a board whose outlet stays on into state error, and record whether the board itself is still alive."""
         shown = " and ".join(signs) or "silent"
         work.shows(shown)
-        work.say("power", f"{error}; the board: {shown}")
+        work.say(POWER, f"{error}; the board: {shown}")
         work.quarantine(str(error), **dict(error.facts, power_proof=work.power_proof))
 
     def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None:

@@ -12,6 +12,8 @@ are not waited for.
 
 from __future__ import annotations
 
+import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +26,7 @@ from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
 from ...roots.ownership import has_root
 from ...site import board_states
+from ..records.board_records import ANSWER, TO_BE
 from . import pdu_names
 from .power_proof import LOOK
 from .presence import strain
@@ -41,6 +44,8 @@ SETTLED = 1.0
 LOOKS, EACH = 4, 0.25
 #: Most boards that are looked at at the same time.
 AT_ONCE = 64
+#: The names of boards in the event before a switching (to_be_cut).
+NAMED = re.compile(rf"(?:{ANSWER.format(boards='((?:board[0-9]+, )*board[0-9]+)')})?(.*)")
 
 FELL_SILENT = (
     "{names} answered until {outlet} was switched off, and {is_} silent since, so that outlet may feed {them}, not "
@@ -84,6 +89,36 @@ class Bystanders:
         """Look which of them answer, and whether the work's own board does; for any thread."""
         boards = [work.board.id, *self._near[work.board.id]]
         self._answered[work.board.id] = self._which(boards, lambda board: self._drivers.of(board).alive(board, LOOK))
+
+    def to_be_cut(self, work: PowerWork) -> str:
+        """Return the text of the event that an outlet is to be switched off; it names the boards that answer.
+
+        A process that is killed then leaves them to the next one (recall).
+        """
+        names = ", ".join(f"board{board}" for board in sorted(self._answered.get(work.board.id, ())))
+        cut = f"{work.pdu} outlet {work.outlet} {TO_BE.format(state='off')}"
+        return f"{ANSWER.format(boards=names)}{cut}" if names else cut
+
+    def recall(self, work: PowerWork) -> float | None:
+        """Take over the look whom an outlet cut that a process switched off which was killed, or lost its PDU, then.
+
+        :returns: the seconds since then; None where the outlet was not switched off so. Only those boards are asked
+            that answered before, and whose state is the same since.
+        """
+        event = self._proxy.store.unseen_cut(work.board.id)
+        named = NAMED.fullmatch(event.text) if event else None
+        cut = f"{work.pdu} outlet {work.outlet} {TO_BE.format(state='off')}"
+        if event is None or named is None or not named[2].startswith(cut):
+            return None
+        boards = {int(name[len("board") :]) for name in (named[1] or "").split(", ") if name} & set(self._proxy.boards)
+        others = self._proxy.store.records(boards - {work.board.id})
+        self._near[work.board.id] = {
+            board: record
+            for board, record in others.items()
+            if (record.since or 0.0) <= event.time and self._may_run(record)
+        }
+        self._answered[work.board.id] = {*self._near[work.board.id], *(boards & {work.board.id})}
+        return max(0.0, time.time() - event.time)
 
     def silent(self, work: PowerWork, off: Deadline, own: bool) -> list[int]:
         """Return the ids of those that answered before, and are silent now; for any thread.

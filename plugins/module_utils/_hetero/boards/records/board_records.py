@@ -38,6 +38,10 @@ SWITCH = "switch"
 TO_BE = "is to be switched {state}"
 #: What follows TO_BE in the event of an outlet that is switched off for a boot.
 AND_ON = ", and on again"
+#: What goes before it where boards answer until then.
+ANSWER = "{boards} answer: "
+#: Phase of the event that says what came of a switching, also for the boards beside.
+POWER = "power"
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
 #: Most boards that a query names one by one; for more than that all boards are read.
@@ -153,6 +157,18 @@ class Recorded(ClaimsStore[Claim]):
             return False
         later = [self.first_since_claim(claim, STATE_PHASE, text, newest=True) for text in HAD_POWER]
         return all(event is None or event.id < begun.id for event in later)
+
+    def unseen_cut(self, board: int) -> Event | None:
+        """Return the event of an outlet that was to be switched off, where nothing tells what came of it, else None.
+
+        Its process was killed, or lost the PDU, before it saw which boards that cut.
+        """
+        rows = self._db.rows(
+            "SELECT * FROM events WHERE board = ? AND phase IN (?, ?, ?) ORDER BY id DESC LIMIT 1",
+            (board, SWITCH, POWER, board_states.RUNNING),
+        )
+        last = Event(**dict(rows[0])) if rows else None
+        return last if last and last.phase == SWITCH and TO_BE.format(state="off") in last.text else None
 
     def last_said(self, board: int, text: str) -> float | None:
         """Return the unix time of the newest event of a board with this text, or None."""

@@ -71,6 +71,7 @@ class Options:
     :param keep: a stopped board stays its instance's, which can be started again.
     :param ends: the claims end afterwards; where a board never had power for its claim, it is left as it is.
     :param by_guess: nobody asked for a stop by name: of boards that nobody has, one that answers by now is left on.
+    :param only_looks: switch nothing off; see whom an outlet cut that was switched off before.
     :param never_ran: refuse to stop an instance that ever ran.
     :param how: a reboot by ssh ("soft"), by power ("hard"), or by ssh and else by power ("auto").
     :param soft_timeout: seconds from the reboot by ssh to the board's boot request.
@@ -90,6 +91,7 @@ class Options:
     keep: bool = False
     ends: bool = False
     by_guess: bool = False
+    only_looks: bool = False
     never_ran: bool = False
     how: str = soft_reboot.AUTO
     soft_timeout: float = 30.0

@@ -39,7 +39,7 @@ from ..work.board_work import BoardWork, locked, unread_outlet
 from ..work.looks import PHASE, Look, Seen, not_adopted
 from .lifecycle import OUT_OF_USE, Options, start
 from .release import free_board, release
-from .tenants_boards import correct_entry, correct_power, left_over, put_parts_back
+from .tenants_boards import correct_entry, correct_power, left_over, put_parts_back, see_cuts
 
 if TYPE_CHECKING:
     from ...core.changes import Change
@@ -140,6 +140,7 @@ def _mend(proxy: Proxy, looked: Sequence[Look], adopt: Names, change: Change) ->
                 _judge(proxy, look, crossed)
         except HeteroError as error:
             look.note(str(error))
+    see_cuts(proxy, looked)
     _free(proxy, looked, change)
 
 

@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What reconcile mends of a board that somebody has: its record, the parts of its root, and its boot entry.
 
-The board itself, its outlet and what is in its root are left as they are. reconciliation.py looks at the boards, and
-judges those that nobody has.
+The board itself, its outlet and what is in its root are left as they are; but an outlet that was switched off and cut
+another board is switched on again. reconciliation.py looks at the boards, and judges those that nobody has.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Sequence
 
 from ...core.errors import Refused
 from ...core.plays import play
@@ -21,6 +21,7 @@ from ..boot.boot_entry import ensure_entry, remove_entry
 from ..evidence.cut_boots import is_cut_off
 from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from ..records.board_records import MAY_HAVE_RUN, UNWATCHED
+from .lifecycle import Options, switch_off
 
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
@@ -82,6 +83,26 @@ def left_over(look: Look) -> None:
             work.move(board_states.POWER_OFF, ROOT_GONE)
     there = misplaced_of(work.proxy, work.claim) if work.claim else None
     look.note(str(there) if there else LEFT_OVER.format(name=work.instance))
+
+
+def see_cuts(proxy: Proxy, looks: Sequence[Look]) -> None:
+    """See whom outlets cut that were switched off by processes which did not come to see it, as the next stop would.
+
+    The locks of all boards are held. In a dry run nothing is known of it.
+    """
+    out = (board_states.ERROR, board_states.MAINTENANCE)
+    unseen = [
+        look
+        for look in looks
+        if look.power == "off"
+        and not (look.nobodys or look.cut_off or look.work.contradiction or look.work.change.check)
+        and look.work.state not in out
+        and proxy.store.unseen_cut(look.work.board.id)
+    ]
+    switch_off(proxy, [look.work for look in unseen], Options(only_looks=True))
+    for look in unseen:
+        if look.work.failed:
+            look.note(str(look.work.error))
 
 
 def _is_made(work: BoardWork) -> bool:
