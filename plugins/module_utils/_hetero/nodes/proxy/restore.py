@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 
@@ -30,7 +30,9 @@ from ...roots.made_json import is_unread, token_of
 from ...roots.ownership import made_for, refuse_anothers, refuse_lost, roots_there
 from ...roots.place import Place
 from ...roots.roots import UNMOUNT_TIME, Root
+from ...site.boot_sources import DISK
 from ...site.proxy_config import CONFIG, files_of
+from ...site.state_folder import ROOTS
 from ..verb_parser import verb_parser
 
 if TYPE_CHECKING:
@@ -45,13 +47,22 @@ NOWHERE = os.path.join(os.devnull, "state.db")
 BY_RECORDS = "{why}; until then roots are exported by the records of their claims"
 BY_RECORD = f"exported by the record of its claim, of which the database does not tell: {play('reconcile')} adopts it"
 LOOK = f"nothing of it is touched: {play('reconcile')} says what can be done"
+RAN_BY_RECORD = "{name} ran from {folder} by the record of its claim, and neither that nor the claim is there"
+NO_ROOTS = "no root of a board is there, and instances ran: {names}"
+#: The way where what holds the roots is not mounted, and where they are gone for good; {folder} holds them.
+MOUNT = (
+    "the NFS server is not started, so that boards wait for it: mount the file system that the roots are on, and it "
+    "starts; or, where they are gone for good, say so by a folder, mkdir -p {folder}/none, and it starts without them: "
+    f"then rebuild what ran for new roots, or terminate it; {play('reconcile')} says more"
+)
 UNREAD_ROOT = "its root is there, and what made.json says of whom it was made for cannot be read"
 
 
 def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None = None) -> list[Export]:
     """Mount what is to be mounted, have the server begin with all that is, and return that.
 
-    A root that cannot be mounted is said and left out: its empty folder would be served in its stead. Nothing is
+    A root that cannot be mounted is said and left out: its empty folder would be served in its stead. Where all that
+    instances ran from is missing, what holds the roots may not be mounted, and the server is not to start. Nothing is
     written into the database.
 
     :param say: called with a text for each thing that was done or could not be.
@@ -61,7 +72,10 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
     exports: list[Export] = []
     rows = {claim.board: claim for claim in proxy.store.claims()}
     roots = (number for number, _folder, _made in roots_there(proxy.config.state_folder))
-    for number in sorted({*rows, *roots}):
+    records, missing = [], []
+    with suppress(HeteroError):  # the database and the roots count alone then
+        records = proxy.store.kept_boards()
+    for number in sorted({*rows, *roots, *records}):
         name, claim = f"board{number}", rows.get(number)
         try:
             with naming(name):
@@ -72,10 +86,16 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
         except Exception as error:  # noqa: BLE001 - whatever is odd about one root, the others' boards get theirs
             whose = f"{name} of {claim.instance}" if claim else name
             say(f"{whose} is not exported: {told(error, name)}")
+            if isinstance(error, Refused) and not Root(proxy.config.state_folder, number).exists():
+                missing.append(whose)
         else:
             exports += [export] if export else []
     if lost and not exports:
         raise lost
+    folder = os.path.join(proxy.config.state_folder, ROOTS)
+    there = os.listdir(folder) if os.path.isdir(folder) else []
+    if missing and not exports and all(name.startswith(".") for name in there):  # a lock lies below a mount as well
+        raise Refused(NO_ROOTS.format(names=", ".join(missing)), folder, MOUNT.format(folder=folder))
     _server(proxy.config).begin_with(exports, proxy.config.run_folder)
     return exports
 
@@ -136,6 +156,9 @@ def _claim_of(proxy: Proxy, number: int, row: Claim | None) -> Claim | None:
             what = f"its root is of another image than the record of {kept.claim.instance}'s claim names"
             raise Refused(what, name, LOOK)
         return kept.claim
+    ran = kept is not None and kept.ran and kept.claim.boot_source != DISK
+    if row is None and kept and ran and not root.exists() and not proxy.store.was_released(kept.claim):
+        raise Refused(RAN_BY_RECORD.format(name=kept.claim.instance, folder=root.folder), name, LOOK)
     if row is not None or not root.exists() or root.is_half_removed or (made and not made.whole):
         return row
     what = f"its root is that of {made_for(root)}, and "
