@@ -96,3 +96,36 @@ def test_a_database_that_cannot_be_read_is_said_and_stops_nothing(plan, tmp_path
 def test_a_file_that_says_nothing_leaves_out_nobody(plan):
     """Its own mistake is told, and no row for each board that is in use."""
     assert said(plan)[0] == []
+
+
+OTHER = ROWS[1].replace("10.0.2.2", "10.0.2.9")
+
+
+def moved(plan, row):
+    """What is said of a boards file that has another row of board 1."""
+    found = preflight.look(replace(plan, boards_text=ROWS[0] + row + ROWS[2]))
+    return [str(defect) for defect in found.defects if "gives board1" in str(defect)]
+
+
+@pytest.mark.parametrize("row", [OTHER, ROWS[1].replace(":91 ", ":99 ")], ids=["address", "network card"])
+def test_a_board_that_is_on_keeps_its_row(plan, tmp_path, row):
+    """Lost: jackie's address, and what is exported to it, to whoever has it by the new file; or her next lease."""
+    (defect,) = moved(plan, row)
+    assert defect.startswith("files/tilera_boards: gives board1, which jackie has and which was not seen off, 10.0.2.")
+    assert " in place of 10.0.2.2 00:1a:ca:00:57:91" in defect
+    assert defect.endswith("ansible-playbook hetero.compute.stop_instance -e instance=jackie first")
+    assert moved(plan, ROWS[1].upper().replace("TILERA_HV", "tilera_hv")) == [], "in other words"
+    with Store(str(tmp_path / "state.db")) as store:
+        store.power_seen(1, "off")
+    assert moved(plan, row) == [], "the way out"
+
+
+def test_a_row_of_a_board_that_nobody_was_served_on_changes(plan, tmp_path):
+    """Lost: the correction of a row, until whoever was given its board by mistake is terminated."""
+    with Store(str(tmp_path / "state.db")) as store:
+        store.put("jackie", image_hash=None)
+    assert moved(plan, OTHER) == []
+    (tmp_path / "tilera_boards").unlink()
+    with Store(str(tmp_path / "state.db")) as store:
+        store.put("jackie", image_hash="ab")
+    assert moved(plan, OTHER) == [], "it is not known what the row was"

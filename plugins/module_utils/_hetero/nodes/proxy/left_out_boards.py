@@ -1,15 +1,17 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A boards file that is about to be written against who has boards: none of those is to be left out of it.
+"""A boards file that is about to be written against who has boards: none of those is to be left out of it, or moved.
 
-No verb reaches a board that the file does not name, so its instance would run on where nobody sees it.
+No verb reaches a board that the file does not name, so its instance would run on where nobody sees it. Where the file
+gives one that is on another address, that may be another tenant's.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Collection, Iterable
 
 from ...boards.records.claim_records import FOLDER, ClaimRecords
 from ...boards.records.store import Store
@@ -24,16 +26,28 @@ if TYPE_CHECKING:
     from .setup_plan import Plan
 
 BACK = "put its row back; or, where the board is gone for good,"
+MOVED = "gives board{board}, which {instance} has and which was not seen off, {now} in place of {before}"
+CHANGE = f"put its row back; or, where it is right, {play('stop_instance', instance='{name}')} first"
 
 
 def claims(plan: Plan, boards: Iterable[Board], found: Findings) -> None:
-    """Report a defect for each board that is left out and that somebody has by the database or a claim's own record.
+    """Report a defect for each board that is left out, or moved while it is on, and that somebody has.
+
+    He has it by the database or by a claim's own record.
 
     What cannot be read stops no set-up, which may be what mends it.
     """
-    named = {board.id for board in boards}
+    named = {board.id: board for board in boards}
     before = _before(plan)
-    for board, instance in sorted(users(plan, found).items()):
+    had = sorted(users(plan, found).items())
+    kept = {board for board, _name in had} & set(named) & set(before)
+    moved = {board for board in kept if _place(named[board]) != _place(before[board])}
+    moved -= _at_rest(plan, moved)
+    for board, instance in had:
+        if board in moved:
+            places = dict(now=_place(named[board]), before=_place(before[board]))
+            what = MOVED.format(board=board, instance=instance, **places)
+            found.defect(plan.boards_source, what, CHANGE.format(name=instance))
         if board not in named:
             what = f"leaves out board{board}, which {instance} has"
             found.defect(plan.boards_source, what, f"{BACK} {_way_out(plan, board in before, instance)}")
@@ -102,12 +116,28 @@ def unreadable(plan: Plan) -> list[HeteroError]:
     return errors
 
 
-def _before(plan: Plan) -> set[int]:
-    """Return ids of the boards in the file that the node has; none if it has no such file, or a wrong one."""
+def _place(board: Board) -> str:
+    return f"{board.ip} {board.mac}"
+
+
+def _at_rest(plan: Plan, boards: Collection[int]) -> set[int]:
+    """Return those of the boards of which the database says that they are off, or that nothing was made for a claim."""
+    path = os.path.join(plan.state_folder, "state.db")
+    with suppress(HeteroError):  # users() notes it
+        if boards and os.path.exists(path):
+            with Store(path, create=False) as store:
+                records = store.records(boards).items()
+            made = {board for board, record in records if record.claim is None or record.claim.image_hash}
+            return {board for board, record in records if record.power == "off" or board not in made}
+    return set()
+
+
+def _before(plan: Plan) -> dict[int, Board]:
+    """Return {id: board} of the file that the node has; empty if it has no such file, or a wrong one."""
     try:
-        return {board.id for board in read_boards(_file(plan))}
+        return {board.id: board for board in read_boards(_file(plan))}
     except (BoardsFileError, OSError):
-        return set()
+        return {}
 
 
 def _file(plan: Plan) -> str:
