@@ -375,13 +375,25 @@ def test_a_pdu_that_is_away_is_the_proxys_fault_but_for_boards_found_guilty(stag
     one._on_down("pdu-a", line, error)
     assert list(one.lines) == ["pdu-b"]
     if done == "fails":
+        unread = f"it is not known whether its outlet was switched: {error}"
+        note = [("→ booting", unread)] if stage == SWITCHING else []
         left = f"the board is left as it is: {error}"
-        assert work.did == [("error", left), ("fails: proxy", str(error))]
+        assert work.did == [*note, ("error", left), ("fails: proxy", str(error))]
         assert work.evidence == {"screen": "login:"}
     elif done:
         assert work.did == [("quarantine", f"stalled; its outlet was not switched off ({error})")]
     else:
         assert work.did == []
+
+
+def test_of_a_board_that_was_cut_before_its_pdu_was_away_nobody_says_that_it_is_as_it_was():
+    """Lost: the power of a tenant's board, who is told that nothing was done to it."""
+    work = Work()
+    one, boot = loop(work, stage=SWITCHING, cycled=True, outlet_now="off")
+    one.lines = {"pdu-a": boot}
+    one._on_down("pdu-a", boot, HeteroError("does not answer", "pdu-a", "look at it"))
+    assert work.did[1][1].startswith("its outlet was switched off, and may not be on again: pdu-a: does not answer")
+    assert work.over
 
 
 @pytest.mark.parametrize(

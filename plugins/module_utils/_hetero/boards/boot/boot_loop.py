@@ -63,6 +63,9 @@ UNSEEN = (
     "nobody looked while it began to boot, so it may be at work and its outlet stays on: look at its console; "
     "{cut} cuts its power and boots it"
 )
+#: Note on a board whose PDU was lost while its outlet was to be switched, and what is said of one that was cut by then.
+UNREAD = "it is not known whether its outlet was switched: {error}"
+CYCLED = "its outlet was switched off, and may not be on again"
 ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
@@ -373,7 +376,11 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
                 boot.doomed += f"; its outlet was not switched {'on again' if boot.undo else 'off'} ({error})"
                 self._quarantine(boot)
                 continue
-            boot.work.say("error", f"the board is left as it is: {error}")
+            left = "the board is left as it is"
+            if boot.stage == SWITCHING:
+                boot.work.move(boot.work.state, UNREAD.format(error=error))
+                left = CYCLED if boot.outlet_now == "off" and boot.cycled else left
+            boot.work.say("error", f"{left}: {error}")
             boot.work.fail(blame.PROXY, error, **error.facts)
 
 
