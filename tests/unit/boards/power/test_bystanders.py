@@ -142,6 +142,24 @@ def test_a_board_that_proves_its_own_outlet_waits_for_no_other(site, monkeypatch
     assert not site.run("stop", 0)["failed"]
 
 
+@pytest.mark.parametrize("by_its_own", [True, False])
+def test_a_killed_stop_is_looked_after_but_for_who_was_stopped_since(site, by_its_own):
+    """Lost: the power of who fell silent with that outlet; or a stop, because another tenant had his own since."""
+    site.claim(0, 1)
+    site.run("start", 0, 1)
+    with site.proxy() as proxy:
+        proxy.store.move(0, "shutting down")
+        proxy.store.event(0, "switch", "board1 answer: pdu-a outlet 5 is to be switched off")
+    site.cut(0)
+    if by_its_own:
+        site.run("stop", 1)
+    else:
+        dark(site, 1)
+    result = site.run("stop", 0)
+    assert (result["failed"], site.power(0)) == ((False, "off") if by_its_own else (True, "on")), result["lines"]
+    assert by_its_own or NOTE in result["msg"]
+
+
 class Slow:
     """A board whose kernel answers only some looks."""
 

@@ -99,7 +99,8 @@ def see_cuts(proxy: Proxy, looks: Sequence[Look]) -> None:
         and look.work.state not in out
         and proxy.store.unseen_cut(look.work.board.id)
     ]
-    switch_off(proxy, [look.work for look in unseen], Options(only_looks=True))
+    if unseen:
+        switch_off(proxy, [look.work for look in unseen], Options(only_looks=True))
     for look in unseen:
         if look.work.failed:
             look.note(str(look.work.error))
