@@ -83,9 +83,9 @@ class QueuedBoots(EndedBoots):
                 return
             self._queued.popleft()
             if not boot.work.over:
-                self._go_on(boot)
+                self._begin_again(boot)
 
-    def _go_on(self, boot: Boot) -> None:
+    def _begin_again(self, boot: Boot) -> None:
         """Go on with a board that waited. One that is on is looked at again in any case, before it is cut."""
         if boot.outlet_now == "on" or time.monotonic() - boot.queued_at < FRESH:
             boot.stage = DECIDING
