@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 PDU = 90.0
 
 
+#: Most results that are handled before it is looked which boards are done: that looks at all boards.
+AT_ONCE = 16
+
+
 class PduLoop(ABC):
     """A loop that works on boards while lines to their PDUs are open."""
 
@@ -38,8 +42,10 @@ class PduLoop(ABC):
         self._inbox: queue.Queue[Callable[[], object]] = queue.Queue()
 
     def _turn(self) -> None:
-        """Wait for one posted result, and handle it."""
+        """Wait for a posted result, and handle it, with those that came meanwhile, AT_ONCE at most."""
         self._inbox.get()()
+        for _more in range(min(self._inbox.qsize(), AT_ONCE - 1)):
+            self._inbox.get()()
 
     def _spawn(self, function: Callable[..., object], *args: object) -> None:
         """Run `function` in a thread; an exception of it is raised in the loop."""

@@ -42,14 +42,17 @@ class RecordedFeeds:
         return {claim.board for claim in self.proxy.store.lost()}
 
     def _read(self, boards: Iterable[int]) -> None:
-        gone = self._gone()
+        gone: set[int] | None = None  # found out only where it matters, as all records are looked at for that
         for board in boards:
             try:
                 kept = self.proxy.store.kept(board)
                 if kept and self._is_of_before(kept.claim):
                     kept, lost = None, True
+                elif kept:
+                    lost = kept.anew or bool(kept.fed and kept.fed.belied)
                 else:
-                    lost = kept.anew or bool(kept.fed and kept.fed.belied) if kept else board in gone
+                    gone = self._gone() if gone is None else gone
+                    lost = board in gone
             except HeteroError as error:
                 kept, lost = None, not self._is_stray(board, error)
             self._keep(board, kept)
