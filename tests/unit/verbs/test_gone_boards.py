@@ -158,7 +158,8 @@ def test_a_root_beside_a_file_that_may_be_its_record_is_not_removed(tenants):
     root = gone_board(tenants)
     stray = record(tenants, 1).rename(record(tenants, 1).with_suffix(".json.bak"))
     said = tenants.module("board_reconcile", timeout=5, remove=["board1"])
-    assert f"{stray} is no record of a claim by its name, and may be one: nothing is removed" in said["msg"]
+    assert f"{stray}: record of carol's claim on board1" in said["msg"]
+    assert "nothing is removed" in said["msg"]
     assert (root / "made.json").exists()
 
 

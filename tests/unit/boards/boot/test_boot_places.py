@@ -7,6 +7,7 @@ places for good.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -128,3 +129,31 @@ def test_taking_one_is_no_matter_of_how_many_there_are(tmp_path):
         for board in range(300):
             assert places.take(board)
     assert time.process_time() - began < 10
+
+
+def test_a_clock_that_is_set_back_lets_nobody_pass(tmp_path, monkeypatch):
+    """Lost: a request for one board, to all boards of a rack that was asked for later."""
+    first, one, many = (BootPlaces(str(tmp_path), 1) for _turn in range(3))
+    with first, one, many:
+        assert first.take(1)
+        assert not one.take(2)
+        monkeypatch.setattr(time, "time_ns", lambda: 0)
+        monkeypatch.setattr(time, "time", lambda: 0.0)
+        assert not many.take(3)
+        first.leave(1)
+        assert not many.take(3)
+        assert one.take(2)
+
+
+def test_a_run_folder_without_room_limits_nobody(tmp_path, monkeypatch):
+    """Lost: all boards of a call, also those that boot already, by a disk that is full."""
+    opened = os.open
+
+    def full(path, *given, **more):
+        if str(path).endswith("place-1"):
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+        return opened(path, *given, **more)
+
+    monkeypatch.setattr(os, "open", full)
+    with BootPlaces(str(tmp_path), 2) as places:
+        assert [places.take(board) for board in (1, 2, 3)] == [True, True, True]

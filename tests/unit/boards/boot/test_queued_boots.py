@@ -163,18 +163,14 @@ def test_two_plays_take_turns(rack):
     assert power[3] < max(power.values()), "it was not the last one"
 
 
-def test_a_hard_reboot_waits_while_the_board_is_on(rack):
-    """Lost: a tenant's minutes, on a board that is dark while others boot."""
+@pytest.mark.parametrize("how", ["hard", "auto"])
+def test_a_board_that_is_on_waits_for_nobody(rack, how):
+    """Lost: what its tenant does by the time that its turn comes, on a board that was to be cut minutes ago."""
     site = rack(1)
-    site.run("start", 0, 1)
+    site.run("start", 0)
     with BootPlaces(site.config["run_folder"], 1) as places:
         assert places.take(99)
-        done = []
-        thread = threading.Thread(target=lambda: done.append(site.run("reboot", 0, how="hard")))
-        thread.start()
-        until(lambda: waits(site, 0))
-        assert site.power(0) == "on"
-        places.leave(99)
-        thread.join(LONG)
-    assert not done[0].get("failed"), done[0].get("msg")
+        done = site.run("reboot", 0, how=how)
+    assert not done.get("failed"), done.get("msg")
+    assert waits(site, 0) == []
     assert site.record(0).state == "running"

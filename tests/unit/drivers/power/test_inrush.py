@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import signal
 import time
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import inrush
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
 
@@ -145,4 +149,51 @@ def test_a_run_folder_that_cannot_be_written_to(batch, tmp_path, orders):
     (tmp_path / "run" / "pdu-inrush").write_text("a file is in its place")
     done = batch(dict.fromkeys("12345", "on"))
     assert {seen["after"] for seen in done.values()} == {"on"}
+    assert most_within_a_second(orders) == 2
+
+
+def test_a_pdu_of_two_names_has_one_inrush(batch, orders, tmp_path):
+    """Lost: the breaker, of a PDU that the wiring calls by both names."""
+    for name, outlet in (("pdu-i", "1"), ("pdu-old", "2")):
+        settings, deadline = dict(driver="fake", path=str(batch.path), inrush=1), Deadline(60)
+        with power.session(name, settings, {}, deadline, str(tmp_path / "run")) as opened:
+            power.set_outlets(opened, {outlet: "on"}, deadline)
+    assert most_within_a_second(orders) == 1
+
+
+def test_who_comes_after_one_that_was_killed_while_it_switched(batch, orders):
+    """Lost: the breaker, by a play that was killed and is run again at once."""
+    child = os.fork()
+    if child == 0:
+        switch = Fake.switch
+
+        def killed(self, outlets, state):
+            switch(self, outlets, state)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        Fake.switch = killed
+        batch({"1": "on"}, inrush=1)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert json.loads(batch.path.read_text())["outlets"]["1"] == "on"
+    killed_at = time.time()
+    [kept] = (batch.path.parent / "run" / "pdu-inrush").iterdir()
+    assert killed_at - 5 < json.loads(kept.read_text())[0] <= killed_at
+    batch({"2": "on"}, inrush=1)
+    assert time.time() >= json.loads(kept.read_text())[0] >= killed_at
+
+
+def test_a_run_folder_that_becomes_full_in_between(batch, orders, monkeypatch):
+    """Lost: the breaker, by a note that is older than what this session switched."""
+    write = inrush.write_whole
+    written = []
+
+    def full(path, *given):
+        written.append(path)
+        if len(written) > 2:
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+        write(path, *given)
+
+    monkeypatch.setattr(inrush, "write_whole", full)
+    batch(dict.fromkeys("12345", "on"))
     assert most_within_a_second(orders) == 2

@@ -371,7 +371,7 @@ def as_account(uid, work):
 def test_users_of_a_controller_have_a_folder_of_locks_each(common, monkeypatch):
     """Without it, who is not root could not switch at all, or two users would stop each other."""
     assert own_run_folder() == "/run/hetero"
-    monkeypatch.setattr(power.tempfile, "gettempdir", lambda: str(common))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(common))
     for _turn in range(2):
         assert {as_account(uid, own_run_folder) for uid in ACCOUNTS} == {
             f"{common}/hetero-{uid}" for uid in ACCOUNTS
@@ -383,7 +383,7 @@ def test_users_of_a_controller_have_a_folder_of_locks_each(common, monkeypatch):
 @pytest.mark.parametrize("placed", ["folder", "link"])
 def test_a_folder_of_locks_that_another_account_made_is_refused(common, monkeypatch, placed):
     """Without it, an account of the controller empties any file of whoever switches an outlet there next."""
-    monkeypatch.setattr(power.tempfile, "gettempdir", lambda: str(common))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(common))
     mine, other = ACCOUNTS
     letter, place = common / "letter", common / f"hetero-{mine}"
     letter.write_text("mine")

@@ -124,6 +124,7 @@ def test_a_row_of_a_board_that_nobody_was_served_on_changes(plan, tmp_path):
     """Lost: the correction of a row, until whoever was given its board by mistake is terminated."""
     with Store(str(tmp_path / "state.db")) as store:
         store.put("jackie", image_hash=None)
+    ClaimRecords(str(tmp_path / FOLDER)).write(1, kept(1, "jackie"))
     assert moved(plan, OTHER) == []
     (tmp_path / "tilera_boards").unlink()
     with Store(str(tmp_path / "state.db")) as store:

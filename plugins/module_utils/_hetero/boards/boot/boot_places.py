@@ -5,8 +5,8 @@
 share serve each of them later than its firmware waits.
 
 A place is a file with a flock, which the kernel drops with its process. Who waits has a ticket, a file of that kind
-that is named for its time: the oldest one gets the next place, and whoever wants another takes a new ticket. So a
-request for many boards does not make one for a single board wait for all of them.
+that is named for the seconds since the machine was started: the oldest one gets the next place, and whoever wants
+another takes a new ticket. So a request for many boards does not make one for a single board wait for all of them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import fcntl
 import os
 import time
 from contextlib import suppress
-
-from ...core.errors import naming
 
 #: The folder below the run folder.
 FOLDER = "boots"
@@ -63,10 +61,13 @@ class BootPlaces:
         return list(self._held)
 
     def take(self, board: int) -> bool:
-        """Take a place for a board, if one is free and nobody waits for longer; return whether it has one."""
+        """Take a place for a board, if one is free and nobody waits for longer; return whether it may boot.
+
+        It may where no place can be written down, such as on a full disk.
+        """
         if self._limit is None or board in self._held:
             return True
-        with naming(self._folder):
+        try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             if self._is_next():
                 for number in range(self._limit):
@@ -76,6 +77,8 @@ class BootPlaces:
                         self._drop_ticket()
                         return True
             self._queue()
+        except OSError:
+            return True
         return False
 
     def leave(self, board: int) -> bool:
@@ -104,7 +107,7 @@ class BootPlaces:
         if self._ticket is not None and os.fstat(self._ticket[1]).st_nlink:
             return
         self._drop_ticket()
-        name = f"{TICKET}{time.time_ns():020d}-{os.getpid()}"
+        name = f"{TICKET}{time.monotonic_ns():020d}-{os.getpid()}"
         ticket = _locked(os.path.join(self._folder, name))
         self._ticket = None if ticket is None else (name, ticket)
 

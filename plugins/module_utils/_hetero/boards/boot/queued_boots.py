@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Boards that wait until fewer of their proxy node's boards boot (boot_places.py), without power and without a place in
-their PDU's session. A board that waited is looked at again before it is switched on.
+their PDU's session. A board that waited is looked at again before it is switched on. One that is on never waits: what
+is done there meanwhile would be lost when its turn comes.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ class QueuedBoots(EndedBoots):
                 self._begin_again(boot)
 
     def _begin_again(self, boot: Boot) -> None:
-        """Go on with a board that waited. One that is on is looked at again in any case, before it is cut."""
-        if boot.outlet_now == "on" or time.monotonic() - boot.queued_at < FRESH:
+        """Go on with a board that waited, which was off, and may have power by now."""
+        if time.monotonic() - boot.queued_at < FRESH:
             boot.stage = DECIDING
             self._cold_start(boot)
             return

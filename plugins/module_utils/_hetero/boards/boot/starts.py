@@ -300,7 +300,7 @@ class Starting(BootLoop):
         boot.cancelled.set()
         boot.watching = None
         boot.changed = work.changed
-        if not self.check and not self._may_boot(boot):
+        if before == "off" and not self.check and not self._may_boot(boot):
             return
         way, after = ("on → off → on", "cycled") if before == "on" else ("off → on", "on")
         work.note(

@@ -108,14 +108,14 @@ class Bystanders:
         event = self._proxy.store.unseen_cut(work.board.id)
         named = NAMED.fullmatch(event.text) if event else None
         cut = f"{work.pdu} outlet {work.outlet} {TO_BE.format(state='off')}"
-        if event is None or named is None or not named[2].startswith(cut):
+        if event is None or named is None or not named[2].startswith(cut) or self._is_older(work.board.id):
             return None
         boards = {int(name[len("board") :]) for name in (named[1] or "").split(", ") if name} & set(self._proxy.boards)
         others = self._proxy.store.records(boards - {work.board.id})
         self._near[work.board.id] = {
             board: record
             for board, record in others.items()
-            if (record.since or 0.0) <= event.time and self._may_run(record)
+            if not self._proxy.store.has_moved_since(board, event) and self._may_run(record)
         }
         self._answered[work.board.id] = {*self._near[work.board.id], *(boards & {work.board.id})}
         return max(0.0, time.time() - event.time)
@@ -150,6 +150,14 @@ class Bystanders:
         """
         held = held_by_another(self._proxy.config.run_folder, f"board{record.board}")
         return not held and self._may_be_on(record)
+
+    def _is_older(self, board: int) -> bool:
+        """Return whether the database is older than the record of a board's claim, or that cannot be read."""
+        try:
+            kept = self._proxy.store.kept(board)
+        except HeteroError:
+            return True
+        return kept is not None and kept.state != self._proxy.store.record(board).state
 
     def _may_be_on(self, record: Record) -> bool:
         """Return whether a board may be on, by its state, or by what else lies here: the database may be older."""

@@ -42,6 +42,9 @@ AND_ON = ", and on again"
 ANSWER = "{boards} answer: "
 #: Phase of the event that says what came of a switching, also for the boards beside.
 POWER = "power"
+#: Seconds for which a switching counts of which nobody saw what it cut: who was silenced then may be silent later for
+#: another reason. A play that was killed is run again, or reconciled, before that.
+UNSEEN_FOR = 600.0
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
 #: Most boards that a query names one by one; for more than that all boards are read.
@@ -161,14 +164,23 @@ class Recorded(ClaimsStore[Claim]):
     def unseen_cut(self, board: int) -> Event | None:
         """Return the event of an outlet that was to be switched off, where nothing tells what came of it, else None.
 
-        Its process was killed, or lost the PDU, before it saw which boards that cut.
+        Its process was killed, or lost the PDU, before it saw which boards that cut. There is none where the board was
+        seen to run since, or where that is longer ago than UNSEEN_FOR.
         """
         rows = self._db.rows(
-            "SELECT * FROM events WHERE board = ? AND phase IN (?, ?, ?) ORDER BY id DESC LIMIT 1",
-            (board, SWITCH, POWER, board_states.RUNNING),
+            "SELECT * FROM events WHERE board = ? AND (phase IN (?, ?, ?) OR (phase = ? AND text LIKE ?)) "
+            "ORDER BY id DESC LIMIT 1",
+            (board, SWITCH, POWER, board_states.RUNNING, STATE_PHASE, f"% → {board_states.RUNNING}%"),
         )
         last = Event(**dict(rows[0])) if rows else None
-        return last if last and last.phase == SWITCH and TO_BE.format(state="off") in last.text else None
+        if last is None or last.phase != SWITCH or TO_BE.format(state="off") not in last.text:
+            return None
+        return last if 0.0 <= time.time() - last.time <= UNSEEN_FOR else None
+
+    def has_moved_since(self, board: int, event: Event) -> bool:
+        """Return whether a board's state changed after an event of any board, whatever the clock did meanwhile."""
+        what = "SELECT 1 FROM events WHERE board = ? AND phase = ? AND id > ? LIMIT 1"
+        return bool(self._db.rows(what, (board, STATE_PHASE, event.id)))
 
     def last_said(self, board: int, text: str) -> float | None:
         """Return the unix time of the newest event of a board with this text, or None."""

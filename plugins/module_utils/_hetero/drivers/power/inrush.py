@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 #: Switches outlets on, all at once.
 Switch = Callable[[List[str]], "dict[str, Answer]"]
 
+Say = Callable[[str], None]
+
 #: The folder below the run folder that holds a file for each PDU with a limit.
 FOLDER = "pdu-inrush"
 #: Seconds to which a limit belongs. Power supplies charge within a tenth of one.
@@ -37,14 +39,15 @@ class Inrush:
     """The pace of one PDU. Who uses it holds the PDU's lock.
 
     :param name: the PDU's name.
+    :param place: what the PDU is reached by, which is one for several names.
     :param limit: most outlets that are switched on within a second; None for no limit.
     :param say: is called with what is waited for.
     """
 
-    def __init__(self, run_folder: str, name: str, limit: int | None, say: Callable[[str], None]) -> None:
+    def __init__(self, run_folder: str, name: str, place: str, limit: int | None, say: Say) -> None:
         if limit is not None and limit < 1:
             raise BadInput(f"its inrush {limit} lets no outlet be switched on", name, "give how many a second may be")
-        self._path = os.path.join(run_folder, FOLDER, f"{name.replace('/', '_')}.json")
+        self._path = os.path.join(run_folder, FOLDER, f"{place.replace('/', '_')}.json")
         self._name = name
         self._limit = limit
         self._say = say
@@ -62,10 +65,12 @@ class Inrush:
         while left:
             room = self._wait(self._limit, deadline)
             portion, left = left[:room], left[room:]
+            before = self._newest()
+            self._keep(before, len(portion))  # for who comes after one that is killed
             try:
                 answers.update(switch(portion))
             finally:  # a PDU that hung up over it may have obeyed
-                self._keep(len(portion))
+                self._keep(before, len(portion))
         return answers
 
     def _wait(self, limit: int, deadline: Deadline) -> int:
@@ -81,14 +86,15 @@ class Inrush:
     def _newest(self) -> list[float]:
         """Return when outlets were switched on within the last second (unix times). The clock may have been set back.
         """
-        times = self._times
+        times: list[float] = []
         with suppress(OSError, HeteroError, ValueError, TypeError):
             times = [float(at) for at in json.loads(read_text(self._path))]
         now = time.time()
-        return [at for at in times if 0.0 <= now - at < SECOND]
+        newest = max(times, self._times, key=lambda known: max(known, default=0.0))
+        return [at for at in newest if 0.0 <= now - at < SECOND]
 
-    def _keep(self, switched: int) -> None:
-        self._times = self._newest() + [time.time()] * switched
+    def _keep(self, before: list[float], switched: int) -> None:
+        self._times = before + [time.time()] * switched
         with suppress(OSError):
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
             write_whole(self._path, json.dumps(self._times), 0o600)

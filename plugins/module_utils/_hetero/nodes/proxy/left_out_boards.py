@@ -17,10 +17,12 @@ from ...boards.records.claim_records import FOLDER, ClaimRecords
 from ...boards.records.store import Store
 from ...core.errors import HeteroError
 from ...core.plays import play
+from ...site import board_states
 from ...site.boards_file import BoardsFileError
 from ...site.boards_file import read as read_boards
 
 if TYPE_CHECKING:
+    from ...boards.records.claim_records import Claim
     from ...core.findings import Findings
     from ...site.boards_file import Board
     from .setup_plan import Plan
@@ -126,10 +128,25 @@ def _at_rest(plan: Plan, boards: Collection[int]) -> set[int]:
     with suppress(HeteroError):  # users() notes it
         if boards and os.path.exists(path):
             with Store(path, create=False) as store:
-                records = store.records(boards).items()
-            made = {board for board, record in records if record.claim is None or record.claim.image_hash}
-            return {board for board, record in records if record.power == "off" or board not in made}
+                records = store.records(boards)
+            found = records.items()
+            made = {board for board, record in found if record.claim is None or record.claim.image_hash}
+            rest = {board for board, record in found if record.power == "off" or board not in made}
+            return {board for board in rest if not _is_anothers(plan, board, records[board].claim)}
     return set()
+
+
+def _is_anothers(plan: Plan, board: int, claim: Claim | None) -> bool:
+    """Return whether a board may be on for another claim than the database has, or another root, by that one's own
+    record.
+    """
+    try:
+        kept = ClaimRecords(os.path.join(plan.state_folder, FOLDER)).read(board)
+    except HeteroError:
+        return True
+    if kept is None or not kept.is_somebodys or kept.state == board_states.POWER_OFF:
+        return False
+    return claim is None or not kept.claim.is_same(claim) or kept.claim.image_hash != claim.image_hash
 
 
 def _before(plan: Plan) -> dict[int, Board]:

@@ -52,9 +52,11 @@ NO_ROOTS = "no root of a board is there, and instances ran: {names}"
 #: The way where what holds the roots is not mounted, and where they are gone for good; {folder} holds them.
 MOUNT = (
     "the NFS server is not started, so that boards wait for it: mount the file system that the roots are on, and it "
-    "starts; or, where they are gone for good, say so by a folder, mkdir -p {folder}/none, and it starts without them: "
-    f"then rebuild what ran for new roots, or terminate it; {play('reconcile')} says more"
+    "starts; or, where they are gone for good, say so by a folder, mkdir -p {folder}/none, and it starts once without "
+    f"them: then rebuild what ran for new roots, or terminate it; {play('reconcile')} says more"
 )
+#: The folder that says so.
+WORD = "none"
 UNREAD_ROOT = "its root is there, and what made.json says of whom it was made for cannot be read"
 
 
@@ -94,10 +96,18 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
         raise lost
     folder = os.path.join(proxy.config.state_folder, ROOTS)
     there = os.listdir(folder) if os.path.isdir(folder) else []
-    if missing and not exports and all(name.startswith(".") for name in there):  # a lock lies below a mount as well
+    is_empty = missing and not exports and not any(map(_is_root, there))
+    if is_empty and WORD not in there:
         raise Refused(NO_ROOTS.format(names=", ".join(missing)), folder, MOUNT.format(folder=folder))
     _server(proxy.config).begin_with(exports, proxy.config.run_folder)
+    if is_empty:
+        with suppress(OSError):
+            os.rmdir(os.path.join(folder, WORD))
     return exports
+
+
+def _is_root(name: str) -> bool:
+    return not name.startswith(".") and name != WORD  # a lock lies below a mount as well
 
 
 def parser() -> argparse.ArgumentParser:
