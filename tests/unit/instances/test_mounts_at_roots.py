@@ -47,7 +47,11 @@ def refused(site, box, verb, options):
     said = site.do(verb, **options)["msg"]
     untouched = Path(box.config_file).exists() and site.info()["instances"][0]["state"] == state
     subprocess.run(re.search(r"\((umount \S+)\)", said)[1].split(), check=True)
-    return SAID in said and untouched and not site.do(verb, **options).get("failed")
+    assert SAID in said, said
+    assert untouched
+    again = site.do(verb, **options)
+    assert not again.get("failed"), again["msg"]
+    return True
 
 
 @VERBS

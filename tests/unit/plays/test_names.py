@@ -257,6 +257,29 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "all that is in it; then ask for it anew",
         ),
         (
+            "rebuild_instance",
+            dict(instance="jackie", flavor="tgx.8x8", fresh="true"),
+            "flavor stays as it is: ansible-playbook hetero.compute.terminate_instance -e instance=jackie removes "
+            "all that is in it; then ask for it anew",
+        ),
+        (
+            "rebuild_instance",
+            dict(instance="jackie", hours="2", fresh="true"),
+            "hours stays as it is: ansible-playbook hetero.compute.extend_instance -e instance=jackie -e hours=N "
+            "changes it",
+        ),
+        # words by which an image would be removed on nodes that nobody named
+        (
+            "image",
+            dict(state="absent", image="debian", node="p2"),
+            "node chooses nothing here, such as -e nodes=proxy1 does",
+        ),
+        (
+            "image",
+            dict(state="absent", image="debian", proxy="p2"),
+            "proxy chooses nothing here, such as -e nodes=proxy1 does",
+        ),
+        (
             "cabling",
             dict(node="bord3", proxy="p1"),
             "node is bord3. Name boards as board3,board4 and, of several proxy nodes (p1, p2), their own (-e ",
