@@ -389,11 +389,21 @@ def test_a_pdu_that_is_away_is_the_proxys_fault_but_for_boards_found_guilty(stag
 def test_of_a_board_that_was_cut_before_its_pdu_was_away_nobody_says_that_it_is_as_it_was():
     """Lost: the power of a tenant's board, who is told that nothing was done to it."""
     work = Work()
-    one, boot = loop(work, stage=SWITCHING, cycled=True, outlet_now="off")
+    one, boot = loop(work, stage=SWITCHING, cycled=True, outlet_now="off", way="on → off → on")
     one.lines = {"pdu-a": boot}
     one._on_down("pdu-a", boot, HeteroError("does not answer", "pdu-a", "look at it"))
     assert work.did[1][1].startswith("its outlet was switched off, and may not be on again: pdu-a: does not answer")
     assert work.over
+
+
+def test_of_a_board_that_was_found_off_nobody_says_that_it_was_cut():
+    """Lost: the trust of an operator, who looks for what was switched off."""
+    work = Work()
+    one, boot = loop(work, stage=SWITCHING, cycled=True, outlet_now="off")
+    one.lines = {"pdu-a": boot}
+    one._on_down("pdu-a", boot, HeteroError("does not answer", "pdu-a", "look at it"))
+    assert work.did[1][1].startswith("the board is left as it is: pdu-a: does not answer")
+
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import
 
 #: What a busy machine may take.
 LONG = 60.0
-TURN = "waits for its turn: {limit} boards of this proxy node boot at the same time (boots_at_once)"
+TURN = "waits for its turn: no more than {limit} of this proxy node's boards boot at the same time (boots_at_once)"
 
 
 @pytest.fixture

@@ -109,13 +109,16 @@ def test_after_a_lost_session_only_the_others_are_switched(batch, monkeypatch):
 
 
 def test_its_time_may_be_up_before_all_had_their_turn(batch, orders):
-    """Lost: which outlets are off still, and what to raise."""
-    with pytest.raises(power.OutletsFailed, match=r"1 a second .*inrush.*: raise timeout, or its inrush") as caught:
-        batch(dict.fromkeys("12345", "on"), inrush=1, seconds=1.5)
+    """Lost: which outlets are on by now, which are off still, and what to raise."""
+    with pytest.raises(power.OutletsFailed, match=r"1 a second .*inrush.*: raise its inrush or the timeout") as caught:
+        batch(dict.fromkeys("12345", "on"), inrush=1, seconds=4.0)
     read = json.loads(batch.path.read_text())["outlets"]
     assert 1 <= len(orders) < 5
     assert {outlet for outlet, state in read.items() if state == "on"} == {outlets[0] for _at, outlets, _on in orders}
-    assert set(caught.value.errors) <= set("12345")
+    on = {outlet for outlet, state in read.items() if state == "on"}
+    assert {outlet for outlet, seen in caught.value.results.items() if seen["after"] == "on"} == on
+    assert set(caught.value.errors) == set("12345") - on
+    assert "lost" not in str(caught.value)
 
 
 def test_a_clock_that_was_set_back_holds_nobody(batch, tmp_path):

@@ -28,7 +28,7 @@ from ..records.board_records import AND_ON, SWITCH, TO_BE
 from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
-from .boot_progress import ASKED, BOOTING, DECIDING, QUEUED, SWITCHING, Boot
+from .boot_progress import ASKED, BOOTING, DECIDING, FROM_OFF, QUEUED, SWITCHING, Boot
 from .late_cuts import LateCuts
 from .proven_cuts import ProvenCuts
 from .queued_boots import QueuedBoots
@@ -379,7 +379,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
             left = "the board is left as it is"
             if boot.stage == SWITCHING:
                 boot.work.move(boot.work.state, UNREAD.format(error=error))
-                left = CYCLED if boot.outlet_now == "off" and boot.cycled else left
+                left = CYCLED if boot.outlet_now == "off" and boot.way != FROM_OFF else left
             boot.work.say("error", f"{left}: {error}")
             boot.work.fail(blame.PROXY, error, **error.facts)
 

@@ -33,6 +33,8 @@ LISTENING = "listening"
 QUEUED = "queued"
 #: Phase of the event of a reboot by ssh, and how its text ends once the boot began.
 REBOOT, REQUESTED = "reboot", "boot request seen"
+#: How the outlet of a board is switched that was found off.
+FROM_OFF = "off → on"
 #: Most strangers that are kept, for any machine on the network can feign any number of them.
 MANY = 8
 #: {phase: the end of the text of the event with which a boot begins}.
@@ -52,7 +54,7 @@ class Boot:
         self.answered_at: float | None = None  # monotonic time of the board's newest answer, or of its silence
         self.outlet_at = 0.0  # monotonic time when the outlet was read
         self.then: Any = None  # a function that is called with this boot once its outlet was read back as off
-        self.way = "off → on"
+        self.way = FROM_OFF
         self.doomed: Any = None  # the note with which the board goes to state error once its outlet was dealt with
         self.unheard = False  # True where it goes there because it made no request at all
         self.switch_seconds = 0.0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from .boot_progress import Boot
 
-WAITS = "waits for its turn: {limit} boards of this proxy node boot at the same time (boots_at_once)"
+WAITS = "waits for its turn: no more than {limit} of this proxy node's boards boot at the same time (boots_at_once)"
 
 
 class QueuedBoots(EndedBoots):

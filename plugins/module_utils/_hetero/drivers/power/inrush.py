@@ -32,7 +32,20 @@ Say = Callable[[str], None]
 FOLDER = "pdu-inrush"
 #: Seconds to which a limit belongs. Power supplies charge within a tenth of one.
 SECOND = 1.0
+#: Seconds that are left for reading back what was switched, or this part of a shorter deadline.
+READING, PART = 2.0, 0.3
 WAITS = "outlets wait for their turn, as {limit} a second are switched on (inrush)"
+
+
+class NoTurn(TimedOut):
+    """The time of outlets was up before their turn came.
+
+    :param answers: those of the others, which were switched.
+    """
+
+    def __init__(self, what: str, name: str, answers: dict[str, Answer]) -> None:
+        super().__init__(what, name, "raise its inrush or the timeout, or ask for fewer at once")
+        self.answers = answers
 
 
 class Inrush:
@@ -56,7 +69,7 @@ class Inrush:
     def switch_on(self, outlets: list[str], switch: Switch, deadline: Deadline) -> dict[str, Answer]:
         """Have outlets switched on, as many at a time as may be, and return their answers.
 
-        :raises TimedOut: some had not had their turn at the deadline.
+        :raises NoTurn: some have not had their turn shortly before the deadline.
         """
         if self._limit is None:
             return switch(outlets)
@@ -64,6 +77,8 @@ class Inrush:
         left = outlets
         while left:
             room = self._wait(self._limit, deadline)
+            if not room:
+                raise NoTurn(f"{WAITS.format(limit=self._limit)}, and their time was up", self._name, answers)
             portion, left = left[:room], left[room:]
             before = self._newest()
             self._keep(before, len(portion))  # for who comes after one that is killed
@@ -74,11 +89,11 @@ class Inrush:
         return answers
 
     def _wait(self, limit: int, deadline: Deadline) -> int:
-        """Wait until an outlet may be switched on; return how many may be."""
+        """Wait until an outlet may be switched on; return how many may be, none where the deadline is near."""
+        reading = min(READING, PART * deadline.seconds)
         while (room := limit - len(newest := self._newest())) <= 0:
-            if deadline.passed:
-                what = f"{WAITS.format(limit=limit)}, and their time was up"
-                raise TimedOut(what, self._name, "raise timeout, or its inrush")
+            if deadline.left <= reading:
+                return 0
             self._say(WAITS.format(limit=limit))
             deadline.nap(max(0.001, min(newest) + SECOND - time.time()))
         return room

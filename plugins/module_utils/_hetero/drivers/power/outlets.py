@@ -19,7 +19,7 @@ from ...core.locks import lock
 from ...core.printable import brief
 from . import refusals
 from .driver import Answer
-from .inrush import Inrush
+from .inrush import Inrush, NoTurn
 from .registry import DRIVERS
 from .wait_notes import QUIET, Waiting
 
@@ -312,7 +312,11 @@ class _Batch:
         self._opened.waiting.begin()
         ordered = self._deadline.within(self._deadline.left)
         try:
-            answers = self._opened.switch(waiting, state)
+            try:
+                answers = self._opened.switch(waiting, state)
+            except NoTurn as error:
+                answers = error.answers
+                self.errors.update({outlet: error for outlet in waiting if outlet not in answers})
             waiting = [outlet for outlet in waiting if outlet in answers]
             limit = self._deadline.within(self._window)
             if not verify:
