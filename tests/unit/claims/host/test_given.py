@@ -152,7 +152,7 @@ def row(holder="/lxc/ml#a", share=False, state="attached"):
 
 
 ME = "/lxc/me#a"
-WILD = [SimpleNamespace(holder="/lxc/odd#a", container="odd", why="its list has all")]
+WILD = [SimpleNamespace(holder="/lxc/odd#a", container="odd", why="its list has all", alone=False)]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ WILD = [SimpleNamespace(holder="/lxc/odd#a", container="odd", why="its list has 
         ({}, {}, [row(ME)], [], None),
         ({}, {}, [], WILD, "container odd can open it, nobody allocated it (its list has all): "),
         ({}, {"share": True}, [], WILD, None),
-        ({}, {}, [], [SimpleNamespace(holder=ME, container="me", why="x")], None),
+        ({}, {}, [], [SimpleNamespace(holder=ME, container="me", why="x", alone=False)], None),
     ],
 )
 def test_why_a_gpu_is_not_given(fields, wanted, table, opened, why):

@@ -39,6 +39,7 @@ class Reach:
     address: str
     container: str = "stranger"
     why: str = "its device cgroup allows c 195:0"
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class Gpu(Device, Protocol):
 
 
 class Reach(Protocol):
-    """What a running container can do with a GPU."""
+    """What a container can do with a GPU; `alone` where it was given to it for itself."""
 
     @property
     def holder(self) -> str: ...
@@ -122,6 +122,8 @@ class Reach(Protocol):
     def container(self) -> str: ...
     @property
     def why(self) -> str: ...
+    @property
+    def alone(self) -> bool: ...
 
 
 class Seen(Protocol):
@@ -325,8 +327,8 @@ def why_not(gpu: Gpu, holder: str, wanted: GpuRequest, table: Iterable[Allocatio
     if others and not wanted.share:
         return f"shared by {', '.join(short(row.holder) for row in others)}: share it too (share: true), or wait"
     reaches = list(seen.open(gpu.address))
-    for reach in reaches if not wanted.share else ():
-        if reach.holder != holder:
+    for reach in reaches:
+        if reach.holder != holder and (reach.alone or not wanted.share):
             return f"container {reach.container} can open it, nobody allocated it ({reach.why}): {RECONCILE}"
     has = has or any(reach.holder == holder for reach in reaches)
     return None if has else seen.doubt(gpu.address, holder)

@@ -51,13 +51,17 @@ UNKNOWN = ("c", MAJORS - 1, MINORS - 1)
 
 @dataclass(frozen=True)
 class Reach:
-    """How far one running container gets with one GPU, and in words why."""
+    """How far one running container gets with one GPU, and in words why.
+
+    :param alone: whether it was given to it for itself, by its own file.
+    """
 
     holder: str
     container: str
     address: str
     state: str
     why: str
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -167,8 +167,8 @@ def by_files(site: Site) -> list[Reach]:
         for name in liblxc.containers(lxcpath):
             with suppress(HeteroError):  # reconcile says what cannot be read
                 container = liblxc.Container(name, lxcpath)
-                for gpu, _request in unwritten(site, container):
-                    found.append(Reach(_key(container), name, gpu.address, BY_FILE, OLDER))
+                for gpu, wanted in unwritten(site, container):
+                    found.append(Reach(_key(container), name, gpu.address, BY_FILE, OLDER, alone=not wanted.share))
                 found += _by_copied_file(site, container)
     return found
 
