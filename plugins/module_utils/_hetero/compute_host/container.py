@@ -14,7 +14,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
-from ..claims.host.allocation import DETACHING, allocate
+from ..claims.host.allocation import DETACHING, allocate, gpu_of
 from ..core.changes import Change
 from ..core.errors import HeteroError, Refused, TimedOut, naming
 from ..core.plays import play
@@ -267,12 +267,20 @@ class ContainerWork(Work):
     @property
     def _asked(self) -> list[tuple[GpuRequest, bool, str]]:
         """The requests for GPUs that it is to have, its flavor's and those of people (lxc_gpu_attach), each with what
-        an allocation keeps beside it: whether it outlives a restart, and the method.
+        an allocation keeps beside it: whether it outlives a restart, and the method. What was asked for by name is
+        what it was given then: an index may be another GPU's now, and so may a slot.
         """
         rows = [row for row in self.host.store.allocations(self.claim.holder) if row.state != DETACHING]
-        asked = {row.wanted: (row.wanted, row.persistent, row.method) for row in rows}
-        wanted = None if asked else wanted_of(self.host, self.claim.flavor)
-        return [(wanted, True, HOST)] if wanted else list(asked.values())
+        wanted = None if rows else wanted_of(self.host, self.claim.flavor)
+        asked: dict[tuple[GpuRequest, bool, str], list[str]] = {(wanted, True, HOST): []} if wanted else {}
+        for row in rows:
+            gpu = gpu_of(row.address, row.uuid, self.host.gpus)
+            names = asked.setdefault((row.wanted, row.persistent, row.method), [])
+            names.append(gpu.address if gpu else row.address)
+        return [
+            (replace(wanted, gpus=tuple(names)) if wanted.gpus else wanted, persistent, method)
+            for (wanted, persistent, method), names in asked.items()
+        ]
 
     def give_devices(self) -> None:
         """Open its GPUs, and prove all others closed."""

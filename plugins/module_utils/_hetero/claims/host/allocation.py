@@ -179,12 +179,12 @@ def allocate(
     :raises Refused: this host no longer has a GPU that the holder has.
     """
     wanted.check()
-    named = list({gpu.address: gpu for gpu in (find(name, gpus) for name in wanted.gpus)}.values())
     seen = live()
     forget_the_gone(store, seen)
     follow_the_moved(store, gpus)
     table = store.allocations()
     _none_lost(holder, table, gpus)
+    named = list({gpu.address: gpu for gpu in (find(name, gpus) for name in wanted.gpus)}.values())
     rejected = {gpu.address: why_not(gpu, holder, wanted, table, seen) for gpu in named or gpus}
     fit = [gpu for gpu in named or gpus if rejected[gpu.address] is None]
     rejected = {address: why for address, why in rejected.items() if why}
@@ -256,11 +256,13 @@ def _none_taken(
     rejected: Mapping[str, str | None],
     gpus: Sequence[Gpu],
 ) -> None:
-    """Raise Refused if a GPU that the holder was given for this request is another's as well, or cannot be given now.
+    """Raise Refused if a GPU that the holder was given for this request, or that it has and that is named, is another's
+    as well, or cannot be given now.
 
     It gets none in its place, for it would have both.
     """
-    had = [row for row in table if row.holder == holder and row.state != DETACHING and row.wanted == wanted]
+    has = [row for row in table if row.holder == holder and row.state != DETACHING]
+    had = [row for row in has if wanted.gpus or row.wanted == wanted]
     found = [gpu_of(row.address, row.uuid, gpus) for row in had]
     taken = [gpu for gpu in found if gpu is not None and gpu.address in rejected]
     if taken:
