@@ -7,9 +7,14 @@ container that has a GPU for itself has it no more.
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import identity
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_lost_table import lose
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_reconciling import repaired
@@ -41,3 +46,55 @@ def test_who_shares_a_gpu_keeps_it_with_the_others(host):
     host.attach(third, gpus=[OWN], share=True)
     assert repaired(host) == {"not written down": "written down"}
     assert sorted(host.table()[OWN]) == sorted(box.name for box in [*boxes, third])
+
+
+def other_version(text):
+    return re.sub(r'"version": \d+', '"version": 99', text)
+
+
+def emptied(text):
+    return ""
+
+
+@pytest.mark.parametrize("damaged", [other_version, emptied])
+def test_gpus_of_one_whose_file_cannot_be_read_are_given_to_nobody(host, damaged):
+    """Lost: the GPU of a container whose own file is damaged, to the next who asks before the table is mended."""
+    box, other = host.boxes.make(start=False), host.boxes.make(start=False)
+    host.attach(box, gpus=[OWN])
+    path = Path(identity.file_of(box))
+    whole = path.read_text()
+    path.write_text(damaged(whole))
+    assert host.attach(other, count=1)["changed"], "with the table, it is known which are its own"
+    host.detach(other)
+    lose(host)
+    with pytest.raises(NoneFree, match=f"may be container {box.name}'s: the table has none of it.*{path}"):
+        host.attach(other, gpus=[OWN], share=True)
+    assert host.found() == {("not looked at", box.name, None)}
+    path.write_text(whole)
+    assert repaired(host) == {"not written down": "written down"}
+    assert host.table() == {OWN: [box.name]}
+
+
+def test_a_file_that_cannot_be_read_is_moved_aside_as_printed(host):
+    """Lost: all GPUs of the host, to a container that has none of them any more."""
+    box, other = host.boxes.make(start=False), host.boxes.make(start=False)
+    host.attach(box, gpus=[OWN])
+    path = Path(identity.file_of(box))
+    path.write_text("")
+    lose(host)
+    with pytest.raises(NoneFree, match="or move it aside and attach those GPUs again"):
+        host.attach(other, count=4)
+    os.rename(path, host.folder / "aside")
+    host.attach(box, gpus=[OWN])
+    host.attach(other, count=3)
+    assert host.table()[OWN] == [box.name]
+
+
+def test_a_file_that_no_configuration_includes_keeps_nothing(host):
+    """Lost: all GPUs of the host, to a file that lies in a folder of no container with GPUs."""
+    box, other = host.boxes.make(start=False), host.boxes.make(start=False)
+    path = Path(identity.file_of(box))
+    path.parent.mkdir()
+    path.write_text("")
+    host.attach(other, count=4)
+    assert len(host.table()) == 4

@@ -61,6 +61,7 @@ TURN_TIME = 60.0
 OLDER = "by its own file; the table was lost or is older"
 #: Whose a GPU may be.
 COPIED = "may be container {name}'s, by the file that was copied with it: {way}"
+UNREAD = "may be container {name}'s: the table has none of it, and what it has by its own file cannot be read: {error}"
 UNSEEN = (
     f"may be {{name}}'s: no claim of it is in the database of {THIS_NODE}, which may be older than the record of one, "
     f"{{path}}, and its container is not to be seen: run {RECONCILE}, which says how it comes back"
@@ -165,12 +166,31 @@ def by_files(site: Site) -> list[Reach]:
     found = _by_records(site)
     for lxcpath in site.lxcpaths:
         for name in liblxc.containers(lxcpath):
-            with suppress(HeteroError):  # reconcile says what cannot be read
+            try:
                 container = liblxc.Container(name, lxcpath)
+            except BadInput:  # a folder that was moved aside may have any name
+                continue
+            try:
                 for gpu, wanted in unwritten(site, container):
                     found.append(Reach(_key(container), name, gpu.address, BY_FILE, OLDER, alone=not wanted.share))
                 found += _by_copied_file(site, container)
+            except HeteroError as error:
+                found += _by_unread_file(site, container, error)
     return found
+
+
+def _by_unread_file(site: Site, container: liblxc.Container, error: HeteroError) -> list[Reach]:
+    """Return a Reach for each GPU where a container's own file cannot be read, and the table has nothing of it."""
+    folder = container.folder
+    had = any(row.holder.startswith(f"{folder}#") for row in site.store.allocations())
+    if had or not os.path.lexists(identity.file_of(container)):
+        return []
+    with suppress(Refused):  # a configuration that cannot be read may be of one that has GPUs
+        if not identity.includes(container):
+            return []
+        folder = identity.key_by_id(container) or folder
+    why = UNREAD.format(name=container.name, error=error)
+    return [Reach(folder, container.name, gpu.address, DOUBT, why) for gpu in site.found.gpus]
 
 
 def _by_copied_file(site: Site, container: liblxc.Container) -> list[Reach]:
