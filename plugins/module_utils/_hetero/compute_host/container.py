@@ -146,11 +146,8 @@ class ContainerWork(Work):
         by their file system, and be taken for a sign that it is mounted.
         """
         store, lxcpath = self.host.store, self.container.lxcpath
-        if folders.is_marked(lxcpath):
-            return
-        made = [claim.container for claim in store.in_use() if claim.state != instance_states.ENDING]
-        others = {*made, *(row.holder for row in store.allocations())} - {self.claim.container, None}
-        identity.must_be_seen(lxcpath, list(filter(None, others)), store.marked())
+        if not folders.is_marked(lxcpath):
+            identity.must_be_seen(lxcpath, store.made() - {self.claim.container}, store.marked())
 
     def _refuse_anothers_folder(self) -> None:
         """Raise Refused if its root, a plain folder as an earlier release made it, is another instance's."""

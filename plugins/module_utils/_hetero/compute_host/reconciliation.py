@@ -69,6 +69,7 @@ def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) ->
     host.store.must_be_whole()
     if not change.check:
         host.store.keep_missing()
+        folders.note([host.config.lxc.lxcpath], host.store)
     places = [host.config.lxc.lxcpath, *folders.in_use()] if anew else []
     left = _begin(host, change) if any(map(containers, places)) else []
     looks: list[Look] = []

@@ -23,7 +23,7 @@ from ...files.whole_file import write_whole
 from ...scheduling.fit import AMOUNTS
 from ...site import leases
 from ...site.instance import age, key_body, valid_instance
-from ...site.instance_states import CLAIMED, ways_from
+from ...site.instance_states import CLAIMED, ENDING, ways_from
 from ...site.key_prints import keys_told
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
@@ -250,6 +250,13 @@ class Store(KeptClaims):
         self._db.write("DELETE FROM allocations WHERE address = ? AND holder = ?", key)
 
     # ---- folders of containers
+
+    def made(self) -> set[str]:
+        """Return the keys of all containers and guests that were made for claims which are not being ended, and of all
+        that have a GPU.
+        """
+        made = [claim.container for claim in self.in_use() if claim.state != ENDING]
+        return set(filter(None, [*made, *(row.holder for row in self.allocations())]))
 
     def marked(self) -> tuple[str, ...]:
         """Return the folders of containers that have had the mark of this collection (hypervisors/lxc/folders.py)."""

@@ -9,7 +9,7 @@ Anybody may start one in a folder of his own (option lxcpath), and its device cg
 from __future__ import annotations
 
 import os
-from typing import Collection
+from typing import Collection, Iterable, Protocol
 
 from ...core.errors import Refused
 from ...files.whole_file import write_whole
@@ -30,6 +30,12 @@ AWAY_WAY = (
 )
 
 
+class Notes(Protocol):
+    """What is written down beside the host's database (claims/host/store.py)."""
+
+    def note_marked(self, folder: str) -> None: ...
+
+
 def in_use() -> list[str]:
     """Return the folders in which containers of root run now. Claims of accounts without rights do not count."""
     return sorted({lxcpath for lxcpath, _name in monitors.of_root()})
@@ -44,6 +50,12 @@ def mark(lxcpath: str) -> None:
 def is_marked(lxcpath: str) -> bool:
     """Return whether the mark is in a folder."""
     return os.path.lexists(os.path.join(lxcpath, MARK))
+
+
+def note(lxcpaths: Iterable[str], notes: Notes) -> None:
+    """Write down which of these folders have the mark now: where it is missing later, another is seen there."""
+    for lxcpath in filter(is_marked, lxcpaths):
+        notes.note_marked(lxcpath)
 
 
 def is_seen(lxcpath: str, marked: Collection[str] = ()) -> bool:

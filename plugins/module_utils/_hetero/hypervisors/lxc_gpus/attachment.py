@@ -119,8 +119,9 @@ def attach(
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")
     marked = site.store.marked()
-    if container.lxcpath in marked:  # a new mark there would say that what is no more there is gone for good
-        identity.must_be_seen(container.lxcpath, [row.holder for row in site.store.allocations()], marked)
+    # a new mark there would say that what is no more there is gone for good
+    if container.lxcpath in marked and not folders.is_marked(container.lxcpath):
+        identity.must_be_seen(container.lxcpath, site.store.made(), marked)
     with site.locked(container, "attach", change, deadline):
         with change.step("driver"):
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
@@ -202,8 +203,8 @@ def bring_up(site: Site, container: Container, rows: Rows, lasting: Rows, change
 
 def finish(site: Site, container: Container, rows: Iterable[Allocation], change: Change, pid: int | None) -> None:
     """Write down that a container has what is allocated to it, and that its folder has the mark."""
-    if not change.check and folders.is_marked(container.lxcpath):
-        site.store.note_marked(container.lxcpath)
+    if not change.check:
+        folders.note([container.lxcpath], site.store)
     with site.store.transaction(dry=change.check):
         for row in rows:
             if row.state != ATTACHED:

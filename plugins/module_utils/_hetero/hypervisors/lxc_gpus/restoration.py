@@ -102,8 +102,7 @@ def restore(site: Site) -> dict[str, str | None]:
     done: dict[str, str | None] = {}
     for lxcpath in site.lxcpaths:
         done.update(persistence.restore(lxcpath, lambda *asked: resolve(site, *asked), site.host, turn))
-        if folders.is_marked(lxcpath):
-            site.store.note_marked(lxcpath)
+    folders.note(site.lxcpaths, site.store)
     return done
 
 
