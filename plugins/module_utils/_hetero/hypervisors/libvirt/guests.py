@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Tuple
+from typing import TYPE_CHECKING, Any, Sequence, Tuple
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 from ...core.command import command
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
+from ...core.printable import brief_words
 from ...files.file_system import must_hold
 from ...files.plain_file import read_at
 from ...files.removal import remove_tree
@@ -54,10 +57,20 @@ MOVED_WAY = (
 )
 ASTRAY = (
     "domain {name} has {path} in place of {own}: what its guest writes is in the former alone: remove neither; once it "
-    "is stopped, put that disk into its folder, and have it use it there (mv --backup {path} {own} && {line})"
+    "is stopped, put that disk into its folder, and have it use it there (mv --backup=numbered {path} {own} && {line})"
+)
+#: Of one that may be an overlay on the disk in the folder, a device, or data beside the root.
+UNSURE = (
+    "domain {name} has {paths}, and not {own}, which lies in its folder: what its guest writes is not in the latter. "
+    "Nothing is touched: remove none of them, and move none over another, for one may lie on another (a snapshot), or "
+    "be a device, or data: see virsh domblklist {name} and qemu-img info --backing-chain; end a snapshot by virsh "
+    "blockcommit; then have the domain use a whole root in its folder (by virsh edit {name})"
 )
 USE = "virsh dumpxml {name} --inactive --security-info | sed 's#{old}#{new}#g' | virsh define /dev/stdin"
 USE_LATER = "sed -i 's#{old}#{new}#g' {file}"
+BY_HAND = "by {editor}, which is to name {own} as its {word}; other disks stay as they are; nothing is touched"
+#: Paths in which neither sed nor a shell sees more than their text.
+TYPED = re.compile(r"[A-Za-z0-9/._+:@-]+")
 #: Its devices except PCI devices. It has no display: its console is a file.
 PARTS = (
     '<disk type="file" device="disk"><driver name="qemu" type="raw" discard="unmap" /><source file="{disk}" />'
@@ -251,14 +264,20 @@ def must_boot(spec: Spec, starts: ElementTree.Element, libvirt: Libvirt) -> None
     """
     own = {word: spec.file(word) for word in ("kernel", "initrd")}
     files = [(word, path) for word in own for path in [starts.findtext(f"os/{word}")] if path]
-    files += [("root", path) for path in disks_of(starts) if os.path.basename(path) == DISK]
+    others = own_disk.other_disks(spec.folder, disks_of(starts))
+    files += [("root", path) for path in others if os.path.basename(path) == DISK]
     own["root"] = spec.file(DISK)
     _refuse_lost("root", own["root"])
     for word, path in files:
         if not os.path.exists(path) and os.path.exists(own[word]):
             is_defined = libvirt.domain(spec.name).defined
             thing = f"domain {spec.name}" if is_defined else spec.file(DESCRIPTION)
-            way = MOVED_WAY.format(line=_use(spec, path, own[word], is_defined))
+            editor = f"virsh edit {spec.name}" if is_defined else f"an editor, in {thing}"
+            # where the root is there, what lies in the guest's folder may be older
+            line = None if any(map(os.path.exists, others)) else _use(spec, starts, path, own[word], is_defined)
+            by_hand = BY_HAND.format(editor=editor, word=word, own=escape(own[word], {"'": "&apos;"}))
+            way = MOVED_WAY.format(line=line or by_hand)
+            way = _unsure(spec, others) if word == "root" and len(others) > 1 else way
             raise Refused(NOT_THERE.format(path=path, own=own[word]), thing, way)
         _refuse_lost(word, path)
 
@@ -268,17 +287,37 @@ def astray(spec: Spec, starts: ElementTree.Element) -> str | None:
 
     :param starts: what `next_start` says of it.
     """
-    path, own = own_disk.other_disk(spec.folder, disks_of(starts)), spec.file(DISK)
-    return path and ASTRAY.format(name=spec.name, path=path, own=own, line=_use(spec, path, own, True))
+    paths, own = own_disk.other_disks(spec.folder, disks_of(starts)), spec.file(DISK)
+    if not paths:
+        return None
+    path = paths[0]
+    is_elsewhere = os.path.isfile(path) and not os.path.islink(path) and not path.startswith(f"{spec.folder}/")
+    line = _use(spec, starts, path, own, True) if is_elsewhere else None
+    return ASTRAY.format(name=spec.name, path=path, own=own, line=line) if line else _unsure(spec, paths)
 
 
-def _use(spec: Spec, path: str, own: str, is_defined: bool) -> str:
+def _unsure(spec: Spec, paths: Sequence[str]) -> str:
+    return UNSURE.format(name=spec.name, paths=", ".join(paths), own=spec.file(DISK))
+
+
+def _use(spec: Spec, starts: ElementTree.Element, path: str, own: str, is_defined: bool) -> str | None:
     """Return the command line by which a guest starts with its own file in place of that at `path`, and with all that
-    lies beside that.
+    lies beside that; None where it might do more than that, or could not be typed as it is printed.
     """
     alike = os.path.basename(path) == os.path.basename(own)
     old, new = (os.path.join(os.path.dirname(one), "") if alike else one for one in (path, own))
-    return (USE if is_defined else USE_LATER).format(name=spec.name, old=old, new=new, file=spec.file(DESCRIPTION))
+    if not _has_one_plain_disk(starts) or not TYPED.fullmatch(old + new) or old in new:
+        return None
+    line = (USE if is_defined else USE_LATER).format(name=spec.name, old=old, new=new, file=spec.file(DESCRIPTION))
+    return line if brief_words(f"({line});") == f"({line});" else None
+
+
+def _has_one_plain_disk(domain: ElementTree.Element) -> bool:
+    """Return whether a domain has one disk alone, as guests are made: in a raw file, which lies on no other one."""
+    disks = domain.findall("devices/disk")
+    plain = domain.findall("devices/disk[@type='file']/driver[@type='raw']/../source[@file]")
+    names = [os.path.basename(source.get("file", "")) for source in plain]
+    return len(disks) == 1 and names == [DISK] and domain.find("devices/disk/backingStore/source") is None
 
 
 def _refuse_lost(word: str, path: str) -> None:

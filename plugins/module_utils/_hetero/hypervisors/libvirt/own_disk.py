@@ -190,17 +190,17 @@ def must_name_own(folder: str, paths: Sequence[str]) -> None:
 
     :param paths: those of the domain's disks.
     """
-    other = other_disk(folder, paths)
-    if other:
+    others = other_disks(folder, paths)
+    if others:
         name = os.path.basename(folder)
-        what = NAMES.format(path=other, own=os.path.join(folder, DISK))
+        what = NAMES.format(path=", ".join(others), own=os.path.join(folder, DISK))
         raise Refused(what, f"domain {name}", USE.format(name=name))
 
 
-def other_disk(folder: str, paths: Sequence[str]) -> str | None:
-    """Return the first of a domain's disks, if the one in the guest's folder is none of them."""
+def other_disks(folder: str, paths: Sequence[str]) -> Sequence[str]:
+    """Return a domain's disks, if the one in the guest's folder is none of them; else nothing."""
     own = os.path.realpath(os.path.join(folder, DISK))
-    return paths[0] if paths and own not in map(os.path.realpath, paths) else None
+    return () if own in map(os.path.realpath, paths) else paths
 
 
 def _inode(folder: str) -> int | None:
