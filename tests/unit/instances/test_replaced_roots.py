@@ -207,7 +207,7 @@ def test_what_a_link_in_a_folders_place_leads_to_neither_goes_nor_is_said_to_be_
         said = one.do(verb, "a", check=check, **more)["msg"]
         assert f"{folder}: is a link to {big}, and what belongs here has to lie here itself: nothing is touched" in said
         assert sorted(os.listdir(big)) == before
-    run("sh", "-c", re.search(r"\((rm .*?)\)", said)[1])  # as printed
+    run("sh", "-c", re.search(r"\((mv .*?)\)", said)[1])  # as printed
     assert not one.do(lifecycle.absent, "a").get("failed")
     assert (big.exists(), os.path.lexists(folder)) == (False, False)
 
@@ -220,5 +220,5 @@ def test_the_root_to_which_a_link_leads_is_not_said_to_be_removed(one):
     said = one.do(lifecycle.absent, "a")["msg"]
     assert f"a/root.ext4: is a link to {big}, and what belongs here has to lie here itself" in said
     assert big.exists()
-    run("sh", "-c", re.search(r"\((rm .*?)\)", said)[1])  # as printed
+    run("sh", "-c", re.search(r"\((mv .*?)\)", said)[1])  # as printed
     assert not one.do(lifecycle.absent, "a").get("failed")

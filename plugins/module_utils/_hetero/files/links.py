@@ -9,20 +9,26 @@ By the link no mount of them is found, and a removal takes the link and leaves t
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 
 from ..core.errors import Refused
+from .mounts import BRING, mounts_below
 
 LINK = "is a link to {to}, and what belongs here has to lie here itself"
 DEVICE = "is a block device, and what belongs here has to lie here in a file"
+#: The link goes last: where the move fails, it alone says where the data are.
 IN_PLACE = (
     "nothing is touched: stop the instance, unmount what is mounted below {to}, and put that in the place of the link "
-    "(rm {path} && mv {to} {path}); where that is something else, remove the link alone; then run this again"
+    "({bring} && rm {path} && mv -T {new} {path}); where that is something else, remove the link alone; then run this "
+    "again"
 )
+#: What is a mount point cannot be moved itself; the folder in its place gets its owner and mode.
+ALIKE = "chown --reference={to} {new} && chmod --reference={to} {new} && "
 #: Of a device, such as a logical volume: moved or removed is only its node, and the data stay.
 COPY = (
     "nothing is touched: stop the instance, and put a copy of what is on the device in its place (umask 077 && cp "
-    "--sparse=always {to} {path}.new && mv {path}.new {path}); then run this again. What is on the device stays there"
+    "--sparse=always {to} {new} && mv -T {new} {path}); then run this again. What is on the device stays there"
 )
 #: Of what another instance has as well: whose it is, only a person can say.
 OTHERS = (
@@ -50,7 +56,11 @@ def must_be_no_link(folder: str, *parts: str) -> None:
             other = _who_has_it_too(folder, os.path.relpath(path, folder), to)
             way = OTHERS if other else COPY if is_device else way
             what = LINK.format(to=to) if os.path.islink(path) else DEVICE
-            raise Refused(what, path, way.format(to=to, path=path, other=other))
+            words = {"to": shlex.quote(to), "path": shlex.quote(path), "new": shlex.quote(f"{path}.new")}
+            is_point = os.path.isdir(to) and to in mounts_below(to)
+            bring = BRING if is_point else "mv -T {old} {new}"
+            bring = bring.format(old=words["to"], new=words["new"], below=ALIKE.format(**words))
+            raise Refused(what, path, way.format(other=other, bring=bring, **words))
 
 
 def _who_has_it_too(folder: str, part: str, to: str) -> str | None:

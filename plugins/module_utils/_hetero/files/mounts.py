@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Iterator
 
@@ -27,11 +28,20 @@ CLONE_NEWNS = 0x20000
 
 #: If somebody's folder itself is the point, such as of a bind mount: unmounted, it is empty, and all in it would stay.
 IS_POINT = "is a mount point, and what belongs here has to lie in the folder itself"
-PLAIN_WAY = (
-    "nothing is touched: stop the instance, and bring all of it into a plain folder ({below}mkdir -m 711 {folder}.new "
-    "&& mv {folder}/* {folder}.new && umount {folder} && rmdir {folder} && mv {folder}.new {folder}); then run this "
-    "again"
+#: Moves all that is in a mount point into a new folder. Typed again after it was stopped, it goes on; but not where the
+#: point is unmounted by then: what the mount has hidden may be older.
+BRING = (
+    "mkdir -p -m 711 {new} && mountpoint -q {old} && {below}find {old} -mindepth 1 -maxdepth 1 -exec mv -t {new} {{}} +"
 )
+PLAIN_WAY = (
+    "nothing is touched: stop the instance, and bring all of it into a plain folder ({bring} && umount {old} && rmdir "
+    "{old} && mv -T {new} {old}); where that stops, do what it says, and type it again; then run this again"
+)
+TWICE = (
+    "nothing is touched: more than one is mounted there, one over another: stop the instance, see which of them has "
+    "its data (findmnt {old}), and leave that one alone (umount {old} takes the upper one); then run this again"
+)
+UNMOUNT = "{{ ! mountpoint -q {point} || umount {point}; }} && "
 
 
 @dataclass(frozen=True)
@@ -116,8 +126,12 @@ def must_hold_no_mount(folder: str, thing: str, own: str | None = None) -> None:
     if mounted:
         raise Refused("is mounted in it", f"{thing}: {mounted[0]}", "unmount it, then run this again")
     if folder in mounts:
-        below = "".join(f"umount {point} && " for point in mounts if point == own)
-        raise Refused(IS_POINT, f"{thing}: {folder}", PLAIN_WAY.format(folder=folder, below=below))
+        below = "".join(UNMOUNT.format(point=shlex.quote(point)) for point in mounts if point == own)
+        old, new = shlex.quote(folder), shlex.quote(f"{folder}.new")
+        way = PLAIN_WAY.format(bring=BRING.format(old=old, new=new, below=below), old=old, new=new)
+        real = os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder))
+        times = [point for _id, _system, _root, point in _places()].count(real)
+        raise Refused(IS_POINT, f"{thing}: {folder}", TWICE.format(old=old) if times > 1 else way)
 
 
 @dataclass(frozen=True)
