@@ -66,10 +66,10 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
-    told = [
-        (instance, _of_claims(host, kind, path, instance) or _told(host, instance, f"{kind} {path}", _end(host, kind, instance)))
-        for kind, path, instance in _unclaimed(host, request)
-    ]
+    told = []
+    for kind, path, instance in _unclaimed(host, request):
+        said = _of_claims(host, kind, path, instance)
+        told.append((instance, said or _told(host, instance, f"{kind} {path}", _end(host, kind, instance))))
     told += _recorded(host, request, dict(told))
     return [dict(instance=printable(instance), name=host.name, text=printable(text)) for instance, text in told]
 
