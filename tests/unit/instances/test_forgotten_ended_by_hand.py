@@ -31,7 +31,7 @@ def test_its_gpus_are_free_once_it_is_ended_as_printed(site):
     put_back(site, copy)
     with site.host() as host:
         (said,) = reconcile(host, Change(True), 5.0)["others"]
-    assert "see whose root lies in its folder, unmount what is mounted there, and remove that folder" in said
+    assert "see whose root lies in its folder, unmount what is mounted there), and remove its folder" in said
     record = Path(re.search(r"then the record, (\S+\.json)", said).group(1))
     disks.unmount(site.container("ml-8"), site.here.disks)
     shutil.rmtree(site.lxcpath / "ml-8")

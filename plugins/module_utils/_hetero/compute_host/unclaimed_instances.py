@@ -35,13 +35,13 @@ WAY = (
     f"nothing is touched: put a newer copy of it back ({{folder}}), then run {play('reconcile')}; or, once nobody "
     "wants it, {end}"
 )
-#: How a person ends one. No command is told that removes its disk, which may be another container's.
-ENDS = {
-    "container": "stop it, see whose root lies in its folder, unmount what is mounted there, and remove that folder",
-    "guest": "end it by the commands of libvirt, and remove its folder",
-}
+#: No command is told that removes its disk, which may be another's.
+END = (
+    "end it (a guest by the commands of libvirt; a container: stop it, see whose root lies in its folder, unmount what "
+    "is mounted there), and remove its folder"
+)
 #: As long as its record is there, what it had is given to nobody.
-END_RECORD = "{end}, then the record, {path}"
+END_RECORD = ", then the record, {path}"
 #: Where no more is seen than the record of its claim.
 END_UNSEEN = "end it where it is (the file system that holds it may not be mounted), and remove that file"
 #: Of a container that nothing here says to be somebody's; a person who gave it GPUs by hand may know whose it is. No
@@ -66,10 +66,10 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
-    told = []
-    for kind, path, instance in _unclaimed(host, request):
-        said = _of_claims(host, kind, path, instance)
-        told.append((instance, said or _told(host, instance, f"{kind} {path}", _end(host, kind, instance))))
+    told = [
+        (instance, _of_claims(host, kind, path, instance) or _told(host, instance, f"{kind} {path}"))
+        for kind, path, instance in _unclaimed(host, request)
+    ]
     told += _recorded(host, request, dict(told))
     return [dict(instance=printable(instance), name=host.name, text=printable(text)) for instance, text in told]
 
@@ -120,7 +120,7 @@ def of_no_instance(host: Host) -> list[str]:
         if known is None and kind == "container" and not (_copy_of(host, instance) or whose(host, instance)):
             found.append(_nobodys(path, "of no instance"))
         else:
-            found.append(known or _told(host, instance, f"{kind} {path}", _end(host, kind, instance)))
+            found.append(known or _told(host, instance, f"{kind} {path}"))
     found += [text for _instance, text in _recorded(host, None, seen)]
     claimed = {claim.instance for claim in host.store.claims()}
     found += [why for path, why in unread_here(host.config) if os.path.basename(path) not in claimed]
@@ -163,20 +163,14 @@ def _copy_of(host: Host, instance: str) -> str | None:
     return next((path for path in copied if _knows(path, instance)), None)
 
 
-def _end(host: Host, kind: str, instance: str) -> str:
-    """Return, in words, how a person ends what is of no claim."""
-    if whose(host, instance) is None:
-        return ENDS[kind]
-    return END_RECORD.format(end=ENDS[kind], path=host.store.records.path(instance))
-
-
-def _told(host: Host, instance: str, what: str, end: str) -> str:
+def _told(host: Host, instance: str, what: str, end: str | None = None) -> str:
     database = host.pci.state_db
-    knows = _copy_of(host, instance)
+    knows, record = _copy_of(host, instance), whose(host, instance)
+    if end is None:
+        end = END + (END_RECORD.format(path=host.store.records.path(instance)) if record else "")
     way = WAY.format(folder=folder_of(database), end=end)
     if knows:
         way += f"; the copy {knows} knows {instance}: {how_to_restore(database, knows, mark_beside(database))}"
-    record = whose(host, instance)
     what += f" ({record})" if record else ""
     return f"{NO_CLAIM}, and {what} is there: {way}"
 
