@@ -405,7 +405,6 @@ def test_of_a_board_that_was_found_off_nobody_says_that_it_was_cut():
     assert work.did[1][1].startswith("the board is left as it is: pdu-a: does not answer")
 
 
-
 @pytest.mark.parametrize(
     ("stage", "outlet", "over", "counts"),
     [
