@@ -7,6 +7,8 @@ An answer is read to a limit, redirections and the machine's own proxies are not
 unless the settings say otherwise. Others read back whether an outlet switched.
 """
 
+# Pylint may take a module of this name for the standard library's, to which it adds two imports of its own.
+# pylint: disable=unused-import
 from __future__ import annotations
 
 import ipaddress
