@@ -28,10 +28,11 @@ def names(tmp_path):
 
 
 def killed_while_leaving(names):
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         with names.leaving("debian-13", Deadline(60)):
             os._exit(0)
-    os.wait()
+    os.waitpid(child, 0)  # not another test's child
 
 
 def test_a_name_is_gone_while_its_image_is_removed_and_after_it(names, tmp_path):
