@@ -170,7 +170,13 @@ def test_a_board_that_is_on_waits_for_nobody(rack, how):
     site.run("start", 0)
     with BootPlaces(site.config["run_folder"], 1) as places:
         assert places.take(99)
-        done = site.run("reboot", 0, how=how)
-    assert not done.get("failed"), done.get("msg")
-    assert waits(site, 0) == []
+        done = []
+        thread = threading.Thread(target=lambda: done.append(site.run("reboot", 0, how=how)))
+        thread.start()
+        thread.join(LONG)
+        waited = waits(site, 0)
+        places.leave(99)  # or a thread that waits would never end
+        thread.join(LONG)
+    assert waited == []
+    assert not done[0].get("failed"), done[0].get("msg")
     assert site.record(0).state == "running"
