@@ -32,6 +32,15 @@ def killed_before_the_pdu(site, monkeypatch):
     assert lives(site, 1)
 
 
+def killed_after_the_cut(site, monkeypatch):
+    """A stop of a board that hangs beside carol's, killed between its cut and the look whom that cut."""
+    site.provision("carol")
+    hangs(site, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(stops.Stopping, "_look_after", lambda *given: os.kill(os.getpid(), signal.SIGKILL))
+        assert site._module("instance", timeout=10, **STOP) is None
+
+
 def answers_again(site, board):
     wires = json.loads((site.folder / "proxy.json").read_text())["boards"]
     site.wire(board, fake={key: value for key, value in wires[str(board)]["fake"].items() if key != "stall"})
@@ -54,11 +63,7 @@ def test_a_stop_that_switched_nothing_cut_nobody(jackie, monkeypatch):
 
 def test_one_that_was_stopped_by_hand_stays_off_while_its_neighbour_is_rebooted(jackie, monkeypatch):
     """Lost: the same, after a stop that was killed once it had cut; the tenant next door halts her board days later."""
-    jackie.provision("carol")
-    hangs(jackie, 0)
-    with monkeypatch.context() as patch:
-        patch.setattr(stops.Stopping, "_look_after", lambda *given: os.kill(os.getpid(), signal.SIGKILL))
-        assert jackie._module("instance", timeout=10, **STOP) is None
+    killed_after_the_cut(jackie, monkeypatch)
     assert lives(jackie, 1), "she was not cut"
     with jackie.proxy() as proxy:  # that was thirty days ago
         proxy.store._db.write("UPDATE events SET time = time - 2592000")
@@ -70,11 +75,7 @@ def test_one_that_was_stopped_by_hand_stays_off_while_its_neighbour_is_rebooted(
 
 def test_a_database_that_was_put_back_replays_no_cut(jackie, monkeypatch):
     """Lost: the same, by a backup of the minute between a killed stop and the next; all was seen to since."""
-    jackie.provision("carol")
-    hangs(jackie, 0)
-    with monkeypatch.context() as patch:
-        patch.setattr(stops.Stopping, "_look_after", lambda *given: os.kill(os.getpid(), signal.SIGKILL))
-        assert jackie._module("instance", timeout=10, **STOP) is None
+    killed_after_the_cut(jackie, monkeypatch)
     copy = backups.make(jackie.params["state_db"])
     answers_again(jackie, 0)
     for state in ("running", "stopped"):

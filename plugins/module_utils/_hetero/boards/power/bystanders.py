@@ -96,8 +96,7 @@ class Bystanders:
         A process that is killed then leaves them to the next one (recall).
         """
         names = ", ".join(f"board{board}" for board in sorted(self._answered.get(work.board.id, ())))
-        cut = f"{work.pdu} outlet {work.outlet} {TO_BE.format(state='off')}"
-        return f"{ANSWER.format(boards=names)}{cut}" if names else cut
+        return (ANSWER.format(boards=names) if names else "") + _to_be_off(work)
 
     def recall(self, work: PowerWork) -> float | None:
         """Take over the look whom an outlet cut that a process switched off which was killed, or lost its PDU, then.
@@ -107,8 +106,8 @@ class Bystanders:
         """
         event = self._proxy.store.unseen_cut(work.board.id)
         named = NAMED.fullmatch(event.text) if event else None
-        cut = f"{work.pdu} outlet {work.outlet} {TO_BE.format(state='off')}"
-        if event is None or named is None or not named[2].startswith(cut) or self._is_older(work.board.id):
+        is_this = named is not None and named[2].startswith(_to_be_off(work))
+        if event is None or named is None or not is_this or self._is_older(work.board.id):
             return None
         boards = {int(name[len("board") :]) for name in (named[1] or "").split(", ") if name} & set(self._proxy.boards)
         others = self._proxy.store.records(boards - {work.board.id})
@@ -223,3 +222,7 @@ def fell_silent(work: PowerWork, cut: Iterable[Record]) -> str:
         board=f"{work.instance} on {work.board.name}" if work.instance else work.board.name,
         cabling=play("cabling"),
     )
+
+
+def _to_be_off(work: PowerWork) -> str:
+    return f"{work.pdu} outlet {work.outlet} {TO_BE.format(state='off')}"
