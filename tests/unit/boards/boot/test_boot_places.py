@@ -113,6 +113,54 @@ def test_a_ticket_that_somebody_removed_is_taken_anew(tmp_path, other):
         assert len(list((tmp_path / "boots").glob("ticket-*"))) == 1
 
 
+def test_a_limit_that_was_lowered_counts_what_boots_already(tmp_path):
+    """Lost: the new limit, until all boards that boot are done: it is lowered because they are too many."""
+    with BootPlaces(str(tmp_path), 4) as before, BootPlaces(str(tmp_path), 2) as places:
+        assert [before.take(board) for board in range(4)] == [True] * 4
+        before.leave(0)
+        assert not places.take(4)
+        before.leave(2)
+        assert not places.take(4), "as many as are allowed boot by now"
+        before.leave(3)
+        assert places.take(4)
+        assert not places.take(5)
+
+
+def test_one_that_nobody_follows_has_its_place_for_a_while(tmp_path, other, monkeypatch):
+    """Lost: the limit, where reconcile switches on a rack after a power cut and waits for none of it."""
+    now = time.monotonic_ns()
+    with BootPlaces(str(tmp_path), 1) as places:
+        assert places.take(1)
+        assert places.leave(1, 600)
+        assert not places.take(2)
+    assert other()[0] == "False"
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now + 700 * 10**9)
+    with BootPlaces(str(tmp_path), 2) as places:
+        assert [places.take(board) for board in (2, 3)] == [False] * 2, "the other play waits for longer"
+
+
+def test_a_place_is_no_longer_kept_than_it_was_said(tmp_path, monkeypatch):
+    """Lost: a place for good with each board that reconcile switched on."""
+    now = time.monotonic_ns()
+    with BootPlaces(str(tmp_path), 1) as places:
+        assert places.take(1)
+        assert places.leave(1, 600)
+        monkeypatch.setattr(time, "monotonic_ns", lambda: now + 700 * 10**9)
+        assert places.take(2)
+        assert places.leave(2)
+        assert places.take(3), "what was written for the first board counts for it only"
+
+
+def test_one_that_boots_in_any_case_counts(tmp_path, other):
+    """Lost: the limit, to a rack that is rebooted: those that were on wait for nobody, and others do for them."""
+    with BootPlaces(str(tmp_path), 1) as places:
+        places.take_free(1)
+        assert places.held == [1]
+        places.take_free(2)
+        assert places.held == [1], "it boots without one"
+        assert other()[0] == "False"
+
+
 @pytest.mark.parametrize(("speed", "boards"), [("1000", 12), ("10000", 125), ("100", 4), ("-1", None), ("", None)])
 def test_the_speed_of_a_link_says_how_many(tmp_path, monkeypatch, speed, boards):
     """Lost: the limit on a node where nobody named one; or boards of a slow link, one after another."""

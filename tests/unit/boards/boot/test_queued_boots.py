@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import queued_boots
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop, queued_boots
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_places import BootPlaces
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import end_requests
 
@@ -180,3 +180,30 @@ def test_a_board_that_is_on_waits_for_nobody(rack, how):
     assert waited == []
     assert not done[0].get("failed"), done[0].get("msg")
     assert site.record(0).state == "running"
+
+
+def test_a_second_try_counts(rack, monkeypatch):
+    """Lost: the limit, to boards whose first boot was silent: they are tried again beside all others that boot."""
+    monkeypatch.setattr(queued_boots, "EARLY", 0.3)
+    site = rack(1)
+    site.play(0, stall="tftp", stalls=1, tftp=0.1, nfs=5.0, running=5.1)
+    with BootPlaces(site.config["run_folder"], 1) as places:
+        thread = threading.Thread(target=lambda: site.run("start", 0, timeout=6, retries=1))
+        thread.start()
+        until(lambda: site.events(0, ("power",)))
+        until(lambda: places.take(99))  # the first try is silent, and has left its place
+        places.leave(99)
+        until(lambda: len(site.events(0, ("power",))) == 2)
+        assert not places.take(99)
+        thread.join(LONG)
+    assert not thread.is_alive()
+
+
+def test_boots_that_nobody_follows_keep_the_limit(rack, monkeypatch):
+    """Lost: the boots of a room after a power cut, to a proxy whose reconcile has them begin and waits for none."""
+    monkeypatch.setattr(boot_loop, "UNFOLLOWED", 1.0)
+    site = rack(1)
+    started = site.run("start", *range(3), wait=False)
+    assert not started.get("failed"), started.get("msg")
+    first, second, third = sorted(site.events(number, ("power",))[0].time for number in range(3))
+    assert (second - first >= 1.0, third - second >= 1.0) == (True, True)

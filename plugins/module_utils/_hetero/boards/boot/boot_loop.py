@@ -31,7 +31,7 @@ from .boot_entry import remove_entry
 from .boot_progress import ASKED, BOOTING, DECIDING, FROM_OFF, QUEUED, SWITCHING, Boot
 from .late_cuts import LateCuts
 from .proven_cuts import ProvenCuts
-from .queued_boots import QueuedBoots
+from .queued_boots import UNFOLLOWED, QueuedBoots
 from .silent_boots import SilentBoots
 
 if TYPE_CHECKING:
@@ -171,6 +171,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
         boot.work.before_boot()
         if boot.work.over:
             return
+        self._places.take_free(boot.board.id)
         console.begin(self.proxy, boot.board)
         boot.work.move(board_states.BOOTING)
         self._ask(boot, "on")
@@ -215,6 +216,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
 
     def _follow(self, boot: Boot, deadline: Deadline) -> None:
         if not self.options.wait:
+            self._places.leave(boot.board.id, UNFOLLOWED)
             boot.work.over = True
             return
         boot.progress()

@@ -7,6 +7,7 @@ share serve each of them later than its firmware waits.
 A place is a file with a flock, which the kernel drops with its process. Who waits has a ticket, a file of that kind
 that is named for the seconds since the machine was started: the oldest one gets the next place, and whoever wants
 another takes a new ticket. So a request for many boards does not make one for a single board wait for all of them.
+A play that does not follow its boards writes into a place until when it is theirs.
 """
 
 from __future__ import annotations
@@ -69,24 +70,65 @@ class BootPlaces:
             return True
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            if self._is_next():
-                for number in range(self._limit):
-                    place = _locked(os.path.join(self._folder, f"{PLACE}{number}"))
-                    if place is not None:
-                        self._held[board] = place
-                        self._drop_ticket()
-                        return True
+            if self._is_next() and self._take_free(board, self._limit):
+                self._drop_ticket()
+                return True
             self._queue()
         except OSError:
             return True
         return False
 
-    def leave(self, board: int) -> bool:
-        """Give a board's place back; return False where it has none."""
+    def take_free(self, board: int) -> None:
+        """Take a free place for a board that boots in any case, whoever waits."""
+        if self._limit is not None and board not in self._held:
+            with suppress(OSError):
+                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                self._take_free(board, self._limit)
+
+    def leave(self, board: int, seconds: float = 0.0) -> bool:
+        """Give a board's place back; return False where it has none.
+
+        :param seconds: for so long nobody else has it, for the board boots on and nobody follows it.
+        """
         place = self._held.pop(board, None)
+        if place is None:
+            return False
+        with suppress(OSError):
+            if seconds:
+                os.pwrite(place, b"%d" % (time.monotonic_ns() + int(seconds * 1e9)), 0)
+        os.close(place)
+        return True
+
+    def _take_free(self, board: int, limit: int) -> bool:
+        """Take one of the first places; return False where none is free, those of a higher limit of before included."""
+        places = [int(name[len(PLACE) :]) for name in os.listdir(self._folder) if name.startswith(PLACE)]
+        if any(self._is_used(number) for number in places if number >= limit):
+            if sum(self._is_used(number) for number in places) >= limit:
+                return False
+        for number in range(limit):
+            place = self._free(number)
+            if place is not None:
+                self._held[board] = place
+                return True
+        return False
+
+    def _is_used(self, number: int) -> bool:
+        place = self._free(number)
         if place is not None:
             os.close(place)
-        return place is not None
+        return place is None
+
+    def _free(self, number: int) -> int | None:
+        """Return the descriptor of a place that is this process's by now; None where it is another one's."""
+        place = _locked(os.path.join(self._folder, f"{PLACE}{number}"))
+        if place is None:
+            return None
+        until = os.pread(place, 20, 0)
+        if until.isdigit() and int(until) > time.monotonic_ns():
+            os.close(place)
+            return None
+        os.ftruncate(place, 0)
+        return place
 
     def _is_next(self) -> bool:
         """Return whether no ticket is older than this loop's, of those whose process lives."""

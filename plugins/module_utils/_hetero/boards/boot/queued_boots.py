@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .boot_progress import Boot
 
 WAITS = "waits for its turn: no more than {limit} of this proxy node's boards boot at the same time (boots_at_once)"
+#: Seconds that a board has its place for whose boot nobody follows: EARLY until it asks, and as long again to load.
+UNFOLLOWED = 2 * EARLY
 
 
 class QueuedBoots(EndedBoots):
