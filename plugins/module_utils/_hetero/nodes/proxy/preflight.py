@@ -29,6 +29,7 @@ from ...site.proxy_config import DEFAULTS, NO_DISK
 from .. import plan_check
 from . import (
     arguments_check,
+    folders_check,
     left_out_boards,
     nfs_check,
     routers_check,
@@ -85,6 +86,7 @@ def look(plan: Plan) -> Findings:
     plan_check.said_before(plan.mistakes, found)
     boards = boards_of(plan, found)
     wiring(plan, boards, found)
+    folders_check.moved(plan, found)
     if boards:
         left_out_boards.claims(plan, boards, found)
     words_check.wipe(plan.wipe, found)
