@@ -268,6 +268,33 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "hours stays as it is: ansible-playbook hetero.compute.extend_instance -e instance=jackie -e hours=N "
             "changes it",
         ),
+        # words of other playbooks, which somebody takes for done
+        (
+            "provision_instance",
+            dict(instance="jackie", flavor=FLAVOR, fresh="true"),
+            "fresh is no option of this playbook: ansible-playbook hetero.compute.rebuild_instance -e instance=jackie "
+            "-e fresh=true gives a new root",
+        ),
+        (
+            "stop_instance",
+            dict(instance="jackie", hours="2"),
+            "hours stays as it is: ansible-playbook hetero.compute.extend_instance -e instance=jackie -e hours=N",
+        ),
+        (
+            "start_instance",
+            dict(instance="jackie", image="debian-13"),
+            "image stays as it is: ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e image=NAME",
+        ),
+        ("reboot_instance", dict(instance="jackie", flavor="tgx.8x8"), "flavor stays as it is: ansible-playbook"),
+        ("extend_instance", dict(instance="jackie", hours="2", image="debian-13"), "image stays as it is: "),
+        # words by which a node is meant, where all are asked
+        (
+            "reconcile",
+            dict(forget="jackie", proxy="p1"),
+            "proxy chooses nothing here: all nodes are asked, and -e without=NODE leaves one out",
+        ),
+        ("flavors", dict(proxy="p1"), "proxy chooses nothing here: all nodes are asked"),
+        ("status", dict(instance="jackie"), "instance chooses nothing here: all nodes are asked"),
         # words by which an image would be removed on nodes that nobody named
         (
             "image",

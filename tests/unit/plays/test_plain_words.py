@@ -99,7 +99,7 @@ def test_who_means_a_part_of_an_instance_is_not_given_all_of_it(alone, playbook)
     text, many = said(plays, playbook, rc=2, instance="jackie", boot_source="disk", **words)
     for name in words:
         assert f"{name} chooses nothing here: instance=NAME is that one" in text.replace("\\n", " ")
-    assert ("boot_source stays as it is" in text) is (playbook == "rebuild_instance")
+    assert ("boot_source stays as it is" in text) is (playbook != "terminate_instance")
     assert many == 0
 
 
