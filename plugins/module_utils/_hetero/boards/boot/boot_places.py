@@ -127,7 +127,6 @@ class BootPlaces:
         if until.isdigit() and int(until) > time.monotonic_ns():
             os.close(place)
             return None
-        os.ftruncate(place, 0)
         return place
 
     def _is_next(self) -> bool:
