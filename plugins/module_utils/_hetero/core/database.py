@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Iterator, Sequence
 
@@ -22,6 +22,7 @@ from .errors import HeteroError, TimedOut
 from .locks import taken
 from .plays import play
 from .release import RELEASE, as_number, as_text
+from .write_turns import turn
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ MEANINGS = (
 #: What they say on a file system that is read-only.
 CANNOT_WRITE = ("readonly", "unable to open", "disk i/o")
 READ, WRITE = "BEGIN DEFERRED", "BEGIN IMMEDIATE"
+#: So many times the wait for one other process's transaction, while many are served.
+TURNS = 12
 UPGRADE = "have a verb that changes something upgrade it (without check mode)"
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
 
@@ -150,7 +153,7 @@ class Database:
 
     @contextmanager
     def _block(self, begin: str, dry: bool = False) -> Iterator[None]:
-        with self._turn, self._explained():
+        with self._turn, self._explained(), self._turn_to_write(begin, dry):
             if self._db.in_transaction:
                 yield
                 return
@@ -172,6 +175,13 @@ class Database:
                 self.touched.clear()
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+
+    def _turn_to_write(self, begin: str, dry: bool) -> ContextManager[None]:
+        """Return the turn among all processes that write; none is needed within a transaction, or for a copy."""
+        writes = begin != READ and self._writes and not dry
+        if writes and not self._db.in_transaction and self._is_kept:
+            return turn(self.path, TURNS * self.busy)
+        return nullcontext()
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Return the rows of a query, as a list."""

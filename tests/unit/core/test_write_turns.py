@@ -1,0 +1,119 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes that write to one database at the same time. If these fail, plays that come at once are refused with a
+locked database though each write takes milliseconds, or a killed one keeps all others waiting.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.database import Database, Layout
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.write_turns import turn
+
+LAYOUT = Layout(1, ("CREATE TABLE seen (pid INTEGER)",), "set it up", lambda path: f"restore {path}")
+#: Seconds that a transaction waits for another one.
+BUSY = 1.0
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = str(tmp_path / "state.db")
+    Database(path, LAYOUT).close()
+    return path
+
+
+def child(what):
+    """A process of its own that does something; its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        what()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def writes(path, seconds):
+    """A function: one transaction, which takes so long."""
+
+    def work():
+        database = Database(path, LAYOUT, busy=BUSY)
+        with database.transaction():
+            time.sleep(seconds)
+            database.write("INSERT INTO seen VALUES (?)", (os.getpid(),))
+
+    return work
+
+
+def rows(path):
+    database = Database(path, LAYOUT, create=False)
+    try:
+        return [row["pid"] for row in database.rows("SELECT pid FROM seen")]
+    finally:
+        database.close()
+
+
+def test_each_of_many_has_its_turn(path):
+    """Lost: claims of people who ask at the same time: together they take longer than one waits for another."""
+    children = [child(writes(path, 4 * BUSY / 20)) for _one in range(20)]
+    assert [os.waitpid(pid, 0)[1] for pid in children] == [0] * 20
+    assert sorted(rows(path)) == sorted(children)
+
+
+def test_who_was_killed_has_no_turn(path):
+    """Lost: a node, to a play that was killed while it wrote."""
+
+    def stay():
+        with turn(path, 60):
+            os.write(ready[1], b"1")
+            time.sleep(600)
+
+    ready = os.pipe()
+    pid = child(stay)
+    assert os.read(ready[0], 1) == b"1"
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    began = time.monotonic()
+    with turn(path, 60):
+        assert time.monotonic() - began < 30
+
+
+def test_another_program_is_waited_for_no_longer_than_before(path):
+    """Lost: the word that somebody has the database open (sqlite3), to minutes of silence."""
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        database, began = Database(path, LAYOUT, busy=BUSY), time.monotonic()
+        with pytest.raises(HeteroError, match="has been locked by another process for 1 s"):
+            database.write("INSERT INTO seen VALUES (1)")
+        assert time.monotonic() - began < 10 * BUSY
+        other.execute("ROLLBACK")
+    database.close()
+
+
+def test_a_turn_that_cannot_be_written_down_is_none(path):
+    """Lost: the last writes of a node whose disk is full, for want of a file of no bytes."""
+    os.unlink(f"{path}-turn")
+    os.symlink("/nowhere/at/all", f"{path}-turn")
+    database = Database(path, LAYOUT)
+    database.write("INSERT INTO seen VALUES (7)")
+    database.close()
+    assert rows(path) == [7]
+
+
+def test_a_look_takes_no_turn_and_leaves_nothing(tmp_path):
+    """Lost: a dry run that changes nothing."""
+    database = Database(str(tmp_path / "none.db"), LAYOUT, create=False)
+    with database.transaction(dry=True):
+        database.write("INSERT INTO seen VALUES (7)")
+    database.close()
+    assert os.listdir(tmp_path) == []
