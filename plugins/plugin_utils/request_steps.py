@@ -264,7 +264,7 @@ def _schedule(request: Request, answers: Sequence[Answer], refused: Sequence[Dic
 def _left_behind(request: Request, plan: Plan, node: str, why: str, without: Iterable[str]) -> str:
     """Return what is said of a node that went away while it was asked to claim, and how to give back the others' parts.
     """
-    name = request["instance"]
+    name, why = request["instance"], why.rstrip(".")
     if not plan["looked"]:
         return f"{node} cannot be reached: {why}. What it has claimed of {name}, if anything, stays: run this again"
     text = f"{node} cannot be reached any more: {why}. What others gave of {name} stays claimed: run this again"

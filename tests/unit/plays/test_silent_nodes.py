@@ -71,6 +71,7 @@ def test_one_that_stays_silent_ends_the_play_with_the_way_on(booting):
     rc, output = plays.end(process)
     assert rc != 0
     assert "the node does not answer any more" in output
+    assert ".." not in output.split("where it was", 1)[1][:2]
     assert "Run this again: it waits for that, or goes on where it was." in output
     assert "Traceback" not in output
     os.unlink(proxy.folder / "silent")
