@@ -17,6 +17,9 @@ SHUTTING_DOWN = "shutting down"
 ERROR = "error"
 MAINTENANCE = "maintenance"
 
+#: States of a board that somebody uses, or may use.
+AT_WORK = (RUNNING, BOOTING)
+
 #: Note of a board that is recorded as off because its outlet was seen off.
 FOUND_OFF = "found off"
 

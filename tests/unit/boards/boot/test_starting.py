@@ -94,7 +94,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     """Lost: the power of a board that somebody works on; or a start that waits for a board that runs already."""
     did = []
     work = SimpleNamespace(instance="jackie", doubt=None, over=False, only_from_off=False, stays_on=False, ran=False)
-    work.state = "power off"
+    work.state, work.claim = "power off", None
     work.move = lambda state: did.append(f"state {state}")
     work.line = lambda phase, text: did.append(f"says {phase}")
     work.quarantine = lambda why, remedy: did.append("quarantine")

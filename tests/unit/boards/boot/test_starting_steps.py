@@ -40,7 +40,9 @@ class Work:
         self.over = self.stays_on = self.ran = self.only_from_off = self.off_by_all = False
         self.changed = False
         self.doubt, self.state, self.began = None, "power off", "power off"
+        self.proxy = SimpleNamespace(store=SimpleNamespace(kept=lambda board: None))
         vars(self).update(more)
+        self.found = SimpleNamespace(state=self.state, power=more.get("power", "off"))
 
     def look_if_over(self):
         """A work that is over has a lock to give back, which these have not."""
@@ -123,9 +125,12 @@ def test_what_is_asked_of_a_board_at_first(check, key, reboot, resumes, listens,
     assert (boot.probe, probed) == (probe, [boot] if asked else [])
 
 
-@pytest.mark.parametrize("state", ["running", "booting", "power off", "shutting down"])
+@pytest.mark.parametrize(
+    ("state", "power"),
+    [("running", "on"), ("booting", "on"), ("power off", "off"), ("shutting down", "off"), ("shutting down", "on")],
+)
 @pytest.mark.parametrize("check", [False, True])
-def test_a_board_that_may_be_in_use_is_asked_for_long(monkeypatch, state, check):
+def test_a_board_that_may_be_in_use_is_asked_for_long(monkeypatch, state, power, check):
     """Lost: the power of a busy board; or seconds for each free one; or that somebody waits at all."""
     timers, waited = [], []
 
@@ -134,10 +139,10 @@ def test_a_board_that_may_be_in_use_is_asked_for_long(monkeypatch, state, check)
         return SimpleNamespace(start=lambda: timers.append("started"), daemon=False)
 
     monkeypatch.setattr(starts, "threading", SimpleNamespace(Timer=timer, Event=threading.Event))
-    one, boot = loop(check), boot_of(Work(state=state))
+    one, boot = loop(check), boot_of(Work(state=state, power=power))
     one._wait_for_ssh = lambda boot, deadline, handler: waited.append((boot, 1 < deadline.seconds < 3, handler))
     one._probe(boot)
-    if state in ("running", "booting"):
+    if power == "on":
         assert boot.watching is boot.cancelled
         assert one.spawned == [("_look", (boot, boot.cancelled))]
         assert timers == ([] if check else [(starts.TELL, one._post, (one._tell_look, boot)), "started"])
@@ -212,7 +217,10 @@ SILENT = {"outlet_now": "on", "probe": False}
         ({"state": "power off"}, True, False, "cold start"),
         ({"ran": True, "state": "running"}, True, False, "left"),
         ({"ran": True, "state": "booting"}, True, False, "left"),
-        ({"ran": True, "state": "power off"}, True, False, "cold start"),
+        ({"ran": True, "state": "power off"}, True, False, "looks into its root"),
+        ({"ran": True, "state": "power off", "root_at": 1.0}, True, False, "cold start"),
+        ({"ran": True, "state": "power off", "root_at": 1.0, "used": True}, True, False, "left"),
+        ({"ran": True, "state": "shutting down", "power": "on"}, True, False, "left"),
         ({}, False, False, "quarantine"),
         ({}, False, True, "said"),
         ({"ran": True, "state": "running"}, True, True, "would ask"),
@@ -225,13 +233,14 @@ def test_a_silent_board_that_is_on(monkeypatch, of_work, ours, check, done):
     """Lost: the work of who is on a board whose network is cut; or a dry run that puts boards out of use, or says that
     one stays on which would be cut.
     """
-    used = {"used": of_work.get("used", False)}
+    used = {"used": of_work.get("used", False), "root_at": of_work.get("root_at")}
     work = Work(**of_work)
     one, boot, got = loop(check), boot_of(work, **SILENT, **used), []
     one._resumes, one._was_ours = lambda boot: None, lambda boot: ours
     monkeypatch.setattr(starts, "note_unwatched", lambda work: None)
     one._cold_start = lambda boot: got.append("cold start")
     one._leave = lambda boot, why: got.append(("left", why))
+    one._look_at_root = lambda boot: (got.append("its root"), vars(boot).update(used=None))
     one._would_ask = lambda boot: got.append("asks")
     one._decide(boot)
     nobodys = starts.NOBODYS.format(name="jackie")
@@ -239,6 +248,7 @@ def test_a_silent_board_that_is_on(monkeypatch, of_work, ours, check, done):
         "left": ([("left", starts.SILENT_AT_WORK)], []),
         "cold start": (["cold start"], []),
         "waits": ([], []),
+        "looks into its root": (["its root"], []),
         "fails": ([], [("fails", None, f"board3: {starts.ON_BY_NOW.format(name='jackie')}")]),
         "quarantine": ([], [("quarantine", nobodys)]),
         "said": ([], [("error", nobodys)]),

@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 PROXY = SimpleNamespace(config=ProxyConfig())
-WORK = SimpleNamespace(proxy=PROXY, board=SimpleNamespace(name="board0"), from_its_disk=False)
+WORK = SimpleNamespace(proxy=PROXY, board=SimpleNamespace(name="board0"), from_its_disk=False, began="booting")
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_where_nobody_can_tell_it_may_have_been(monkeypatch, tmp_path, marked, m
             return mounted
 
     monkeypatch.setattr(used_root, "Place", lambda proxy, board: SimpleNamespace(root=Root()))
-    work = SimpleNamespace(proxy=WORK.proxy, board=WORK.board, from_its_disk=disk)
+    work = SimpleNamespace(proxy=WORK.proxy, board=WORK.board, from_its_disk=disk, began="booting")
     time.sleep(0.02)
     assert used_root.used_since(work, time.time() if when == "now" else when) is used
 
@@ -144,3 +144,46 @@ def test_a_mark_that_cannot_be_written_stops_no_boot(marked):
     with power_marks.begins(WORK.proxy, WORK.board):
         pass
     assert used_root.used_since(WORK, time.time()) is True
+
+
+def found(state, power="off", kept=None, same=True):
+    """The work on a board that was found so, whose claim's record says the state `kept`."""
+    record = SimpleNamespace(state=state, power=power, power_seen=20.0, since=10.0)
+
+    def of_claim(board):
+        if isinstance(kept, Exception):
+            raise kept
+        return kept and SimpleNamespace(state=kept, claim=SimpleNamespace(is_same=lambda claim: same))
+
+    proxy = SimpleNamespace(store=SimpleNamespace(kept=of_claim))
+    return SimpleNamespace(state=state, found=record, proxy=proxy, claim="hers", board=SimpleNamespace(id=0))
+
+
+@pytest.mark.parametrize(
+    ("work", "somebodys"),
+    [
+        (found("running", "on"), True),
+        (found("booting"), True),
+        (found("power off", "on"), False),
+        (found("power off", kept="power off"), False),
+        (found("shutting down", kept="shutting down"), False),
+        # a stop failed, or nobody saw what came of it
+        (found("shutting down", "on"), True),
+        (found("shutting down", None), True),
+        # the database is older than her record
+        (found("power off", kept="running"), True),
+        (found("power off", kept="shutting down"), True),
+        (found("shutting down", kept="booting"), True),
+        (found("power off", kept="running", same=False), False),
+        (found("power off", kept=HeteroError("cannot be read")), True),
+    ],
+)
+def test_where_somebody_may_be_at_work_by_what_is_recorded(work, somebodys):
+    """Lost: a tenant's work, by a start of whom an older database, or a stop that failed, has as off."""
+    assert used_root.is_somebodys(work) is somebodys
+
+
+@pytest.mark.parametrize(("power", "since"), [("off", 20.0), ("on", 10.0), (None, 10.0)])
+def test_a_board_recorded_as_off_is_used_by_what_was_written_since_it_was_off(power, since):
+    """Lost: what was written before its stop is taken for work of now; or what was written since for none."""
+    assert used_root.since_found(found("power off", power)) == (since, set())

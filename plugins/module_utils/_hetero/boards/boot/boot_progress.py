@@ -66,7 +66,7 @@ class Boot:
             False  # True: a tenant may be at work since another process began this boot; None: not looked up yet
         )
         self.root_at: float | None = None  # monotonic time when its root was looked into for that
-        self.since: tuple[float | None, set[str]] = (None, set())  # of its present boot, as used_root.since_power says
+        self.since: tuple[float | None, set[str]] = (None, set())  # of its present boot, as since_found says
         self.changed = False  # whether its work had changed anything before its power was to be cut
         self.spared = 0  # how often it was to be cut, and was not
         self.taken_over: bool | None = False  # as `used`, until this call sees its firmware ask for anything

@@ -25,7 +25,7 @@ from . import late_cuts
 from .boot_loop import BootLoop
 from .boot_progress import BEGINS, DECIDING, LISTENING
 from .soft_reboot import SOFT
-from .used_root import may_be_used, note_unwatched, since_power
+from .used_root import is_somebodys, may_be_used, note_unwatched, since_found
 
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 #: A boot that another process began: unix time of power on, phases since.
 UnderWay = Tuple[float, Set[str]]
 
-#: States of a board that somebody uses, or may use: its power is cut only when nobody is there (power/presence.py).
-SOMEBODYS = (board_states.RUNNING, board_states.BOOTING)
-#: How long any other board that is on may take to prove its key before its power is cut (seconds).
+#: How long a board that is on, and that nobody may be at work on (used_root.is_somebodys), may take to prove its key
+#: before its power is cut (seconds).
 SHORT_PATIENCE = 2.0
 NOT_PROVEN = "a machine answers at its address {ip} and has not proven its key"
 #: Seconds of a look without an answer until it is told.
@@ -99,7 +98,7 @@ class Starting(BootLoop):
     def _probe(self, boot: Boot) -> None:
         """Ask a board that may be on whether it runs what it is to run."""
         boot.is_probed, boot.probe = True, None
-        if boot.work.state not in SOMEBODYS:
+        if not is_somebodys(boot.work):
             self._wait_for_ssh(boot, Deadline(SHORT_PATIENCE), self._on_probe)
             return
         boot.cancelled = boot.watching = threading.Event()
@@ -120,7 +119,7 @@ class Starting(BootLoop):
         self._post(self._on_ssh, boot, watching, self._on_probe, seen, time.monotonic())
 
     def _look_at_root(self, boot: Boot) -> None:
-        boot.used, boot.root_at, boot.since = None, time.monotonic(), since_power(boot.work)
+        boot.used, boot.root_at, boot.since = None, time.monotonic(), since_found(boot.work)
         self._spawn(self._look_into_root, boot, *boot.since)
 
     def _is_root_known(self, boot: Boot, since: float) -> bool:
@@ -128,10 +127,18 @@ class Starting(BootLoop):
 
         :param since: monotonic time of what else the board is judged by; an older look at its root does not count.
         """
-        if boot.used is None or boot.used or boot.root_at is None or boot.root_at >= since - late_cuts.FRESH:
+        counts = not self._tells_by_root(boot) if boot.root_at is None else boot.root_at >= since - late_cuts.FRESH
+        if boot.used is None or boot.used or counts:
             return boot.used is not None
         self._look_at_root(boot)
         return False
+
+    @staticmethod
+    def _tells_by_root(boot: Boot) -> bool:
+        """Return whether only its root tells if somebody is at work on a board that was not booting, and is on."""
+        work = boot.work
+        at_rest = work.claim is not None and work.state not in board_states.AT_WORK
+        return at_rest and bool(work.ran) != is_somebodys(work)
 
     def _look_into_root(self, boot: Boot, since: float | None, phases: set[str]) -> None:
         self._post(self._on_root_seen, boot, may_be_used(boot.work, since, phases))
@@ -192,7 +199,7 @@ class Starting(BootLoop):
                 self._probe(boot)
         elif boot.answered_at is not None and boot.answered_at < boot.outlet_at - late_cuts.FRESH:
             self._probe(boot)
-        elif self.check and boot.probe == presence.ALIVE and work.state in SOMEBODYS:
+        elif self.check and boot.probe == presence.ALIVE and is_somebodys(work):
             self._would_ask(boot)
         elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
             note_unwatched(boot.work)
@@ -206,7 +213,7 @@ class Starting(BootLoop):
             self._leave_on(boot, SILENT_ON)
         elif not self._is_root_known(boot, max(boot.outlet_at, boot.answered_at or 0.0)):
             return
-        elif work.state in SOMEBODYS and (work.ran or (boot.used and self._was_ours(boot))):
+        elif (work.ran and is_somebodys(work)) or (boot.used and self._was_ours(boot)):
             if self.check:
                 self._would_ask(boot)
                 return

@@ -36,11 +36,43 @@ def since_power(work: BoardWork) -> tuple[float | None, set[str]]:
     return None, phases
 
 
+def since_found(work: BoardWork) -> tuple[float | None, set[str]]:
+    """Return the same of a board that was found on; the time of one that was not booting is when it was off last."""
+    found = work.found
+    if found is None or found.state == board_states.BOOTING:
+        return since_power(work)
+    return found.power_seen if found.power == "off" else found.since, set()
+
+
+def is_somebodys(work: BoardWork) -> bool:
+    """Return whether somebody may be at work on a board, should it be on, by what is recorded of it.
+
+    It runs or boots, by the database or by its claim's own record, which may be newer; or a stop of it has failed, and
+    it was not seen off.
+    """
+    state, claim, off = work.state, work.claim, work.found is not None and work.found.power == "off"
+    if state in board_states.AT_WORK or (state == board_states.SHUTTING_DOWN and not off):
+        return True
+    try:
+        kept = work.proxy.store.kept(work.board.id)
+    except HeteroError:
+        return True  # it may say so
+    return kept is not None and kept.claim.is_same(claim) and kept.state not in (board_states.POWER_OFF, state)
+
+
+def may_be_at_work(work: BoardWork) -> bool:
+    """Return whether the instance of a board that is on may be at work there, whatever its state is.
+
+    The outlet of one that is recorded as off may have been off for a while only, by a hand or a power cut.
+    """
+    return work.ran and (is_somebodys(work) or may_be_used(work, *since_found(work)))
+
+
 def may_be_used(work: BoardWork, since: float | None, phases: set[str]) -> bool:
     """Return whether a tenant may be at work on a board, by its events, its NFS connection and its root.
 
-    :param since: as since_power returns it.
-    :param phases: as since_power returns them.
+    :param since: as since_found returns it.
+    :param phases: as since_found returns them.
     """
     return NFS in phases or work.driver.has_root(work.board) or used_since(work, since)
 
@@ -67,14 +99,15 @@ def note_if_used(work: BoardWork) -> None:
 def used_since(work: BoardWork, when: float | None) -> bool:
     """Return whether a board's root may have been used since a unix time; True where that cannot be told.
 
-    :param when: unix time when its boot began; None where that is not known. A time in the future shows that the node's
-        clock was set back.
+    :param when: unix time when its boot began, or when it was off; None where that is not known. A time in the future
+        shows that the node's clock was set back, and so does the mark of a boot that was under way.
     """
     if work.from_its_disk or when is None or when > time.time():
         return True
     try:
         root = Place(work.proxy, work.board).root
-        return not root.is_mounted or was_stepped(work.proxy, work.board) or changed_since(root.path, when)
+        stepped = work.began == board_states.BOOTING and was_stepped(work.proxy, work.board)
+        return not root.is_mounted or stepped or changed_since(root.path, when)
     except (OSError, HeteroError):
         return True
 

@@ -39,7 +39,7 @@ from ..work.board_work import BoardWork, locked, unread_outlet
 from ..work.looks import PHASE, Look, Seen, not_adopted
 from .lifecycle import OUT_OF_USE, Options, start
 from .release import free_board, release
-from .tenants_boards import correct_entry, correct_power, left_over, put_parts_back, see_cuts
+from .tenants_boards import correct_entry, correct_off, correct_power, left_over, put_parts_back, see_cuts
 
 if TYPE_CHECKING:
     from ...core.changes import Change
@@ -283,6 +283,7 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
     else:
         if put_parts_back(proxy, look) and look.ssh in (ALIVE, SILENT):
             look.ssh = _answer(look)  # ask again, for the board may have come up since
+        correct_off(look)
         with look.whole():
             correct_power(look)
         correct_entry(look)

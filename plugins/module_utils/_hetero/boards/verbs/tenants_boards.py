@@ -18,6 +18,7 @@ from ...roots.ownership import about_to_go
 from ...roots.provision import put_back
 from ...site import board_states
 from ..boot.boot_entry import ensure_entry, remove_entry
+from ..boot.used_root import may_be_at_work
 from ..evidence.cut_boots import is_cut_off
 from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from ..records.board_records import MAY_HAVE_RUN, UNWATCHED
@@ -71,6 +72,17 @@ def correct_power(look: Look) -> None:
         look.note(f"recorded as {state}, it is on and {answer}: not touched: {way}")
     elif look.power == "on" and look.ssh is None:
         look.note(f"it is on, and {work.instance} has no root on it yet: provision it again, or terminate it")
+
+
+def correct_off(look: Look) -> None:
+    """Correct the record of a tenant's board that is recorded as off, and is on and silent, where he may be at work."""
+    work, is_silent = look.work, look.power == "on" and look.ssh in (ALIVE, SILENT)
+    if is_silent and work.state == board_states.POWER_OFF and may_be_at_work(work):
+        with look.whole():
+            found = f"recorded as {work.state}, it is on, and {work.instance} may be at work"
+            look.mend(found, "recorded as running")
+            if work.note(work.board.name, {"state": work.state}, {"state": board_states.RUNNING}):
+                work.move(board_states.RUNNING)
 
 
 def left_over(look: Look) -> None:

@@ -83,8 +83,8 @@ class BoardWork:
         self.off_by_all, self.wiring_seen = False, False
         #: Why the board is not switched off while it is on: only the database says that its claim has it.
         self.unproven: Refused | None = None
-        #: The state in which the board was found.
-        self.began: str | None = None
+        #: The board's record as it was found.
+        self.found: Record | None = None
         self.changed = False
         self.failed = False
         self.blame: str | None = None
@@ -189,10 +189,15 @@ class BoardWork:
     def state(self) -> str:
         return self.record.state
 
+    @property
+    def began(self) -> str | None:
+        """The state in which the board was found."""
+        return self.found.state if self.found else None
+
     def read(self) -> None:
         """Read record and wiring; while the lock is held no other process changes them."""
         self.record = self.proxy.store.record(self.board.id)
-        self.began = self.began or self.record.state
+        self.found = self.found or self.record
         must_be_of(self.claim, self.wanted, self.board.name, self.created)
         self.pdu, self.outlet = self.proxy.outlet(self.board)
         refuse_anothers(self.proxy, self.board, self.claim)

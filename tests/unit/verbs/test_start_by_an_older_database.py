@@ -1,0 +1,53 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A backup of the database is put back which is from a time when jackie was stopped; she runs since, and her claim's
+own record says so. If this fails, her next start or request, which leaves a board at work alone, cuts its power.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, found, reconcile, record, stop
+from ansible_collections.hetero.compute.tests.unit.verbs.test_silenced_neighbours import hangs
+from ansible_collections.hetero.compute.tests.unit.verbs.test_swapped_plugs import hasty
+
+__all__ = ["hasty"]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 1.0)
+    monkeypatch.setattr(presence, "LONGEST", 1.0)
+    monkeypatch.setattr(presence, "strain", lambda: 1.0)
+    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
+
+
+@pytest.mark.parametrize("older", ["", "older", "older, reconcile"])
+def test_who_is_at_work_is_not_cut_by_a_start(jackie, older):
+    """Lost: what jackie does; her sshd hangs, as it does where a machine swaps."""
+    assert not stop(jackie).get("failed")
+    copy = jackie.folder / "copy.db"
+    with sqlite3.connect(jackie.params["state_db"]) as db, sqlite3.connect(copy) as to:
+        db.backup(to)
+    assert not boot(jackie).get("failed")
+    hangs(jackie, 0)
+    if older:
+        for path in jackie.state.glob("state.db*"):
+            path.unlink()
+        shutil.copy(copy, jackie.params["state_db"])
+    told = reconcile(jackie) if "reconcile" in older else None
+    before = [event.text for event in jackie.events(0, "power")]
+    assert '"running"' in record(jackie).read_text()
+    assert jackie.record(0).state == ("power off" if older == "older" else "running"), told and found(told)
+    result = boot(jackie)
+    after = [event.text for event in jackie.events(0, "power")]
+    assert after == before, (jackie.record(0).state, after, told and found(told), result.get("msg"))
+    assert "its tenant's work goes on" in result["msg"]
