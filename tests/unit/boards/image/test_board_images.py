@@ -69,6 +69,7 @@ class Node:
         self, monkeypatch, state="shutting down", claim=EVE, there=(), kept=(), ran=False, own=True, life=None
     ):
         self.store, self.done, self.state, self.kept = self, [], state, kept
+        self.power, self.had = "off", True
 
         def each(proxy, ids, phase, one, change, deadline, tenant):
             assert (ids, phase, deadline, tenant) == ([0], "image", "soon", EVES)
@@ -87,7 +88,10 @@ class Node:
         monkeypatch.setattr(board_images, "is_of_nobody_else", lambda proxy, board, claim: own)
 
     def record(self, board):
-        return SimpleNamespace(state=self.state)
+        return SimpleNamespace(state=self.state, power=self.power, note="a note")
+
+    def had_power(self, claim):
+        return self.had
 
     def keep_anew(self, board):
         self.done.append(("anew", board))
@@ -147,6 +151,14 @@ def test_what_is_in_use_is_not_removed(monkeypatch):
     for state in ("running", "booting"):
         with pytest.raises(Refused, match=f"board0: is {state} from it: stop it first"):
             absent(Node(monkeypatch, state))
+    with pytest.raises(Refused, match="board0: is in error: a note, and it may run from it: stop it first"):
+        absent(Node(monkeypatch, "error"))
+    node = Node(monkeypatch, there=["root"])
+    node.power = "on"
+    with pytest.raises(Refused, match="board0: its outlet was last seen on, and it may run from it: stop it first"):
+        absent(node)
+    node.had = False
+    assert absent(node)[0] == ["root"], "it is on for nobody"
     with pytest.raises(Refused, match="ran"):
         absent(Node(monkeypatch, ran=True), never_ran=True)
     assert absent(Node(monkeypatch, ran=True, there=["root"]))[0] == ["root"]

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ...images.store import Image
     from ...roots import proxy_node as roots
     from ...site.boards_file import Board
+    from ..records.board_records import Record
     from ..records.proxy import Proxy
     from ..work.each_board import Report
 
@@ -184,12 +185,18 @@ def _proves(proxy: Proxy, board: Board, change: Change) -> bool:
 
 def _refuse_under_power(proxy: Proxy, board: Board, claim: Claim) -> None:
     """Raise Refused where a root is to be made anew while the board may still run from the old one: its stop failed."""
-    record = proxy.store.record(board.id)
-    if record.power == "on" or record.state == board_states.ERROR:
-        seen = "its outlet was last seen on" if record.power == "on" else f"is in error: {record.note}"
+    seen = _not_off(proxy.store.record(board.id))
+    if seen:
         what = f"{seen}, and {claim.instance} is to get a new root there"
         remedy = f"stop it first ({play('stop_instance', instance=claim.instance)}), and run this again"
         raise Refused(what, board.name, remedy)
+
+
+def _not_off(record: Record) -> str | None:
+    """Return in words why a board may be on that is recorded neither as running nor as booting, or None."""
+    if record.power == "on":
+        return "its outlet was last seen on"
+    return f"is in error: {record.note}" if record.state == board_states.ERROR else None
 
 
 def dry_claim(board: Board, image: Image, key: str) -> Claim:
@@ -202,12 +209,15 @@ def clean(
 ) -> list[str]:
     """Remove what a board boots from, and return what there was; a dry run takes a board that runs as well.
 
-    :raises Refused: the board runs from it, or it has a root without a claim and shows a sign of life.
+    :raises Refused: the board runs from it or may do so, or it has a root without a claim and shows a sign of life.
     """
     refuse_changed(proxy, board)
-    state = proxy.store.record(board.id).state
-    if state in (board_states.BOOTING, board_states.RUNNING) and not change.check:
-        raise Refused(f"is {state} from it", board.name, STOP_IT)
+    record = proxy.store.record(board.id)
+    if record.state in board_states.AT_WORK and not change.check:
+        raise Refused(f"is {record.state} from it", board.name, STOP_IT)
+    seen = _not_off(record)
+    if seen and claim and not change.check and proxy.store.had_power(claim):
+        raise Refused(f"{seen}, and it may run from it", board.name, STOP_IT)
     if claim is None and not change.check and has_root(proxy, board):
         life = sign_of_life(proxy, board.id, deadline)
         if life:
