@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Somebody cuts jackie's outlet by hand, reconcile records the board as off, and he switches it on again: it boots by its
-entry, and jackie goes on with her work. If this fails, her next start or request, which leaves a board at work alone,
-cuts its power.
+"""Somebody cuts jackie's outlet by hand, reconcile records the board as off, and he switches it on again: it boots by
+its entry, and jackie goes on with her work. If this fails, her next start or request, which leaves a board at work
+alone, cuts its power.
 """
 
 from __future__ import annotations

@@ -35,6 +35,14 @@ TRANSITIONS = {
 }
 
 
+def is_at_rest(state: str, power: str | None) -> bool:
+    """Return whether nobody is at work on a board: it was stopped, or is being stopped, and its outlet was seen off.
+
+    :param power: the state of its outlet as it was seen; None where it was not.
+    """
+    return power == "off" and state in (POWER_OFF, SHUTTING_DOWN, MAINTENANCE)
+
+
 def why_not_free(state: str, note: str, instance: str | None, since: float, claimed: float) -> str | None:
     """Return in words why a board cannot be claimed, or None if it is free.
 

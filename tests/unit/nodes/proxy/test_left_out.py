@@ -115,8 +115,15 @@ def test_a_board_that_is_on_keeps_its_row(plan, tmp_path, row):
     assert " in place of 10.0.2.2 00:1a:ca:00:57:91" in defect
     assert defect.endswith("ansible-playbook hetero.compute.stop_instance -e instance=jackie first")
     assert moved(plan, ROWS[1].upper().replace("TILERA_HV", "tilera_hv")) == [], "in other words"
-    with Store(str(tmp_path / "state.db")) as store:
+    with Store(str(tmp_path / "state.db"), records=str(tmp_path / FOLDER)) as store:
         store.power_seen(1, "off")
+        assert len(moved(plan, row)) == 1, "it may run by another outlet"
+        store.move(1, "shutting down")
+        store.power_seen(1, "on")
+        assert len(moved(plan, row)) == 1, "its stop has failed"
+        store.power_seen(1, "off")
+        assert moved(plan, row) == [], "the way out"
+        store.move(1, "power off")
     assert moved(plan, row) == [], "the way out"
 
 
@@ -125,7 +132,13 @@ def test_a_row_of_a_board_that_nobody_was_served_on_changes(plan, tmp_path):
     with Store(str(tmp_path / "state.db")) as store:
         store.put("jackie", image_hash=None)
     ClaimRecords(str(tmp_path / FOLDER)).write(1, kept(1, "jackie"))
-    assert moved(plan, OTHER) == []
+    assert len(moved(plan, OTHER)) == 1, "it runs"
+    with Store(str(tmp_path / "state.db")) as store:
+        store.move(1, "shutting down")
+        store.move(1, "power off")
+        assert moved(plan, OTHER) == []
+        store.power_seen(1, "on")
+        assert len(moved(plan, OTHER)) == 1, "it is on"
     (tmp_path / "tilera_boards").unlink()
     with Store(str(tmp_path / "state.db")) as store:
         store.put("jackie", image_hash="ab")

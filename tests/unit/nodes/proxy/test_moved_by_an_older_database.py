@@ -21,7 +21,7 @@ __all__ = ["plan"]
 
 
 @pytest.mark.parametrize(
-    "older", ["free and off", "claimed, nothing made, off", "off by an earlier claim", "begun anew"]
+    "older", ["free and off", "claimed, nothing made, off", "off by an earlier claim", "off by hers", "begun anew"]
 )
 def test_a_board_that_only_its_record_knows_to_run_keeps_its_row(plan, tmp_path, older):
     """Lost: jackie's address, where a backup of the database was put back."""
@@ -32,6 +32,8 @@ def test_a_board_that_only_its_record_knows_to_run_keeps_its_row(plan, tmp_path,
             store.adopt(kept(1, "jackie"), "power off", "", "a test")
         if older == "off by an earlier claim":
             store.adopt(kept(1, "carol", image_hash="ab"), "power off", "", "a test")
+        if older == "off by hers":
+            store.adopt(kept(1, "jackie", image_hash="ab"), "power off", "", "a test")
         if older != "begun anew":
             store.power_seen(1, "off")
     ClaimRecords(str(tmp_path / FOLDER)).write(1, kept(1, "jackie", image_hash="ab"))  # it runs, says its own record

@@ -18,6 +18,7 @@ from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...nfs.exports import exporter
 from ...roots.roots import Root
+from ...site import board_states
 from ...tftp.kernels_by_hand import names
 
 if TYPE_CHECKING:
@@ -95,16 +96,18 @@ def _is_file(path: str) -> bool:
 
 
 def _at_work(proxy: Proxy, number: int, power: str | None = None) -> str | None:
-    """Return the instance that may be at work on a board: its outlet was not seen off; None where none may be.
+    """Return the instance that may be at work on a board, which is not at rest by the database, or by the claim's own
+    record; None where none may be.
 
-    :param power: the state of its outlet; None for the record's.
+    :param power: the state of its outlet as it was just seen, of which "off" is enough; None for the record's.
     """
-    record = proxy.store.record(number)
-    if (power or record.power) == "off":
+    if power == "off":
         return None
-    if record.claim:
-        return record.claim.instance
+    record, kept = proxy.store.record(number), None
     with suppress(HeteroError):
         kept = proxy.store.kept(number)
-        return kept.claim.instance if kept else None
-    return None
+    works = kept is not None and kept.state in board_states.AT_WORK
+    if board_states.is_at_rest(record.state, power or record.power) and not works:
+        return None
+    claim = record.claim or (kept and kept.claim)
+    return claim.instance if claim else None

@@ -112,6 +112,7 @@ class Store(KeptClaims):
                     f"is in state {old.state!r} and cannot go to {state!r}", f"board{board}", f"from there: {ways}"
                 )
             if (state, note) == (old.state, old.note):
+                self._touched(board).moved = True  # its claim's record may say otherwise, where the database was older
                 return
             since = old.since if state == old.state else time.time()
             self._upsert(board, state=state, since=since, note=note)

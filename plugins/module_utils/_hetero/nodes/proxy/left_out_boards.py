@@ -22,6 +22,7 @@ from ...site.boards_file import BoardsFileError
 from ...site.boards_file import read as read_boards
 
 if TYPE_CHECKING:
+    from ...boards.records.board_records import Record
     from ...boards.records.claim_records import Claim
     from ...core.findings import Findings
     from ...site.boards_file import Board
@@ -123,22 +124,26 @@ def _place(board: Board) -> str:
 
 
 def _at_rest(plan: Plan, boards: Collection[int]) -> set[int]:
-    """Return those of the boards of which the database says that they are off, or that nothing was made for a claim."""
+    """Return those of the boards that are at rest by the database, or whose claims nothing was made for yet."""
     path = os.path.join(plan.state_folder, "state.db")
     with suppress(HeteroError):  # users() notes it
         if boards and os.path.exists(path):
             with Store(path, create=False) as store:
                 records = store.records(boards)
-            found = records.items()
-            made = {board for board, record in found if record.claim is None or record.claim.image_hash}
-            rest = {board for board, record in found if record.power == "off" or board not in made}
+            rest = {board for board, record in records.items() if _is_at_rest(record)}
             return {board for board in rest if not _is_anothers(plan, board, records[board].claim)}
     return set()
 
 
+def _is_at_rest(record: Record) -> bool:
+    unmade = record.claim is not None and not record.claim.image_hash
+    unused = unmade and record.state == board_states.POWER_OFF and record.power != "on"
+    return unused or board_states.is_at_rest(record.state, record.power)
+
+
 def _is_anothers(plan: Plan, board: int, claim: Claim | None) -> bool:
-    """Return whether a board may be on for another claim than the database has, or another root, by that one's own
-    record.
+    """Return whether a board may be on by its claim's own record: it runs, or is another claim's than the database has,
+    or has another root.
     """
     try:
         kept = ClaimRecords(os.path.join(plan.state_folder, FOLDER)).read(board)
@@ -146,7 +151,8 @@ def _is_anothers(plan: Plan, board: int, claim: Claim | None) -> bool:
         return True
     if kept is None or not kept.is_somebodys or kept.state == board_states.POWER_OFF:
         return False
-    return claim is None or not kept.claim.is_same(claim) or kept.claim.image_hash != claim.image_hash
+    same = claim is not None and kept.claim.is_same(claim) and kept.claim.image_hash == claim.image_hash
+    return not same or kept.state in board_states.AT_WORK
 
 
 def _before(plan: Plan) -> dict[int, Board]:
