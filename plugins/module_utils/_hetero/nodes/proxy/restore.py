@@ -57,6 +57,12 @@ MOUNT = (
 )
 #: The folder that says so.
 WORD = "none"
+UNNAMED = "names none of the boards whose roots are to be exported: {names}"
+#: The way where another file took its place, and where those boards are gone for good.
+NAME_THEM = (
+    "the NFS server is not started, so that boards wait for it: put the file back that names them, and it starts; or, "
+    f"where they are gone for good, end their claims: {play('reconcile', forget='NAME')}"
+)
 UNREAD_ROOT = "its root is there, and what made.json says of whom it was made for cannot be read"
 
 
@@ -67,6 +73,8 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
     instances ran from is missing, what holds the roots may not be mounted, and the server is not to start. Nothing is
     written into the database.
 
+    It is not to start either where the boards file names none of the boards that have roots: it may be another node's.
+
     :param say: called with a text for each thing that was done or could not be.
     :param lost: why the database cannot be read; it is raised where the records give nothing to export either. The
         server is not to start then: a board that waits for it goes on later, one without export does not.
@@ -74,7 +82,7 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
     exports: list[Export] = []
     rows = {claim.board: claim for claim in proxy.store.claims()}
     roots = (number for number, _folder, _made in roots_there(proxy.config.state_folder))
-    records, missing = [], []
+    records, missing, unnamed = [], [], []
     with suppress(HeteroError):  # the database and the roots count alone then
         records = proxy.store.kept_boards()
     for number in sorted({*rows, *roots, *records}):
@@ -90,10 +98,14 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
             say(f"{whose} is not exported: {told(error, name)}")
             if isinstance(error, Refused) and not Root(proxy.config.state_folder, number).exists():
                 missing.append(whose)
+            if number not in proxy.boards and claim and claim.image_hash and claim.boot_source != DISK:
+                unnamed.append(whose)
         else:
             exports += [export] if export else []
     if lost and not exports:
         raise lost
+    if unnamed and not exports:
+        raise Refused(UNNAMED.format(names=", ".join(unnamed)), "boards file", NAME_THEM)
     folder = os.path.join(proxy.config.state_folder, ROOTS)
     there = os.listdir(folder) if os.path.isdir(folder) else []
     is_empty = missing and not exports and not any(map(_is_root, there))
