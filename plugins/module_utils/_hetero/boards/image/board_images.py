@@ -19,7 +19,7 @@ from ...images.choice import REBUILD, check_delivery, image_of, image_store
 from ...images.forms import Machine
 from ...roots.disk_root import prepare_disk
 from ...roots.machine_identity import must_be_keys
-from ...roots.ownership import has_root, is_asked, must_never_have_run, refuse_lost
+from ...roots.ownership import has_root, is_asked, must_never_have_run, refuse_lost, refuse_unproven
 from ...roots.provision import PHASE, prepare, remove
 from ...roots.seeds import prepare_seed
 from ...site import board_states
@@ -217,6 +217,7 @@ def clean(
         raise Refused(f"is {record.state} from it", board.name, STOP_IT)
     seen = _not_off(record)
     if seen and claim and not change.check and proxy.store.had_power(claim):
+        refuse_unproven(proxy, board, claim)  # it says more
         raise Refused(f"{seen}, and it may run from it", board.name, STOP_IT)
     if claim is None and not change.check and has_root(proxy, board):
         life = sign_of_life(proxy, board.id, deadline)
