@@ -61,6 +61,7 @@ class Bystanders:
 
     def __init__(self, proxy: Proxy, own: Iterable[int]) -> None:
         self._proxy, self._own = proxy, set(own)
+        self._devices: dict[str, str] | None = None
         self._drivers = BootDrivers(proxy)
         #: {board id of a work: {board id: its record} of those that are looked at for it}.
         self._near: dict[int, dict[int, Record]] = {}
@@ -176,7 +177,9 @@ class Bystanders:
 
     def _device(self, pdu: str) -> str:
         """Return what identifies a PDU, for one may have two names."""
-        return pdu_names.address(self._proxy.config.pdus.get(pdu, {})) or pdu
+        if self._devices is None:
+            self._devices = pdu_names.devices(self._proxy.config.pdus)
+        return self._devices.get(pdu, pdu)
 
     def _which(self, boards: Iterable[int], asked: Callable[[Board], bool]) -> set[int]:
         """Return those of the boards of which `asked` is true, all asked at the same time."""
