@@ -11,7 +11,7 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import pdu_places
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import reconcile, stop
 
 HOST = "127.0.0.1"
@@ -133,7 +133,7 @@ def test_what_a_script_gets_as_its_host_is_text(units, name):
 def test_while_no_name_has_an_address_no_guess_is_told_as_a_fact(units, monkeypatch):
     """Lost: why a board cannot be stopped: its operator looks for a plug in the rack while the name server is down."""
     known = {"pdu1.lab": frozenset(["10.0.0.1"]), "pdu2.lab": frozenset(["10.0.0.2"])}
-    monkeypatch.setattr(pdu_names, "_looked_up", lambda name: known.get(name, frozenset()))
+    monkeypatch.setattr(pdu_places, "_looked_up", lambda name: known.get(name, frozenset()))
     settings = dict(driver="fence", agent="fence_x")
     pdus = {
         f"pdu-{number}": dict(settings, host=f"pdu{number}.lab", agent_options={"inet4_only": 1, "x": number})

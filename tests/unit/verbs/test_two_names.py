@@ -13,8 +13,9 @@ import time
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import pdu_places
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, KEY
 
 HOST = "10.0.100.1"
@@ -168,8 +169,8 @@ def test_a_name_of_the_pdu_is_the_pdu(named, monkeypatch, host):
     """
     addresses = {"pdu-a.lab": [HOST], "pdu-of-many.lab": ["10.0.0.1", HOST]}.get(host, [])
     answer = [(2, 1, 6, "", (address, 0)) for address in addresses]
-    monkeypatch.setattr(pdu_names.socket, "getaddrinfo", lambda name, port, type: answer)
-    pdu_names._looked_up.cache_clear()
+    monkeypatch.setattr(pdu_places.socket, "getaddrinfo", lambda name, port, type: answer)
+    pdu_places._looked_up.cache_clear()
     path = named.folder / "proxy.json"
     config = json.loads(path.read_text())
     config["pdus"]["pdu-c"] = dict(config["pdus"]["pdu-a"], host=host, port=23, transport="telnet")
@@ -178,7 +179,7 @@ def test_a_name_of_the_pdu_is_the_pdu(named, monkeypatch, host):
     named.module("board_reconcile", timeout=5)
     named.module("tilera_boot", boards=[1], state="stopped", instance="", timeout=5)
     assert named.outlets()["1"] == "on"
-    pdu_names._looked_up.cache_clear()
+    pdu_places._looked_up.cache_clear()
 
 
 @pytest.mark.parametrize("timeout", [1, 5], ids=["long after", "in its time"])

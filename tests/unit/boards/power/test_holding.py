@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.doubt import Doubt
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import pdu_places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 #: Of which a name server says an address.
@@ -36,8 +36,8 @@ def doubt(monkeypatch):
         def ask(name, *more, **words):
             return [(2, 1, 6, "", (address, 0)) for address in ([] if name in silent else NAMED.get(name, []))]
 
-        monkeypatch.setattr(pdu_names.socket, "getaddrinfo", ask)
-        pdu_names._looked_up.cache_clear()
+        monkeypatch.setattr(pdu_places.socket, "getaddrinfo", ask)
+        pdu_places._looked_up.cache_clear()
         kept = {
             number: SimpleNamespace(claim=SimpleNamespace(instance=f"vm{number}"), fed=fed, anew=False)
             for number, fed in held.items()
@@ -52,7 +52,7 @@ def doubt(monkeypatch):
         return Doubt(feeds, board, None, Fed(*at), None, holders, unknown or {}) if holders else None
 
     yield make
-    pdu_names._looked_up.cache_clear()
+    pdu_places._looked_up.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import pdu_places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 HOST, OTHER = "10.0.100.1", "10.0.100.2"
@@ -33,18 +34,18 @@ def named(monkeypatch):
             raise socket.gaierror("Name or service not known")
         return [(None, type, 6, "", (address, 0)) for address in addresses[name]]
 
-    monkeypatch.setattr(pdu_names.socket, "getaddrinfo", ask)
-    monkeypatch.setattr(pdu_names, "_waited", [0.0])
-    pdu_names._looked_up.cache_clear()
+    monkeypatch.setattr(pdu_places.socket, "getaddrinfo", ask)
+    monkeypatch.setattr(pdu_places, "_waited", [0.0])
+    pdu_places._looked_up.cache_clear()
     yield
-    pdu_names._looked_up.cache_clear()
+    pdu_places._looked_up.cache_clear()
 
 
 def test_a_name_server_that_is_down_is_waited_for_once(monkeypatch):
     """Lost: a minute at each verb of a site whose PDUs have names."""
     down = threading.Event()
-    monkeypatch.setattr(pdu_names, "LOOKUPS", 0.2)
-    monkeypatch.setattr(pdu_names.socket, "getaddrinfo", lambda *words, **more: down.wait(60) and [])
+    monkeypatch.setattr(pdu_places, "LOOKUPS", 0.2)
+    monkeypatch.setattr(pdu_places.socket, "getaddrinfo", lambda *words, **more: down.wait(60) and [])
     began = time.monotonic()
     for number in range(50):
         assert not pdu_names.is_same(HOST, {"host": f"pdu-{number}.lab"})
@@ -255,7 +256,7 @@ def feeds_of(pdus):
 def test_a_host_that_a_script_gets_is_not_looked_up(monkeypatch):
     """Lost: a wait for the name server at each verb, for words that only a script understands."""
     asked = []
-    monkeypatch.setattr(pdu_names.socket, "getaddrinfo", lambda name, *more, **words: asked.append(name) or [])
+    monkeypatch.setattr(pdu_places.socket, "getaddrinfo", lambda name, *more, **words: asked.append(name) or [])
     pdus = {"pdu-a": dict(COMMAND, host="rack1"), "pdu-b": dict(COMMAND, host="rack2")}
     feeds = feeds_of(pdus)
     for fed in (Fed("pdu-a", "1", "rack1"), Fed("pdu-a", "1", pdu_names.address(pdus["pdu-a"]))):

@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.recorded_feeds import RecordedFeeds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import pdu_places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 #: One device of two names, one by another port, a group of machines whose outlets are addresses, two of its machines as
@@ -34,7 +35,7 @@ OUTLETS = ("1", "01", "2", "10.0.9.21", "::ffff:10.0.9.22")
 NOTED = [
     Fed(name, outlet, at)
     for name, outlet in itertools.product([*PDUS, "gone"], OUTLETS)
-    for at in {None, pdu_names.address(PDUS.get(name, {})), "10.0.9.1", pdu_names.EACH}
+    for at in {None, pdu_names.address(PDUS.get(name, {})), "10.0.9.1", pdu_places.EACH}
 ]
 
 

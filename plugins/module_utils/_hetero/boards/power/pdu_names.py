@@ -9,39 +9,31 @@ Where that is uncertain, `is_same` returns False and `may_be_same` returns True.
 
 from __future__ import annotations
 
-import ipaddress
-import os
 import re
-import socket
-import threading
-import time
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Callable, Dict, Mapping
 
 from ...drivers.power.fence import is_by_address
-from ...site.proxy_config import SECRETS
+from ...drivers.power.pdu_places import (
+    EACH,
+    Place,
+    Settings,
+    as_number,
+    is_text,
+    own_port,
+    place,
+    placed,
+    unit_of,
+    where,
+)
 
 if TYPE_CHECKING:
     from ..records.claim_records import Fed
 
-#: The settings of a PDU in proxy.json; and {name: settings} of all PDUs.
-Settings = Mapping[str, Any]
+#: {name: settings} of all PDUs.
 Pdus = Mapping[str, Settings]
-#: Ports of a PDU itself (ssh, telnet, SNMP), which mean the same device as no port. Other ports may be forwarded ones.
-OWN_PORTS = (None, 22, 23, 161)
-#: Options of fence agents that choose one of several units behind one address.
-UNITS = ("switch", "managed")
-#: Options of fence agents that name the address, and its port, over what the PDU's settings say.
-HOSTS, PORTS = ("ip", "ipaddr", "ip_address", "hostname", "host"), ("ipport", "udpport", "port")
-#: The noted address where each outlet is an address of its own. It looks like a path, so that no resolver is asked.
-EACH = "/port_as_ip"
 #: The text before the unit in a noted address. Older releases take the whole for a host without an address.
 UNIT = " ;unit="
-#: Settings that may differ between two names of one device.
-BESIDES = ("agent_options", "driver", "host_key", "known_hosts", "outlets", "username", *SECRETS)
-#: Most seconds for looking up all names together, so that a name server that is down delays a process only once.
-LOOKUPS = 12.0
 PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 
 
@@ -59,58 +51,20 @@ class Remembered(Dict[str, Settings]):
         return self._found[key]
 
 
-class Place(NamedTuple):
-    """Where a PDU is reached.
-
-    :param hosts: the host's name and all of its addresses.
-    :param known: True where there are addresses.
-    :param port: the port; None for one of OWN_PORTS.
-    :param unit: which of several units behind one address it is; None where the settings do not say.
-    :param text: True where a script interprets the host, so that no resolver is asked for it.
-    """
-
-    hosts: frozenset[str]
-    known: bool
-    port: int | None = None
-    unit: str | None = None
-    text: bool = False
-
-    def is_at(self, other: Place) -> bool:
-        """Return whether both are surely one address."""
-        return self.port == other.port and bool(self.hosts & other.hosts)
-
-    def may_be_at(self, other: Place) -> bool:
-        """Return whether both may be one address.
-
-        They may where only one of them names a port, and where a name has no address just now.
-        """
-        ports = self.port == other.port or None in (self.port, other.port)
-        named = not (self.known and other.known) and not (self.text or other.text)
-        return ports and (bool(self.hosts & other.hosts) or named)
-
-
 def address(settings: Settings) -> str | None:
     """Return the text that identifies a PDU whatever its name is, or None where its settings have nothing for it.
 
     It has host and port, or the file that plays the PDU, or other settings, and the unit.
     """
-    host, port = _where(settings)
-    unit = f"{UNIT}{_unit(settings)}" if _unit(settings) else ""
+    host, port = where(settings)
+    unit = f"{UNIT}{unit_of(settings)}" if unit_of(settings) else ""
     return f"{host}:{port}{unit}" if host and port else f"{host}{unit}" if host else None
-
-
-def place(settings: Settings) -> Place | None:
-    """Return the Place of a PDU's settings, or None where they name no address."""
-    host, port = _where(settings)
-    if not host:
-        return None
-    return _placed(host, _port(port), _unit(settings), _is_text(settings))
 
 
 def plug(outlet: str | int) -> str:
     """Return an outlet in one spelling: "5" for "05", and the usual spelling of an outlet that is an IP address."""
     text = str(outlet).strip()
-    return str(int(text)) if re.fullmatch(r"[0-9]+", text) else _number(text) or text
+    return str(int(text)) if re.fullmatch(r"[0-9]+", text) else as_number(text) or text
 
 
 def is_same(noted: str, settings: Settings) -> bool:
@@ -203,7 +157,7 @@ def unresolved(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> list[str]:
     for noted in (fed.address, _as_known(pdus, fed).address):
         places += _readings(noted, settings) if noted is not None else []
     if any(EACH in here.hosts for here in places):
-        places += [_placed(fed.outlet), _placed(outlet)]
+        places += [placed(fed.outlet), placed(outlet)]
     return sorted({host for here in places if not here.known for host in here.hosts})
 
 
@@ -224,7 +178,7 @@ def _is_outlet(settings: Settings, one: str, other: str, alike: Callable[[Place,
     """Return whether two outlets of a PDU are one; two addresses may have other spellings or names."""
     if plug(one) == plug(other):
         return True
-    return _where(settings)[0] == EACH and alike(_placed(one), _placed(other))
+    return where(settings)[0] == EACH and alike(placed(one), placed(other))
 
 
 def _is_machine(settings: Settings, fed: Fed, outlet: str) -> bool:
@@ -234,16 +188,16 @@ def _is_machine(settings: Settings, fed: Fed, outlet: str) -> bool:
         return False
     for there in _readings(fed.address, settings):
         each = EACH in there.hosts, EACH in here.hosts
-        if each == (True, False) and _placed(fed.outlet).hosts & here.hosts:
+        if each == (True, False) and placed(fed.outlet).hosts & here.hosts:
             return True
-        if each == (False, True) and _placed(outlet).hosts & there.hosts:
+        if each == (False, True) and placed(outlet).hosts & there.hosts:
             return True
     return False
 
 
 def are_apart(one: Settings, other: Settings) -> bool:
     """Return whether the settings of two PDUs name two units behind one address."""
-    units = [_unit(settings) for settings in (one, other)]
+    units = [unit_of(settings) for settings in (one, other)]
     return None not in units and units[0] != units[1]
 
 
@@ -255,7 +209,7 @@ def _places(noted: str, settings: Settings) -> list[Place]:
     here, host = place(settings), settings.get("host") or settings.get("path")
     if here is None or UNIT in noted or noted.startswith(EACH) or not host:
         return [here] if here else []
-    return [here, _placed(host, _port(settings.get("port")), here.unit, _is_text(settings))]
+    return [here, placed(host, own_port(settings.get("port")), here.unit, is_text(settings))]
 
 
 def _readings(noted: str, settings: Settings) -> list[Place]:
@@ -266,111 +220,12 @@ def _readings(noted: str, settings: Settings) -> list[Place]:
     host, _mark, unit = noted.partition(UNIT)
     found = PORT.fullmatch(host)
     if unit.startswith("/"):
-        return [_placed(host, None, unit, True)]
-    of_text = _is_text(settings)
-    whole = _placed(host, None, unit or None, of_text)
+        return [placed(host, None, unit, True)]
+    of_text = is_text(settings)
+    whole = placed(host, None, unit or None, of_text)
     if not found or (host.startswith("/") and found["host"] != EACH):
         return [whole]
-    with_port = _placed(found["host"], _port(int(found["port"])), unit or None, of_text)
+    with_port = placed(found["host"], own_port(int(found["port"])), unit or None, of_text)
     if ":" not in found["host"]:
         return [with_port, whole] if of_text else [with_port]
-    return [*([with_port] if _number(found["host"]) else []), whole]
-
-
-def _where(settings: Settings) -> tuple[str | None, int | None]:
-    """Return (host, port) as a PDU's driver takes them.
-
-    Where there is no host, a text of all settings that tell the PDU from others takes its place.
-    """
-    options, driver = _options(settings), settings.get("driver")
-    host = _first(options, HOSTS) or settings.get("host") or settings.get("path")
-    port = _first(options, PORTS) or settings.get("port")
-    if is_by_address(settings):
-        host = EACH
-    elif driver == "command":
-        # The script is called with the host alone.
-        return host or _script(settings), None
-    elif not host and driver == "fence":
-        named = {**{key: settings[key] for key in settings if key not in BESIDES}, **options}
-        words = [f"{key}={named[key]}" for key in sorted(named) if key not in BESIDES and named[key] not in (None, "")]
-        return " ".join(["/fence", *words]), None
-    return host, int(str(port)) if str(port).isdigit() else None
-
-
-def _options(settings: Settings) -> Mapping[str, Any]:
-    """Return the options for a fence agent besides the settings that all drivers have."""
-    options = settings.get("agent_options")
-    return options if isinstance(options, dict) and settings.get("driver", "fence") == "fence" else {}
-
-
-def _first(options: Mapping[str, Any], words: Iterable[str]) -> Any:
-    return next((options[word] for word in words if options.get(word)), None)
-
-
-def _is_text(settings: Settings) -> bool:
-    """Return whether a script interprets the PDU's host, which then need not be a host name."""
-    return settings.get("driver") == "command"
-
-
-def _placed(host: str, port: int | None = None, unit: str | None = None, text: bool = False) -> Place:
-    """Return the Place of a host, in the one spelling that all of its spellings and names have."""
-    given = str(host)
-    number = given if given.startswith("/") else _number(given)
-    if number:
-        return Place(frozenset([number]), True, port, unit)
-    name = given.lower().rstrip(".")
-    if text:
-        return Place(frozenset([name]), True, port, unit, True)
-    found = _looked_up(name)
-    return Place(found | {name}, bool(found), port, unit)
-
-
-def _number(text: str) -> str | None:
-    """Return an IP address in its usual spelling (IPv4 where it is a mapped one); None for a host name."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return None
-    return str(getattr(address, "ipv4_mapped", None) or address)
-
-
-@lru_cache(maxsize=None)
-def _looked_up(name: str) -> frozenset[str]:
-    """Return the addresses of a name; none where no resolver answers in time."""
-    found: list[str] = []
-    began = time.monotonic()
-    asking = threading.Thread(target=lambda: found.extend(_addresses(name)), name=f"look up {name}", daemon=True)
-    asking.start()
-    asking.join(max(0.0, LOOKUPS - _waited[0]))
-    _waited[0] += time.monotonic() - began
-    return frozenset(found)
-
-
-#: Seconds that this process has waited for names so far.
-_waited = [0.0]
-
-
-def _addresses(name: str) -> list[str]:
-    try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-        return [_number(str(address[0])) or str(address[0]) for *_kind, address in found]
-    except (OSError, UnicodeError):
-        return []
-
-
-def _port(port: int | None) -> int | None:
-    """Return a port, or None for one of OWN_PORTS."""
-    return None if port in OWN_PORTS else port
-
-
-def _unit(settings: Settings) -> str | None:
-    """Return which of several units behind one address a PDU's settings name, or None."""
-    options = {} if is_by_address(settings) else _options(settings)
-    named = [f"{key} {options[key]}" for key in UNITS if options.get(key)]
-    script = _script(settings)
-    return " ".join([*named, *([script] if script else [])]) or None
-
-
-def _script(settings: Settings) -> str | None:
-    script = settings.get("script")
-    return os.path.normpath(str(script)) if script else None
+    return [*([with_port] if as_number(found["host"]) else []), whole]

@@ -4,7 +4,9 @@
 """How many outlets of a PDU are switched on within one second: power supplies that charge at the same time may trip a
 breaker, and then all that it feeds goes dark.
 
-When outlets were last switched on lies in the run folder, so that a session keeps the pace of the one before.
+When outlets were last switched on lies in the run folder, so that a session keeps the pace of the one before. All names
+of one device share that (pdu_places.py), and switch one after the other, for their sessions may be open at the same
+time.
 """
 
 from __future__ import annotations
@@ -12,15 +14,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Callable, List
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping
 
+from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, TimedOut
 from ...core.json_file import read_text
+from ...core.locks import taken
 from ...files.whole_file import write_whole
+from .fence import is_by_address
+from .pdu_places import place
 
 if TYPE_CHECKING:
-    from ...core.deadline import Deadline
     from .driver import Answer
 
 #: Switches outlets on, all at once.
@@ -28,8 +33,10 @@ Switch = Callable[[List[str]], "dict[str, Answer]"]
 
 Say = Callable[[str], None]
 
-#: The folder below the run folder that holds a file for each PDU with a limit.
-FOLDER = "pdu-inrush"
+#: The folders below the run folder that hold a file for each address of a PDU with a limit, and a lock for it.
+FOLDER, LOCKS = "pdu-inrush", "pdu-inrush-locks"
+#: Most characters of an address that name its file. Two that end alike keep one pace.
+LONGEST = 200
 #: Seconds to which a limit belongs. Power supplies charge within a tenth of one.
 SECOND = 1.0
 #: Seconds that are left for reading back what was switched, or this part of a shorter deadline.
@@ -49,21 +56,21 @@ class NoTurn(TimedOut):
 
 
 class Inrush:
-    """The pace of one PDU. Who uses it holds the PDU's lock.
+    """The pace of one PDU.
 
     :param name: the PDU's name.
-    :param place: what the PDU is reached by, which is one for several names.
-    :param limit: most outlets that are switched on within a second; None for no limit.
+    :param settings: its settings; their `inrush` is the most outlets that are switched on within a second.
     :param say: is called with what is waited for.
     """
 
-    def __init__(self, run_folder: str, name: str, place: str, limit: int | None, say: Say) -> None:
+    def __init__(self, run_folder: str, name: str, settings: Mapping[str, Any], say: Say) -> None:
+        limit = settings.get("inrush")
         if limit is not None and limit < 1:
             raise BadInput(f"its inrush {limit} lets no outlet be switched on", name, "give how many a second may be")
-        self._path = os.path.join(run_folder, FOLDER, f"{place.replace('/', '_')}.json")
-        self._name = name
-        self._limit = limit
+        self._run_folder, self._name, self._settings = run_folder, name, settings
+        self._limit: int | None = limit
         self._say = say
+        self._files: list[str] | None = None  # names of the files of all names of this device
         self._times: list[float] = []  # of this session, for a run folder that cannot be written to
 
     def switch_on(self, outlets: list[str], switch: Switch, deadline: Deadline) -> dict[str, Answer]:
@@ -76,40 +83,68 @@ class Inrush:
         answers: dict[str, Answer] = {}
         left = outlets
         while left:
-            room = self._wait(self._limit, deadline)
-            if not room:
-                raise NoTurn(f"{WAITS.format(limit=self._limit)}, and their time was up", self._name, answers)
-            portion, left = left[:room], left[room:]
-            before = self._newest()
-            self._keep(before, len(portion))  # for who comes after one that is killed
-            try:
-                answers.update(switch(portion))
-            finally:  # a PDU that hung up over it may have obeyed
-                self._keep(before, len(portion))
+            with ExitStack() as turn:
+                room = self._wait(turn, self._limit, deadline)
+                if not room:
+                    raise NoTurn(f"{WAITS.format(limit=self._limit)}, and their time was up", self._name, answers)
+                portion, left = left[:room], left[room:]
+                before = self._newest()
+                self._keep(before, len(portion))  # for who comes after one that is killed
+                try:
+                    answers.update(switch(portion))
+                finally:  # a PDU that hung up over it may have obeyed
+                    self._keep(before, len(portion))
         return answers
 
-    def _wait(self, limit: int, deadline: Deadline) -> int:
-        """Wait until an outlet may be switched on; return how many may be, none where the deadline is near."""
+    def _wait(self, turn: ExitStack, limit: int, deadline: Deadline) -> int:
+        """Wait until an outlet may be switched on; return how many may be, none where the deadline is near.
+
+        :param turn: has the locks of the PDU then, which nobody has while outlets wait for the second to be over.
+        """
         reading = min(READING, PART * deadline.seconds)
-        while (room := limit - len(newest := self._newest())) <= 0:
+        while True:
+            newest: list[float] = []
+            if self._take(turn, Deadline(deadline.left - reading)):
+                newest = self._newest()
+                if len(newest) < limit:
+                    return limit - len(newest)
+            turn.close()
             if deadline.left <= reading:
                 return 0
             self._say(WAITS.format(limit=limit))
-            deadline.nap(max(0.001, min(newest) + SECOND - time.time()))
-        return room
+            deadline.nap(max(0.001, min(newest, default=0.0) + SECOND - time.time()))
+
+    def _take(self, turn: ExitStack, deadline: Deadline) -> bool:
+        """Take the locks that all names of the PDU share; return False where another has one until the deadline."""
+        for path in self._paths(LOCKS):
+            with suppress(OSError):
+                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+                file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                turn.callback(os.close, file)
+                if not taken(file, deadline):
+                    return False
+        return True
+
+    def _paths(self, folder: str) -> list[str]:
+        if self._files is None:  # only where it has a limit, for a name server may be asked
+            here = None if is_by_address(self._settings) else place(self._settings)
+            self._files = [f"{key.replace('/', '_')[-LONGEST:]}.json" for key in (here.keys if here else [self._name])]
+        return [os.path.join(self._run_folder, folder, name) for name in self._files]
 
     def _newest(self) -> list[float]:
         """Return when outlets were switched on within the last second (unix times). The clock may have been set back.
         """
-        times: list[float] = []
-        with suppress(OSError, HeteroError, ValueError, TypeError):
-            times = [float(at) for at in json.loads(read_text(self._path))]
+        noted = [self._times]
+        for path in self._paths(FOLDER):
+            with suppress(OSError, HeteroError, ValueError, TypeError):
+                noted.append([float(at) for at in json.loads(read_text(path))])
         now = time.time()
-        newest = max(times, self._times, key=lambda known: max(known, default=0.0))
+        newest = max(noted, key=lambda known: max(known, default=0.0))
         return [at for at in newest if 0.0 <= now - at < SECOND]
 
     def _keep(self, before: list[float], switched: int) -> None:
         self._times = before + [time.time()] * switched
-        with suppress(OSError):
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            write_whole(self._path, json.dumps(self._times), 0o600)
+        for path in self._paths(FOLDER):
+            with suppress(OSError):
+                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+                write_whole(path, json.dumps(self._times), 0o600)

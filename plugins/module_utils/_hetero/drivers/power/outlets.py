@@ -229,8 +229,7 @@ def session(
     with ExitStack() as held:
         spoken = DRIVERS[driver](name, settings, secrets, deadline)
         keep = partial(refusals.kept, run_folder, name, spoken.masked)
-        reached = str(settings.get("host") or settings.get("path") or name)
-        inrush = Inrush(run_folder, name, reached, settings.get("inrush"), waiting.say)
+        inrush = Inrush(run_folder, name, settings, waiting.say)
         opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting, keep, inrush)
         if not DRIVERS[driver].readers:
             opened.take_turn()
