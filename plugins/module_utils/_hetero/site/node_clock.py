@@ -239,9 +239,13 @@ def _runs_ahead(clock: Clock) -> bool:
 
 
 def _here() -> Mark:
+    return Mark(time.time(), boot_id(), time.clock_gettime(time.CLOCK_BOOTTIME) - began())
+
+
+def boot_id() -> str:
+    """Return what tells this boot of the machine from all others."""
     with naming(BOOT_ID), open(BOOT_ID, encoding="utf-8") as file:
-        boot = file.read().strip()
-    return Mark(time.time(), boot, time.clock_gettime(time.CLOCK_BOOTTIME) - began())
+        return file.read().strip()
 
 
 def began() -> float:

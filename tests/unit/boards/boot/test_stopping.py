@@ -71,7 +71,7 @@ class Work:
 
 
 @pytest.fixture
-def stopped(monkeypatch):
+def stopped(monkeypatch, tmp_path):
     """Make a Stopping of some works, without threads: what is spawned is kept, what is posted is done."""
     monkeypatch.setattr(stops, "remove_entry", lambda work: work.did.append("no entry"))
     monkeypatch.setattr(stops, "note_if_used", lambda work: None)
@@ -83,7 +83,7 @@ def stopped(monkeypatch):
             event=lambda *event: events.append(event),
             unseen_cut=lambda board: None,
         )
-        proxy = SimpleNamespace(boards={}, config=SimpleNamespace(pdus={}), store=store)
+        proxy = SimpleNamespace(boards={}, config=SimpleNamespace(pdus={}, run_folder=str(tmp_path)), store=store)
         one = Stopping(proxy, list(works), Options(**options))
         one.asked, one.last_looks, one.spawned, one.events = [], [], [], events
 

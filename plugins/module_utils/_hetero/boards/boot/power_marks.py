@@ -17,10 +17,10 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Iterator
 
-from ...core.errors import BadInput, naming
+from ...core.errors import BadInput
 from ...core.json_file import read_object
 from ...files.whole_file import write_whole
-from ...site.node_clock import BOOT_ID
+from ...site.node_clock import boot_id
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
@@ -63,9 +63,7 @@ def _path(proxy: Proxy, board: Board) -> str:
 
 def _here() -> dict[str, Any]:
     """Return {boot: id of the machine's boot, apart: seconds that the clock is ahead of CLOCK_BOOTTIME}."""
-    with naming(BOOT_ID), open(BOOT_ID, encoding="utf-8") as file:
-        boot = file.read().strip()
-    return {"boot": boot, "apart": min(_reading() for _reading_again in range(READINGS))[1]}
+    return {"boot": boot_id(), "apart": min(_reading() for _reading_again in range(READINGS))[1]}
 
 
 def _reading() -> tuple[float, float]:

@@ -21,7 +21,7 @@ from ...core.errors import HeteroError
 from ...core.plays import play
 from ...drivers.boot import blame
 from ...site import board_states
-from ..power import last_outlet, power_proof, presence
+from ..power import last_outlet, power_proof, presence, unseen_cuts
 from ..power.bystanders import Bystanders
 from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
@@ -114,7 +114,7 @@ class Stopping(PduLoop):
     # ---- what the board shows
 
     def _is_unseen(self, work: BoardWork) -> bool:
-        return not self.check and self.proxy.store.unseen_cut(work.board.id) is not None
+        return not self.check and unseen_cuts.of(self.proxy, work.board.id) is not None
 
     def _look_before(self, work: BoardWork) -> None:
         self._post(self._on_looked_before, work, self._why_left(work))

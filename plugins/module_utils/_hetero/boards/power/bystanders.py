@@ -13,7 +13,6 @@ are not waited for.
 from __future__ import annotations
 
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +26,7 @@ from ...drivers.boot.registry import BootDrivers
 from ...roots.ownership import has_root
 from ...site import board_states
 from ..records.board_records import ANSWER, TO_BE
-from . import pdu_names
+from . import pdu_names, unseen_cuts
 from .power_proof import LOOK
 from .presence import strain
 
@@ -92,10 +91,13 @@ class Bystanders:
         self._answered[work.board.id] = self._which(boards, lambda board: self._drivers.of(board).alive(board, LOOK))
 
     def to_be_cut(self, work: PowerWork) -> str:
-        """Return the text of the event that an outlet is to be switched off; it names the boards that answer.
+        """Begin to count the time, and return the text of the event that an outlet is to be switched off.
+
+        It names the boards that answer.
 
         A process that is killed then leaves them to the next one (recall).
         """
+        unseen_cuts.begins(self._proxy, work.board.id)
         names = ", ".join(f"board{board}" for board in sorted(self._answered.get(work.board.id, ())))
         return (ANSWER.format(boards=names) if names else "") + _to_be_off(work)
 
@@ -105,10 +107,12 @@ class Bystanders:
         :returns: the seconds since then; None where the outlet was not switched off so. Only those boards are asked
             that answered before, and whose state is the same since.
         """
-        event = self._proxy.store.unseen_cut(work.board.id)
-        named = NAMED.fullmatch(event.text) if event else None
-        is_this = named is not None and named[2].startswith(_to_be_off(work))
-        if event is None or named is None or not is_this or self._is_older(work.board.id):
+        unseen = unseen_cuts.of(self._proxy, work.board.id)
+        if unseen is None:
+            return None
+        event, seconds = unseen
+        named = NAMED.fullmatch(event.text)
+        if named is None or not named[2].startswith(_to_be_off(work)) or self._is_older(work.board.id):
             return None
         boards = {int(name[len("board") :]) for name in (named[1] or "").split(", ") if name} & set(self._proxy.boards)
         others = self._proxy.store.records(boards - {work.board.id})
@@ -118,7 +122,7 @@ class Bystanders:
             if not self._proxy.store.has_moved_since(board, event) and self._may_run(record)
         }
         self._answered[work.board.id] = {*self._near[work.board.id], *(boards & {work.board.id})}
-        return max(0.0, time.time() - event.time)
+        return seconds
 
     def silent(self, work: PowerWork, off: Deadline, own: bool) -> list[int]:
         """Return the ids of those that answered before, and are silent now; for any thread.

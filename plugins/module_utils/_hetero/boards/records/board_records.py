@@ -42,9 +42,6 @@ AND_ON = ", and on again"
 ANSWER = "{boards} answer: "
 #: Phase of the event that says what came of a switching, also for the boards beside.
 POWER = "power"
-#: Seconds for which a switching counts of which nobody saw what it cut: who was silenced then may be silent later for
-#: another reason. A play that was killed is run again, or reconciled, before that.
-UNSEEN_FOR = 600.0
 #: Phase of the event that a board had power while nobody looked whether it came up.
 UNWATCHED = "unwatched"
 #: Most boards that a query names one by one; for more than that all boards are read.
@@ -165,7 +162,7 @@ class Recorded(ClaimsStore[Claim]):
         """Return the event of an outlet that was to be switched off, where nothing tells what came of it, else None.
 
         Its process was killed, or lost the PDU, before it saw which boards that cut. There is none where the board was
-        seen to run since, or where that is longer ago than UNSEEN_FOR.
+        seen to run since.
         """
         rows = self._db.rows(
             "SELECT * FROM events WHERE board = ? AND (phase IN (?, ?, ?) OR (phase = ? AND text LIKE ?)) "
@@ -175,12 +172,19 @@ class Recorded(ClaimsStore[Claim]):
         last = Event(**dict(rows[0])) if rows else None
         if last is None or last.phase != SWITCH or TO_BE.format(state="off") not in last.text:
             return None
-        return last if 0.0 <= time.time() - last.time <= UNSEEN_FOR else None
+        return last
+
+    def has_failed_since(self, board: int, event: Event) -> bool:
+        """Return whether a process said after an event that it could not go on with the board."""
+        return self._has_since(board, "error", event)
 
     def has_moved_since(self, board: int, event: Event) -> bool:
         """Return whether a board's state changed after an event of any board, whatever the clock did meanwhile."""
+        return self._has_since(board, STATE_PHASE, event)
+
+    def _has_since(self, board: int, phase: str, event: Event) -> bool:
         what = "SELECT 1 FROM events WHERE board = ? AND phase = ? AND id > ? LIMIT 1"
-        return bool(self._db.rows(what, (board, STATE_PHASE, event.id)))
+        return bool(self._db.rows(what, (board, phase, event.id)))
 
     def last_said(self, board: int, text: str) -> float | None:
         """Return the unix time of the newest event of a board with this text, or None."""

@@ -20,6 +20,7 @@ from ...site import board_states
 from ..boot.boot_entry import ensure_entry, remove_entry
 from ..boot.used_root import may_be_at_work
 from ..evidence.cut_boots import is_cut_off
+from ..power import unseen_cuts
 from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
 from ..records.board_records import MAY_HAVE_RUN, UNWATCHED
 from .lifecycle import Options, switch_off
@@ -109,7 +110,7 @@ def see_cuts(proxy: Proxy, looks: Sequence[Look]) -> None:
         if look.power == "off"
         and not (look.nobodys or look.cut_off or look.work.contradiction or look.work.change.check)
         and look.work.state not in out
-        and proxy.store.unseen_cut(look.work.board.id)
+        and unseen_cuts.of(proxy, look.work.board.id)
     ]
     if unseen:
         switch_off(proxy, [look.work for look in unseen], Options(only_looks=True))
