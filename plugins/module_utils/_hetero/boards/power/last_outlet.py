@@ -167,6 +167,32 @@ class Feeds(RecordedFeeds):
         self._read([board.id, *holders])
         work.doubt = None
 
+    def adopt(self, work: PowerWork) -> None:
+        """Write down the outlet that a board's wiring names, by an operator's word that the wiring is right.
+
+        So no other outlet feeds it: one that was said to, and is that of another board's wiring, is that board's again.
+        """
+        self.remember(work, True)
+        if work.change.check:
+            return
+        with self.proxy.store.transaction():
+            self._read(self._freed(work))  # their own verbs may have changed them
+            freed = self._freed(work)
+            for other, fed in freed.items():
+                self.proxy.store.feed(other, replace(fed, taken=None))
+        self._read(freed)
+
+    def _freed(self, work: PowerWork) -> dict[int, Fed]:
+        """Return {board id: the outlet of its wiring} of boards whose outlet was said to feed a work's board."""
+        found = {}
+        for other, kept in self._kept.items():
+            fed, board = kept.fed if kept else None, self.proxy.boards.get(other)
+            wired = self.proxy.wiring(board).fed if board else None
+            taken = fed is not None and fed.taken == work.board.name and not self.is_at(fed, work.pdu, work.outlet)
+            if fed and wired and taken and self.is_at(fed, *wired):
+                found[other] = fed
+        return found
+
     def belie(self, work: PowerWork) -> str:
         """Write down that a board lived on while the outlet of its wiring was off; return, in words, what follows.
 
@@ -298,7 +324,10 @@ def compare(proxy: Proxy, looks: Sequence[PowerLook], names: Collection[str]) ->
                     feeds.remember(work, False)
         elif by_word or (doubt.key_proves and work.state in ON and look.ssh == presence.OWN_KEY):
             done = "would be noted" if work.change.check else "noted"
-            feeds.remember(work, True)
+            if by_word:
+                feeds.adopt(work)
+            else:
+                feeds.remember(work, True)
             look.mend(doubt.rewired, f"{done}, by an operator's word" if by_word else done)
         elif doubt.is_off and look.ssh is None:
             start = play("start_instance", instance=work.instance)
