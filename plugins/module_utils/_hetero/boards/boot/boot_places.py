@@ -54,7 +54,7 @@ class BootPlaces:
     def __exit__(self, *exc: object) -> None:
         for board in list(self._held):
             self.leave(board)
-        self._drop_ticket()
+        self.leave_line()
 
     @property
     def held(self) -> list[int]:
@@ -71,7 +71,7 @@ class BootPlaces:
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             if self._is_next() and self._take_free(board, self._limit):
-                self._drop_ticket()
+                self.leave_line()
                 return True
             self._queue()
         except OSError:
@@ -147,12 +147,13 @@ class BootPlaces:
         """Take a ticket, unless there is one that nobody took for a dead process's before it had its lock."""
         if self._ticket is not None and os.fstat(self._ticket[1]).st_nlink:
             return
-        self._drop_ticket()
+        self.leave_line()
         name = f"{TICKET}{time.monotonic_ns():020d}-{os.getpid()}"
         ticket = _locked(os.path.join(self._folder, name))
         self._ticket = None if ticket is None else (name, ticket)
 
-    def _drop_ticket(self) -> None:
+    def leave_line(self) -> None:
+        """Let others go first: nothing of this loop waits."""
         if self._ticket is not None:
             name, ticket = self._ticket
             self._ticket = None

@@ -87,6 +87,7 @@ class QueuedBoots(EndedBoots):
             self._queued.popleft()
             if not boot.work.over:
                 self._begin_again(boot)
+        self._places.leave_line()  # the last one may have been ended, and took no place
 
     def _begin_again(self, boot: Boot) -> None:
         """Go on with a board that waited, which was off, and may have power by now."""
