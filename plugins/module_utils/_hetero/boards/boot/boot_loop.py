@@ -234,6 +234,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
         if boot.work.over or boot.stage == DECIDING or (boot.stage == SWITCHING and boot.outlet_now == "on"):
             return  # of an earlier boot
         boot.see(kind, name, at)
+        self._count(boot)
 
     def _on_answer(self, boot: Boot, answer: Answer, at: float) -> None:
         if answer is True:

@@ -76,7 +76,14 @@ class QueuedBoots(EndedBoots):
         for board in left:
             self._places.leave(board)
         if left:
+            for boot in self.boots.values():
+                self._count(boot)
             self._let_in()
+
+    def _count(self, boot: Boot) -> None:
+        """Count a board that loads and has no place, where one is free: its firmware asked for nothing for EARLY."""
+        if boot.stage == BOOTING and boot.kinds and "nfs" not in boot.said and not boot.work.over:
+            self._places.take_free(boot.board.id)
 
     def _let_in(self) -> None:
         """Let in boards of this loop that wait for longest, as long as there are places."""
