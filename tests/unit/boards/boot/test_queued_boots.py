@@ -151,7 +151,7 @@ def test_two_plays_take_turns(rack):
     done = []
     many = threading.Thread(target=lambda: done.append(site.run("start", 0, 1, 2)))
     many.start()
-    until(lambda: site.events(0, ("power",)))
+    until(lambda: any(site.events(number, ("power",)) for number in range(3)))
     one = threading.Thread(target=lambda: done.append(site.run("start", 3)))
     one.start()
     for thread in (many, one):
