@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import bystanders
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import bystanders, unseen_cuts
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import ssh
@@ -149,6 +149,7 @@ def test_a_killed_stop_is_looked_after_but_for_who_was_stopped_since(site, by_it
     site.run("start", 0, 1)
     with site.proxy() as proxy:
         proxy.store.move(0, "shutting down")
+        unseen_cuts.begins(proxy, 0)
         proxy.store.event(0, "switch", "board1 answer: pdu-a outlet 5 is to be switched off")
     site.cut(0)
     if by_its_own:

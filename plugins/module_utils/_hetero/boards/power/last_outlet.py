@@ -186,10 +186,11 @@ class Feeds(RecordedFeeds):
         """Return {board id: the outlet of its wiring} of boards whose outlet was said to feed a work's board."""
         found = {}
         for other, kept in self._kept.items():
-            fed, board = kept.fed if kept else None, self.proxy.boards.get(other)
-            wired = self.proxy.wiring(board).fed if board else None
-            taken = fed is not None and fed.taken == work.board.name and not self.is_at(fed, work.pdu, work.outlet)
-            if fed and wired and taken and self.is_at(fed, *wired):
+            fed = kept.fed if kept else None
+            if fed is None or fed.taken != work.board.name or other not in self.proxy.boards:
+                continue
+            wired = self.proxy.wiring(self.proxy.boards[other]).fed
+            if wired and self.is_at(fed, *wired) and not self.is_at(fed, work.pdu, work.outlet):
                 found[other] = fed
         return found
 
