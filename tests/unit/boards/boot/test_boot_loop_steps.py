@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot
     boot_progress,
     power_marks,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_places import BootPlaces
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     ASKED,
     BOOTING,
@@ -112,6 +113,7 @@ def loop(monkeypatch):
         store = SimpleNamespace(event=lambda *given: did.append(given), lost=list, kept_boards=list, begun=dict)
         proxy = SimpleNamespace(store=store, did=did, boards={}, config=CONFIG)
         one = Starting(proxy, list(works), Options(**options))
+        one._places = BootPlaces("no run folder", None)
         one.spawned = []
         one._spawn = lambda function, *given: one.spawned.append((function, given))
         one._post = lambda handler, *given: handler(*given)
