@@ -44,7 +44,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 #: A proxy node without PDUs or a limit of its boots.
-CONFIG = SimpleNamespace(pdus={}, boots_at_once=0, interface="", run_folder="")
+CONFIG = SimpleNamespace(pdus={}, boots_at_once=0, interface="", run_folder="/dev/null")  # nothing is written there
 
 
 class Driver:
