@@ -30,8 +30,10 @@ from ansible_collections.hetero.compute.tests.unit.sweep.killing import MODULES,
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, Site
 
 #: What the database and the claim's own record say. "lost": the database knows nothing; "nothing": nor is there a
-#: record; "older": the database is from before, when alice had the board.
-RECORDS = ("nothing", "lost", "running", "stopped", "older")
+#: record; "older": the database is from before, when alice had the board; "behind": it is from when jackie was stopped;
+#: "half off": her stop failed after it had begun.
+RECORDS = ("nothing", "lost", "running", "stopped", "older", "behind", "half off")
+JACKIES = ("running", "stopped", "behind", "half off")
 OUTLETS, ANSWERS = ("off", "on"), ("own key", "another key", "silent")
 ROOTS = ("none", "own", "another's", "unreadable")
 VERBS = ("start", "stop", "reboot", "rebuild", "terminate", "provision", "reconcile")
@@ -96,8 +98,8 @@ class Cells:
         self._database(record)
         self.record.unlink(missing_ok=True)
         if record != "nothing":
-            stopped = self.kept.replace('"state": "running"', '"state": "power off"')
-            self.record.write_text(stopped if record == "stopped" else self.kept)
+            states = {"stopped": "power off", "half off": "shutting down"}
+            self.record.write_text(self.kept.replace('"running"', f'"{states.get(record, "running")}"'))
         site_on = {"1": outlet}
         (site.folder / "pdu-a.json").write_text(json.dumps({"outlets": site_on, "faults": {}}))
         on = time.monotonic() - 9 if outlet == "on" or answer != "silent" else None
@@ -120,8 +122,10 @@ class Cells:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             if record in ("nothing", "lost"):
                 db.executescript("DELETE FROM claims; DELETE FROM boards; DELETE FROM events")
-            elif record == "stopped":
+            elif record in ("stopped", "behind"):
                 db.execute("UPDATE boards SET state = 'power off', note = 'stopped', power = 'off'")
+            elif record == "half off":
+                db.execute("UPDATE boards SET state = 'shutting down', note = 'its PDU was lost', power = 'on'")
             elif record == "older":
                 older = ("alice", "alice", "alice", self.claim.created - 9, ALICE_KEY)
                 db.execute("UPDATE claims SET instance = ?, request = ?, owner = ?, created = ?, host_key = ?", older)
@@ -222,7 +226,7 @@ def asked_by(record, verb):
 def breaks(cell, verb, before, after):
     """What of the rule a verb broke in a cell, as texts."""
     record, outlet, answer, root = cell
-    mine = record in ("running", "stopped")
+    mine = record in JACKIES
     ends = verb == "terminate" and mine and root != "another's"
     found = []
     if before["root"] is not None and after["root"] != before["root"] and not (ends and root in ("own", "unreadable")):
@@ -233,6 +237,9 @@ def breaks(cell, verb, before, after):
         found.append("the power of a board was switched that shows a key which is not the claim's")
     if switched and outlet == "on" and not mine and not (record == "nothing" and answer == "silent" and root == "none"):
         found.append("a board with power was switched for who has no claim to it")
+    works = record in JACKIES and record != "stopped" and root in ("own", "unreadable")
+    if switched and works and (outlet, answer) == ("on", "silent") and verb in ("start", "provision", "reconcile"):
+        found.append("the power was cut of a board on which its tenant may be at work")
     gone = [claim["instance"] for claim in before["claims"] if claim not in after["claims"]]
     adopted = [claim["instance"] for claim in after["claims"]] == ["jackie"]
     if gone and not ends and not (verb == "reconcile" and adopted):
