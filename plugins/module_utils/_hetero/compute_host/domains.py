@@ -5,7 +5,8 @@
 
 It finds domains of no instance, and devices that domain and table do not agree on. A domain is never touched, for it is
 somebody's. A device that is allocated to a domain which is gone becomes free. A device that a guest made here has (by
-its folder, or by the record of its claim), and the table gives to nobody, is allocated to that guest again.
+its folder, or by the record of its claim), and the table gives to nobody, is allocated to that guest again; also where
+libvirt, whose files may be older, has no domain of it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..core.plays import play
 from ..devices.pci import domains, sysfs
 from ..devices.pci.allocation import write_down
 from ..hypervisors.libvirt.attachment import holder_of
-from ..hypervisors.libvirt.guest_folder import is_whole
+from ..hypervisors.libvirt.guest_folder import description, is_whole
 from ..site.kinds import GUEST
 from .unclaimed_instances import whose
 
@@ -43,7 +44,7 @@ class Seen(NamedTuple):
 
     :param rows: all allocations.
     :param instances: the holders of all claims.
-    :param defined: {address of a device: names of the domains that would start with it}.
+    :param defined: {address of a device: names of the domains, and of `undefined` guests, that would start with it}.
     :param running: {address of a device: names of the running domains that have it}.
     """
 
@@ -58,7 +59,10 @@ def audit(host: Host, change: Change) -> list[dict[str, Any]]:
     with host.store.transaction(dry=change.check):
         rows = host.store.allocations()
         instances = {claim.holder for claim in host.store.claims()}
-        seen = Seen(rows, instances, *domains.holders(host.pci))
+        defined, running = domains.holders(host.pci)
+        for address, names in undefined(host).items():
+            defined.setdefault(address, []).extend(names)
+        seen = Seen(rows, instances, defined, running)
         findings = _had(host, seen, change) + _given(host, seen, change)
     return sorted(findings, key=lambda one: (one["domain"], one["address"]))
 
@@ -76,9 +80,10 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             own = holder_of(name)
             if own in holders and own in seen.instances:
                 continue
-            record = _record_of(host, name)
+            record, is_defined = _record_of(host, name), is_there(name, host.pci)
             of = f"that no claim in the database has ({record})" if record else "of no instance"
-            found = f"a domain {of} {'has' if name in runs else 'would start with'} it"
+            thing = "a domain" if is_defined else "a guest, whose domain libvirt has no more,"
+            found = f"{thing} {of} {'has' if name in runs else 'would start with'} it"
             if own in seen.instances:
                 found = f"its guest {'has' if name in runs else 'would start with'} it besides its own"
             if own in holders:
@@ -87,9 +92,8 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
                 found += f", and it is allocated to {', '.join(map(short, holders))}"
             else:
                 found += ", and it is allocated to nobody"
-            made_here = record is not None or is_whole(os.path.join(host.config.kvm.guests_folder, name))
-            ours = not holders and made_here
-            found += "" if ours else f": {NEWER if record else TAKE.format(name=name)}"
+            ours = not holders and (record is not None or _is_made(host, name))
+            found += "" if ours else f": {NEWER if record or not is_defined else TAKE.format(name=name)}"
             if ours and sysfs.look(address, host.pci) is None:
                 found, ours = f"{found}{GONE}", False
             findings.append(_finding(name, address, found, "written down" if ours else None))
@@ -105,6 +109,24 @@ def _record_of(host: Host, name: str) -> str | None:
     return None if kept and kept.kind != GUEST.section else whose(host, name)
 
 
+def _is_made(host: Host, name: str) -> bool:
+    return is_whole(os.path.join(host.config.kvm.guests_folder, name))
+
+
+def undefined(host: Host) -> dict[str, list[str]]:
+    """Return {address of a device: names of the guests that have it by what lies in their folders, and of which neither
+    the database nor libvirt knows}: both may be older than they are.
+    """
+    found: dict[str, list[str]] = {}
+    folder, known = host.config.kvm.guests_folder, {claim.instance for claim in host.store.claims()}
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        made = None if name in known or is_there(name, host.pci) else description(os.path.join(folder, name))
+        if made is not None and made.findtext("name") == name:  # else it is a copy of another's
+            for address in domains.addresses(made):
+                found.setdefault(address, []).append(name)
+    return found
+
+
 def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
     """Return the findings about what domains of no instance are to have and lack."""
     findings = []
@@ -116,6 +138,12 @@ def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             continue
         if is_there(name, host.pci):
             found = "allocated to a domain that does not have it (libvirt_hostdev, state detached, frees it)"
+            findings.append(_finding(name, row.address, found))
+            continue
+        record = _record_of(host, name)
+        if record or _is_made(host, name):
+            of = record or f"guest {name} lies in {host.config.kvm.guests_folder}"
+            found = f"allocated to a guest that neither the database nor libvirt has ({of}): {NEWER}"
             findings.append(_finding(name, row.address, found))
             continue
         findings.append(_finding(name, row.address, "allocated to a domain that is no more", "freed"))

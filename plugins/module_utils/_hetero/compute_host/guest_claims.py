@@ -16,7 +16,7 @@ from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt, must_be_name
 from ..openstack.specs import PROPERTY
 from ..site.kinds import GUEST
-from .domains import free_again, is_there
+from .domains import free_again, is_there, undefined
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
@@ -68,9 +68,16 @@ class Guests:
         return None
 
     def allocate(self, claim: Claim) -> None:
-        """Write down which devices the claim has. `taken` has seen that no domain of its name has any."""
+        """Write down which devices the claim has. `taken` has seen that no domain of its name has any.
+
+        What a guest has of which only its folder tells is written down first, as reconcile does.
+        """
         for row in self.host.store.allocations(holder_of(claim.instance)):
             free_again(self.host, row)
         asked = allocation.requested(self.flavor, self.host.config.kvm.aliases, self.host.name)
         if asked or self.named:
+            given = {row.address for row in self.host.store.allocations()}
+            for address, (name, *_others) in undefined(self.host).items():
+                if address not in given:
+                    allocation.write_down(self.host.store, holder_of(name), address, self.host.pci)
             allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named)

@@ -36,9 +36,17 @@ def must_be_readable(folder: str) -> None:
             raise Refused(what, path, "nothing is touched: put the guest's own file back") from error
 
 
-def made_for(folder: str) -> str | None:
-    """Return the UUID of the guest whose files lie in a folder; None where none do, or that cannot be read."""
+def description(folder: str) -> ElementTree.Element | None:
+    """Return the domain, as it was made, of the guest whose files lie in a folder; None where none do, or that cannot
+    be read.
+    """
     with contextlib.suppress(OSError, ElementTree.ParseError):
         made = read_plain(os.path.join(folder, DESCRIPTION), MOST)
-        return None if made is None else ElementTree.fromstring(made).findtext("uuid")
+        return None if made is None else ElementTree.fromstring(made)
     return None
+
+
+def made_for(folder: str) -> str | None:
+    """Return the UUID of the guest whose files lie in a folder; None where none do, or that cannot be read."""
+    made = description(folder)
+    return None if made is None else made.findtext("uuid")
