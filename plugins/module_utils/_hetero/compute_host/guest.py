@@ -29,6 +29,7 @@ from ..hypervisors import pinning
 from ..hypervisors.libvirt import guest_folder, guests, own_disk
 from ..hypervisors.libvirt.attachment import driver_before, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
+from ..hypervisors.libvirt.domain_disks import disks_of, must_have_one_name
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
 from .work import BACK, Work
@@ -145,9 +146,10 @@ class GuestWork(Work):
 
     def _refuse_hidden(self) -> None:
         """Raise Refused if libvirt has the guest by a file, and does not know of it: its driver did not start, or
-        another one answers.
+        another one answers. So, too, if it has the guest by another name, or another domain runs from its disk.
         """
         paths = self.host.pci
+        must_have_one_name(self.claim.instance, self._spec().uuid, os.path.join(self.folder, guest_folder.DISK), paths)
         for folder, what, way in ((paths.running_domains, RUNS, HIDDEN_WAY), (paths.domains, DEFINED, UNREAD_WAY)):
             file = os.path.join(folder, f"{self.claim.instance}.xml")
             if os.path.exists(file) and not self.domain.defined:
@@ -275,7 +277,7 @@ class GuestWork(Work):
         self._refuse_stranger()
         must_hold_no_mount(self.folder, self.domain.thing)
         self._may_be_removed()
-        own_disk.must_name_own(self.folder, guests.disks_of(self._starts()))
+        own_disk.must_name_own(self.folder, disks_of(self._starts()))
 
     def _may_be_removed(self) -> None:
         own_disk.may_be_removed(self.folder, self._spec().uuid, was_made=self.claim.container is not None)
@@ -302,7 +304,7 @@ class GuestWork(Work):
         guests.must_boot(self._spec(), starts, self.libvirt)
         own_disk.must_be_own(self.folder, self._spec().uuid)
         self._refuse_the_disk_of_a_claim()
-        own_disk.must_not_name_anothers(self.folder, self._spec().uuid, guests.disks_of(starts))
+        own_disk.must_not_name_anothers(self.folder, self._spec().uuid, disks_of(starts))
         self._astray = guests.astray(self._spec(), starts)
 
     def remove(self) -> None:

@@ -18,6 +18,7 @@ from ..core.deadline import Deadline
 from ..core.errors import HeteroError
 from ..hypervisors.libvirt import guest_folder, guests
 from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt
+from ..hypervisors.libvirt.domain_disks import disks_of
 from ..hypervisors.lxc.identity import id_of
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import at
@@ -61,7 +62,7 @@ def _is_used(host: Host, name: str, path: str) -> bool:
     """Return whether a guest runs from, or starts with, a disk in this folder, which is not its own."""
     domain = Libvirt(Deadline(CALL_TIME), host.config.kvm.libvirt_uri).domain(name)
     with suppress(HeteroError):
-        found = [guests.disks_of(domain.xml(live)) for live in (True, False)] if domain.defined else []
+        found = [disks_of(domain.xml(live)) for live in (True, False)] if domain.defined else []
         return path in {os.path.dirname(disk) for disks in found for disk in disks}
     return False
 

@@ -26,26 +26,36 @@ def holders(paths: Paths) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 def _read(folder: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return found
-    for name in names:
-        if not name.endswith(".xml"):
-            continue
-        path = os.path.join(folder, name)
-        try:
-            tree = ElementTree.parse(path).getroot()
-        except FileNotFoundError:
-            continue  # its domain was undefined meanwhile
-        except ElementTree.ParseError as error:
-            raise HeteroError(f"is no XML ({error})", path, "let virsh write it again, or remove it") from error
-        # for a running domain libvirt writes <domstatus> around it
-        domain = tree if tree.tag == "domain" else tree.find("domain")
+    for path in files(folder):
+        domain = described(path)
         if domain is not None:
             for address in addresses(domain):
-                found.setdefault(address, []).append(domain.findtext("name") or name[: -len(".xml")])
+                name = domain.findtext("name") or os.path.basename(path)[: -len(".xml")]
+                found.setdefault(address, []).append(name)
     return found
+
+
+def files(folder: str) -> list[str]:
+    """Return the paths of libvirt's files of domains in a folder."""
+    try:
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".xml")]
+    except FileNotFoundError:
+        return []
+
+
+def described(path: str) -> ElementTree.Element | None:
+    """Return the domain in a file of libvirt's; None where it was undefined meanwhile.
+
+    :raises HeteroError: it is no XML.
+    """
+    try:
+        tree = ElementTree.parse(path).getroot()
+    except FileNotFoundError:
+        return None
+    except ElementTree.ParseError as error:
+        raise HeteroError(f"is no XML ({error})", path, "let virsh write it again, or remove it") from error
+    # for a running domain libvirt writes <domstatus> around it
+    return tree if tree.tag == "domain" else tree.find("domain")
 
 
 def addresses(domain: ElementTree.Element) -> list[str]:

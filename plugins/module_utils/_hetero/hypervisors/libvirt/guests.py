@@ -32,6 +32,7 @@ from ...roots import cloud_init, machine_identity
 from .. import pinning
 from . import hostdev, own_disk
 from .domain import Libvirt
+from .domain_disks import disks_of
 from .guest_folder import CONSOLE, DESCRIPTION, DISK, MOST
 
 if TYPE_CHECKING:
@@ -357,12 +358,6 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
     for address, given in has.items():
         if address not in spec.devices:
             domain.detach(hostdev.xml(address, given.managed), live=False)
-
-
-def disks_of(domain: ElementTree.Element) -> list[str]:
-    """Return the paths of a domain's disks."""
-    sources = domain.iterfind("devices/disk[@device='disk']/source")
-    return [path for source in sources for path in (source.get("file"), source.get("dev")) if path]
 
 
 def next_start(name: str, folder: str, libvirt: Libvirt) -> ElementTree.Element:
