@@ -17,6 +17,7 @@ from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt, must_be_name
 from ..openstack.specs import PROPERTY
 from ..site.kinds import GUEST
 from .domains import free_again, is_there, undefined
+from .unclaimed_instances import of_guest
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
@@ -59,8 +60,11 @@ class Guests:
         self._domains = set(Libvirt(Deadline(CALL_TIME), self.host.config.kvm.libvirt_uri).names())
 
     def taken(self, instance: str) -> str | None:
-        """Return why no domain of that name can be made, or None."""
+        """Return why no domain of that name can be made, or None. A guest that lies there may be somebody's."""
         must_be_name(instance)
+        lies_there = of_guest(self.host, instance)
+        if lies_there:
+            return lies_there
         if self._domains is None:  # an instance that was there when the transaction was yet to begin
             self.look()
         if instance in (self._domains or ()) or is_there(instance, self.host.pci):

@@ -22,6 +22,8 @@ from ..core.errors import Refused
 from ..core.plays import play
 from ..core.printable import printable
 from ..core.this_node import THIS_NODE
+from ..hypervisors.libvirt.guest_folder import is_whole
+from ..site.kinds import GUEST
 from ..site.leases import until
 from ..site.owners import number_of
 from .lost_database import made_here, unread_here
@@ -106,6 +108,12 @@ def of_record(host: Host, instance: str) -> str | None:
     if host.store.forgotten(instance) is None:
         return None
     return _told(host, instance, host.store.records.path(instance), END_UNSEEN)
+
+
+def of_guest(host: Host, instance: str) -> str | None:
+    """Return, in words, that in a name's folder lies a guest that was made here; None where none does."""
+    folder = os.path.join(host.config.disks(GUEST.section), instance)
+    return _told(host, instance, f"{GUEST.name} {folder}") if is_whole(folder) else None
 
 
 def of_no_instance(host: Host) -> list[str]:
