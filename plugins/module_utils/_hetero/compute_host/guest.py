@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 RUNS = "by this file of libvirt's it runs, and libvirt lists no such domain"
 DEFINED = "by this file of libvirt's it is defined, and libvirt lists no such domain"
 HIDDEN_WAY = "restart libvirt (libvirtd or virtqemud), then run this again"
+#: If a rebuild seems to be cut off by a database and a record that are both older than its end.
+NEWER = "was made after its rebuild was begun, and has run; the host's database and its record know nothing of that"
+NEWER_WAY = (
+    "nothing is touched: put newer copies of both back; or, where nobody needs what is in it, {anew} makes a new one"
+)
 UNREAD_WAY = f"{HIDDEN_WAY}; where it lists none after that either (virsh list --all), move this file aside first"
 
 
@@ -160,6 +165,14 @@ class GuestWork(Work):
         log = os.path.join(self.folder, "console.log")
         said = os.path.exists(log) and os.path.getsize(log) > 0
         return guest_folder.is_whole(self.folder) and (said or self.container.running)
+
+    def must_not_be_newer(self) -> None:
+        disk = os.path.join(self.folder, guest_folder.DISK)
+        if not self.is_left_old or not self.has_root or os.stat(self.sign).st_mtime <= self._rebuild_begun:
+            return
+        # the disk is written before the description: it is newer only where the guest has written to it
+        if self.has_run() or os.stat(disk).st_mtime > os.stat(self.sign).st_mtime:
+            raise Refused(NEWER, self.folder, NEWER_WAY.format(anew=self._anew))
 
     def correct(self, parts: Collection[str], say: Callable[[Sequence[str]], object]) -> None:
         """Have the domain, and the devices of its next start, as its claim says.

@@ -37,7 +37,7 @@ from .guest import GuestWork
 from .host_claims import REAPER, line, shown
 from .unclaimed_instances import refuse_unclaimed
 from .verb_options import HARD, SOFT, Options
-from .work import TO_BE_REMOVED
+from .work import MADE_ANEW, TO_BE_REMOVED
 
 if TYPE_CHECKING:
     from ..claims.host.allocation import Allocation
@@ -51,7 +51,6 @@ Result = Dict[str, Any]
 RUNS_NOW = "runs, or ran, since it was looked at: nothing of it is taken back"
 STARTS_AGAIN = "it will start with the host again: {error}"
 TAKEN_BACK = "; its end, which was cut off before its data were removed, is taken back"
-MADE_ANEW = "is made anew of {image}: what is in it goes"
 #: {what an instance runs in: the class that works on it}.
 KINDS: dict[str | None, type[Work]] = {CONTAINER.section: ContainerWork, GUEST.section: GuestWork}
 #: Verbs that do not end an instance; they report where its lease is over.
@@ -70,6 +69,7 @@ def rebooted(host: Host, request: str, options: Options, change: Change) -> Resu
         if work.is_made and work.container.running:
             work.must_be_whole()
             work.must_start()
+            work.must_not_be_newer()
             _down(work, options)
         _up(work)
 
@@ -226,6 +226,7 @@ def _never_ran(work: Work) -> bool:
 
 def _up(work: Work) -> None:
     """Bring an instance up; remove one that never ran and cannot be brought up. A rebuild that was cut off is ended."""
+    work.must_not_be_newer()
     new, was_made = _never_ran(work), work.is_made
     if not new and work.claim.state in instance_states.NEVER_RAN:
         work.move(instance_states.STARTING)

@@ -146,6 +146,7 @@ def _judge(work: Work, look: Look) -> None:
     _lease(work, look)
     try:
         work.must_not_be_lost()
+        work.must_not_be_newer()
     except Refused as error:
         _note(look, str(error))
         return

@@ -53,6 +53,8 @@ UNSEEN_WAY = (
 )
 #: In place of the image's hash, while what is there is older than what its tenant asked for in its place.
 TO_BE_REMOVED = ""
+#: The event of a removal that something new follows.
+MADE_ANEW = "is made anew of {image}: what is in it goes"
 NO_ADDRESS = "put a newer copy of the database back"
 
 
@@ -230,6 +232,18 @@ class Work(ABC):
         kept = self.kept
         both = self.claim.image_hash == TO_BE_REMOVED and kept is not None and kept.image_hash == TO_BE_REMOVED
         return both and self.is_made
+
+    def must_not_be_newer(self) -> None:
+        """Raise Refused where database and record, both older, say that a rebuild is to be ended, and what is there was
+        made since that was begun, and has run. A container has another id by then.
+        """
+
+    @property
+    def _rebuild_begun(self) -> float:
+        """The time at which a rebuild was last begun."""
+        said = MADE_ANEW.partition("{")[0]
+        events = self.host.store.newest_events(self.claim.instance, 500)
+        return max([event.time for event in events if event.text.startswith(said)], default=self.claim.since)
 
     @property
     def kept(self) -> Claim | None:
