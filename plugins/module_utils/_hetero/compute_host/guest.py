@@ -19,6 +19,7 @@ from ..claims.host.allocation import ATTACHED
 from ..core.changes import Change
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused
+from ..core.plays import play
 from ..devices.pci import sysfs
 from ..devices.pci.allocation import is_own
 from ..devices.pci.binding_change import change_driver
@@ -29,9 +30,10 @@ from ..hypervisors import pinning
 from ..hypervisors.libvirt import guest_folder, guests, own_disk
 from ..hypervisors.libvirt.attachment import driver_before, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
-from ..hypervisors.libvirt.domain_disks import disks_of, must_have_one_name
+from ..hypervisors.libvirt.domain_disks import disks_of, leaves, must_have_one_name, running
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
+from .domains import is_there
 from .work import BACK, Work
 
 if TYPE_CHECKING:
@@ -48,11 +50,11 @@ if TYPE_CHECKING:
 RUNS = "by this file of libvirt's it runs, and libvirt lists no such domain"
 DEFINED = "by this file of libvirt's it is defined, and libvirt lists no such domain"
 HIDDEN_WAY = "restart libvirt (libvirtd or virtqemud), then run this again"
+LEAVES_WAY = f"{play('stop_instance', instance='{name}')} stops it; do that, then run this again"
+STAY = "further disks of the domain stay where they are: {paths}"
 #: If a rebuild seems to be cut off by a database and a record that are both older than its end.
 NEWER = "was made after its rebuild was begun, and has run; the host's database and its record know nothing of that"
-NEWER_WAY = (
-    "nothing is touched: put newer copies of both back; or, where nobody needs what is in it, {anew} makes a new one"
-)
+NEWER_WAY = "nothing is touched: put newer copies of both back; where nobody needs what is there, {anew} makes it anew"
 UNREAD_WAY = f"{HIDDEN_WAY}; where it lists none after that either (virsh list --all), move this file aside first"
 
 
@@ -87,6 +89,8 @@ class GuestWork(Work):
         self.folder = os.path.join(host.config.kvm.guests_folder, claim.instance)
         #: In words, the disk that its domain has in place of its own.
         self._astray: str | None = None
+        #: The disks beside its own that stay where it is removed.
+        self._beside: list[str] = []
 
     @property
     def is_made(self) -> bool:
@@ -167,11 +171,7 @@ class GuestWork(Work):
         return guest_folder.is_whole(self.folder) and (said or self.container.running)
 
     def must_not_be_newer(self) -> None:
-        disk = os.path.join(self.folder, guest_folder.DISK)
-        if not self.is_left_old or not self.has_root or os.stat(self.sign).st_mtime <= self._rebuild_begun:
-            return
-        # the disk is written before the description: it is newer only where the guest has written to it
-        if self.has_run() or os.stat(disk).st_mtime > os.stat(self.sign).st_mtime:
+        if self.is_left_old and guest_folder.was_used_since(self.folder, self._rebuild_begun, self.has_run):
             raise Refused(NEWER, self.folder, NEWER_WAY.format(anew=self._anew))
 
     def correct(self, parts: Collection[str], say: Callable[[Sequence[str]], object]) -> None:
@@ -199,8 +199,8 @@ class GuestWork(Work):
 
         A disk elsewhere is told after `must_be_whole`, which has looked.
         """
-        if self._astray:
-            return self._astray
+        if self._astray or self.leaves:
+            return self._astray or self.leaves
         if self.is_made and has_errors(os.path.join(self.folder, guest_folder.DISK)):
             return "its file system has errors: its own system is to check it (fsck); nothing else reads it"
         return None
@@ -227,6 +227,7 @@ class GuestWork(Work):
         )
 
     def must_start(self) -> None:
+        self._must_leave_nothing()
         pinning.must_hold("kvm", self.address, self.claim.instance)
         self.must_have_devices()
         self._bind(self._rows(), VFIO, check=True)
@@ -290,7 +291,27 @@ class GuestWork(Work):
         self._refuse_stranger()
         must_hold_no_mount(self.folder, self.domain.thing)
         self._may_be_removed()
-        own_disk.must_name_own(self.folder, disks_of(self._starts()))
+        disks = disks_of(self._starts())
+        own_disk.must_name_own(self.folder, disks, self._editor)
+        self._must_leave_nothing()
+        self._beside = own_disk.beside(self.folder, [*disks, *self._runs_from])
+
+    @property
+    def _runs_from(self) -> list[str]:
+        return disks_of(running(self.claim.instance, self.host.pci))
+
+    @property
+    def _editor(self) -> str:
+        return own_disk.editor_of(self.claim.instance, self.folder, is_there(self.claim.instance, self.host.pci))
+
+    @property
+    def leaves(self) -> str | None:
+        return leaves(self.folder, self._runs_from, self._editor)
+
+    def _must_leave_nothing(self) -> None:
+        """Raise Refused if it runs from another disk than its own, which nothing would tell of after its end."""
+        if self.leaves:
+            raise Refused(self.leaves, self.claim.instance, LEAVES_WAY.format(name=self.claim.instance))
 
     def _may_be_removed(self) -> None:
         own_disk.may_be_removed(self.folder, self._spec().uuid, was_made=self.claim.container is not None)
@@ -317,12 +338,14 @@ class GuestWork(Work):
         guests.must_boot(self._spec(), starts, self.libvirt)
         own_disk.must_be_own(self.folder, self._spec().uuid)
         self._refuse_the_disk_of_a_claim()
-        own_disk.must_not_name_anothers(self.folder, self._spec().uuid, disks_of(starts))
+        own_disk.must_not_name_anothers(self.folder, self._spec().uuid, disks_of(starts), self._editor)
         self._astray = guests.astray(self._spec(), starts)
 
     def remove(self) -> None:
         """Remove guest, domain and disk."""
         self.must_be_own()
+        if self._beside:
+            self.report("disk", STAY.format(paths=", ".join(self._beside)))
         guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove)
         self.put(container=None, host_key=None, image_hash=None)
 

@@ -286,6 +286,8 @@ def _down(work: Work, options: Options) -> None:
     if work.change.check:
         work.report(work.word, f"{work.word} would be stopped")
         return
+    if work.leaves:
+        work.report("disk", work.leaves)
     work.move(instance_states.STOPPING)
     said = f"{work.word} stopped"
     try:

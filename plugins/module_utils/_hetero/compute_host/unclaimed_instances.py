@@ -112,7 +112,7 @@ def of_record(host: Host, instance: str) -> str | None:
 
 def of_guest(host: Host, instance: str) -> str | None:
     """Return, in words, that in a name's folder lies a guest that was made here; None where none does."""
-    folder = os.path.join(host.config.disks(GUEST.section), instance)
+    folder = os.path.join(host.config.kvm.guests_folder, instance)
     return _told(host, instance, f"{GUEST.name} {folder}") if is_whole(folder) else None
 
 

@@ -347,6 +347,11 @@ class Work(ABC):
         return None
 
     @property
+    def leaves(self) -> str | None:
+        """Return, in words, what only a running one has, and nothing tells of once it has ended; None of all others."""
+        return None
+
+    @property
     def time_to_remove(self) -> Deadline:
         """The deadline for the instance's removal; the next try removes what is left then."""
         return Deadline(max(BACK, self.deadline.left))

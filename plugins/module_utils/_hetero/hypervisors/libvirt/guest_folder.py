@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import Callable
 from xml.etree import ElementTree
 
 from ...core.errors import Refused
@@ -23,6 +24,17 @@ DISK = "disk.raw"
 def is_whole(folder: str) -> bool:
     """Return whether a guest was made here completely. Its domain may have been removed since."""
     return os.path.exists(os.path.join(folder, DESCRIPTION))
+
+
+def was_used_since(folder: str, since: float, has_run: Callable[[], bool]) -> bool:
+    """Return whether a whole guest was made after a time, and has run.
+
+    Its disk is written before its description: it is newer only where the guest has written to it.
+    """
+    disk, made = (os.path.join(folder, name) for name in (DISK, DESCRIPTION))
+    if not os.path.exists(disk) or os.stat(made).st_mtime <= since:
+        return False
+    return has_run() or os.stat(disk).st_mtime > os.stat(made).st_mtime
 
 
 def must_be_readable(folder: str) -> None:

@@ -273,7 +273,7 @@ def must_boot(spec: Spec, starts: ElementTree.Element, libvirt: Libvirt) -> None
         if not os.path.exists(path) and os.path.exists(own[word]):
             is_defined = libvirt.domain(spec.name).defined
             thing = f"domain {spec.name}" if is_defined else spec.file(DESCRIPTION)
-            editor = f"virsh edit {spec.name}" if is_defined else f"an editor, in {thing}"
+            editor = own_disk.editor_of(spec.name, spec.folder, is_defined)
             # where the root is there, what lies in the guest's folder may be older
             line = None if any(map(os.path.exists, others)) else _use(spec, starts, path, own[word], is_defined)
             by_hand = BY_HAND.format(editor=editor, word=word, own=escape(own[word], {"'": "&apos;"}))

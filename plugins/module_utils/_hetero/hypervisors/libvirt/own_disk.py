@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import uuid as uuids
 from contextlib import suppress
 from typing import Iterable, NamedTuple, Sequence
@@ -27,7 +28,7 @@ from ...files.file_system import uuid_of
 from ...files.links import must_be_no_link
 from ...files.plain_file import read_plain
 from ...files.whole_file import write_whole
-from .guest_folder import DISK, made_for
+from .guest_folder import DESCRIPTION, DISK, made_for
 
 #: The file, and its line: of the file system, of the file it is in, and of the guest (its domain's UUID).
 RECORD = "disk.uuid"
@@ -41,7 +42,12 @@ BACK = "put {name}'s own disk there; if this is its own, from a backup, remove {
 STRANGE = "something lies there that was not made for {name}, and may be all that somebody has"
 AWAY = "move it away, then run this again"
 NAMES = "has {path} in place of {own}"
-USE = "have it use the latter, with its own disk there (virsh edit {name}), then run this again"
+USE = "have it use the latter, with its own disk there ({editor}), then run this again"
+GOES = "has {paths} beside its root, in its folder, with which that would go"
+KEEP = (
+    "nothing is touched: take it from the domain (virsh detach-disk {name} {path} --config, with --live where it "
+    "runs), and move it out of there, or remove it where nobody needs it; then run this again"
+)
 ASIDE = "remove nothing: move the copy out of its folder, and put the guest's own disk there, then run this again"
 
 
@@ -170,10 +176,11 @@ def _has_more(folder: str) -> bool:
     return any(name not in empty and not name.startswith(f".{RECORD}.") for name in os.listdir(folder))
 
 
-def must_not_name_anothers(folder: str, guest: str, paths: Iterable[str]) -> None:
+def must_not_name_anothers(folder: str, guest: str, paths: Iterable[str], editor: str) -> None:
     """Raise Refused if a disk that a guest's domain names is another guest's.
 
     :param paths: those of the domain's disks.
+    :param editor: in words, by what a person changes what it starts with.
     """
     file, parent, name = os.path.join(folder, DISK), os.path.dirname(folder), os.path.basename(folder)
     for path in paths:
@@ -182,25 +189,57 @@ def must_not_name_anothers(folder: str, guest: str, paths: Iterable[str]) -> Non
                 its = os.path.join(parent, look.name, DISK)
                 if os.path.exists(its) and os.path.samefile(path, its):
                     what = f"{NAMES.format(path=path, own=file)}: {ANOTHERS.format(other=look.name, name=name)}"
-                    raise Refused(what, f"domain {name}", USE.format(name=name))
+                    raise Refused(what, f"domain {name}", USE.format(editor=editor))
 
 
-def must_name_own(folder: str, paths: Sequence[str]) -> None:
+def must_name_own(folder: str, paths: Sequence[str], editor: str) -> None:
     """Raise Refused if a guest's domain has other disks than the one in its folder, which would go alone.
 
     :param paths: those of the domain's disks.
+    :param editor: as of must_not_name_anothers.
     """
     others = other_disks(folder, paths)
     if others:
         name = os.path.basename(folder)
         what = NAMES.format(path=", ".join(others), own=os.path.join(folder, DISK))
-        raise Refused(what, f"domain {name}", USE.format(name=name))
+        raise Refused(what, f"domain {name}", USE.format(editor=editor))
+
+
+def beside(folder: str, paths: Iterable[str]) -> list[str]:
+    """Return the disks that a guest's domain has beside its own, and that stay when its folder is removed; raise
+    Refused if one of them lies in there.
+
+    :param paths: those of the domain's disks.
+    """
+    own, place = os.path.join(folder, DISK), os.path.join(os.path.realpath(folder), "")
+    found = [path for path in dict.fromkeys(paths) if not is_one(path, own)]
+    inside = [path for path in found if os.path.realpath(path).startswith(place) and os.path.exists(path)]
+    if inside:
+        name = os.path.basename(folder)
+        way = KEEP.format(name=name, path=shlex.quote(inside[0]))
+        raise Refused(GOES.format(paths=", ".join(inside)), f"domain {name}", way)
+    return found
 
 
 def other_disks(folder: str, paths: Sequence[str]) -> Sequence[str]:
     """Return a domain's disks, if the one in the guest's folder is none of them; else nothing."""
-    own = os.path.realpath(os.path.join(folder, DISK))
-    return () if own in map(os.path.realpath, paths) else paths
+    own = os.path.join(folder, DISK)
+    return () if any(is_one(path, own) for path in paths) else paths
+
+
+def is_one(path: str, disk: str) -> bool:
+    """Return whether both paths are of one file, which may be mounted in two places."""
+    if os.path.realpath(path) == os.path.realpath(disk):
+        return True
+    return os.path.exists(path) and os.path.exists(disk) and os.path.samefile(path, disk)
+
+
+def editor_of(name: str, folder: str, is_defined: bool) -> str:
+    """Return, in words, by what a person changes what a guest starts with.
+
+    :param is_defined: whether libvirt has its domain.
+    """
+    return f"virsh edit {name}" if is_defined else f"an editor, in {os.path.join(folder, DESCRIPTION)}"
 
 
 def _inode(folder: str) -> int | None:
