@@ -34,6 +34,7 @@ from ..hypervisors.libvirt.domain_disks import disks_of, leaves, must_have_one_n
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
 from .domains import is_there
+from .guests_folder import must_be_mounted
 from .work import BACK, Work
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
     from ..hypervisors.libvirt.domain import Domain
     from ..images.store import Image
+    from .guests_folder import must_be_mounted
     from .host import Host
-    from .work import Report
+from .work import Report
 
 #: If libvirt does not list what it has a file of. Of a guest that is down, it may not be able to read that.
 RUNS = "by this file of libvirt's it runs, and libvirt lists no such domain"
@@ -133,6 +135,8 @@ class GuestWork(Work):
             return
         self.must_not_be_lost()
         self._may_be_removed()
+        if self.making == instance_states.BUILDING:  # one that is made anew is so by somebody's word
+            must_be_mounted(self.host, self.claim.instance)
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"guest": None}, {"guest": f"from {self.claim.image}"})
         if self.change.check:
