@@ -30,7 +30,7 @@ from ..hypervisors import pinning
 from ..hypervisors.libvirt import guest_folder, guests, own_disk
 from ..hypervisors.libvirt.attachment import driver_before, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
-from ..hypervisors.libvirt.domain_disks import disks_of, leaves, must_have_one_name, running
+from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_have_one_name
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
 from .domains import is_there
@@ -203,8 +203,9 @@ class GuestWork(Work):
 
         A disk elsewhere is told after `must_be_whole`, which has looked.
         """
-        if self._astray or self.leaves:
-            return self._astray or self.leaves
+        elsewhere = self._astray or self.leaves
+        if elsewhere:
+            return elsewhere
         if self.is_made and has_errors(os.path.join(self.folder, guest_folder.DISK)):
             return "its file system has errors: its own system is to check it (fsck); nothing else reads it"
         return None
@@ -302,7 +303,7 @@ class GuestWork(Work):
 
     @property
     def _runs_from(self) -> list[str]:
-        return disks_of(running(self.claim.instance, self.host.pci))
+        return disks_by_file(self.claim.instance, self.host.pci.running_domains)
 
     @property
     def _editor(self) -> str:
@@ -310,7 +311,8 @@ class GuestWork(Work):
 
     @property
     def leaves(self) -> str | None:
-        return leaves(self.folder, self._runs_from, self._editor)
+        next_start = disks_by_file(self.claim.instance, self.host.pci.domains)
+        return leaves(self.folder, self._runs_from, next_start, self._editor)
 
     def _must_leave_nothing(self) -> None:
         """Raise Refused if it runs from another disk than its own, which nothing would tell of after its end."""

@@ -59,3 +59,14 @@ def test_a_stop_tells_it_and_the_way_leads_on(elsewhere):
     assert found(site) == []
     assert not site.do("running", "a").get("failed")
     assert not site.do("absent", "a").get("failed")
+
+
+def test_one_that_starts_from_there_too_is_rebooted(elsewhere):
+    """Its next start is told, and leaves nothing behind. If this fails, nobody reboots it before its disk is moved."""
+    site, there = elsewhere
+    defined = site.folder / "etc/libvirt/qemu/a.xml"
+    defined.write_text(defined.read_text().replace(str(site.folder / "guests-files/a/disk.raw"), there))
+    done = site.do("rebooted", "a", how="hard")
+    assert not done.get("failed"), done["msg"]
+    assert "would start again from" not in str(done["lines"])
+    assert any("what its guest writes is in the former alone" in line["text"] for line in done["lines"])

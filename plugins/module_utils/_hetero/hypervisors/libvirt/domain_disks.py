@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import suppress
-from typing import TYPE_CHECKING, Iterable
-from xml.etree.ElementTree import Element
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 from ...core.errors import HeteroError, Refused
 from ...devices.pci.domains import described, files
@@ -17,6 +16,8 @@ from . import own_disk
 from .guest_folder import DISK
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from ...devices.pci.paths import Paths
 
 RENAMED = "by its UUID this is guest {name} under another name"
@@ -26,11 +27,9 @@ RENAMED_WAY = (
 )
 USES = "runs from {disk}, which is the disk of guest {name}"
 USES_WAY = "nothing is touched: end that domain first (virsh shutdown {other}), then run this again"
-
-
 #: If it runs from another disk than it would start from.
 LEAVES = (
-    "it runs from {paths}, and would start again from {own}: what its guest writes is in the former alone: remove "
+    "it runs from {paths}, and would start again from {other}: what its guest writes is in the former alone: remove "
     "neither; once it is stopped, have it start from the former ({editor}), or put that in place of the latter"
 )
 
@@ -50,23 +49,26 @@ def _words(disk: Element, source: Element) -> str:
     return f"{'/'.join(filter(None, words)) or 'a disk'} ({disk.get('type')})"
 
 
-def running(name: str, paths: Paths) -> Element:
-    """Return the domain of that name as it runs; an empty one of none that does."""
+def disks_by_file(name: str, folder: str) -> list[str]:
+    """Return `disks_of` the domain of that name, by what libvirt has of it in one of its folders."""
     found = None
     with suppress(HeteroError):
-        found = described(os.path.join(paths.running_domains, f"{name}.xml"))
-    return Element("domain") if found is None else found
+        found = described(os.path.join(folder, f"{name}.xml"))
+    return [] if found is None else disks_of(found)
 
 
-def leaves(folder: str, paths: Iterable[str], editor: str) -> str | None:
-    """Return, in words, which disks a guest runs from in place of its own, with all that was written since; else None.
+def leaves(folder: str, paths: Iterable[str], next_start: Sequence[str], editor: str) -> str | None:
+    """Return, in words, which disks a guest runs from, and would not start from again; None where it has its own one.
 
-    :param paths: those of the disks of the domain as it runs; what is in none of them any more was moved since.
+    :param paths: those of its disks as it runs. A file that is not there was moved since.
+    :param next_start: those of its domain as it is defined.
     :param editor: in words, by what a person changes what it starts with.
     """
-    others = own_disk.other_disks(folder, [path for path in paths if not os.path.isabs(path) or os.path.exists(path)])
-    words = dict(paths=", ".join(others), own=os.path.join(folder, DISK), editor=editor)
-    return LEAVES.format(**words) if others else None
+    there = [path for path in paths if not os.path.isabs(path) or os.path.exists(path)]
+    others = own_disk.other_disks(folder, there)
+    found = [path for path in others if not any(own_disk.is_one(path, one) for one in next_start)]
+    other = ", ".join(next_start) or os.path.join(folder, DISK)
+    return LEAVES.format(paths=", ".join(found), other=other, editor=editor) if found else None
 
 
 def must_have_one_name(name: str, uuid: str, disk: str, paths: Paths) -> None:
@@ -86,5 +88,5 @@ def must_have_one_name(name: str, uuid: str, disk: str, paths: Paths) -> None:
             words = dict(name=name, other=shlex.quote(other), disk=disk)
             if domain.findtext("uuid") == uuid:
                 raise Refused(RENAMED.format(**words), f"domain {other}", RENAMED_WAY.format(**words))
-            if folder == paths.running_domains and any(own_disk.is_one(path, disk) for path in disks_of(domain)):
+            if folder == paths.running_domains and any(own_disk.is_one(one, disk) for one in disks_of(domain)):
                 raise Refused(USES.format(**words), f"domain {other}", USES_WAY.format(**words))
