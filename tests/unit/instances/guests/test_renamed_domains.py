@@ -28,7 +28,7 @@ from ansible_collections.hetero.compute.tests.unit.instances.guests.test_moved_g
 @pytest.fixture(autouse=True)
 def ended(site):
     yield
-    for name in ("a", "b"):
+    for name in ("a", "b", "eve"):
         with suppress(HeteroError):
             Libvirt(Deadline(60)).domain(name).stop()
     for pid in site.virt.root.glob("guests/*/pid"):
