@@ -37,7 +37,7 @@ def test_what_is_ones_own_alone_is_put_back_as_printed(place, tmp_path):
         (place / name / "disk").rename(tmp_path / "big" / name)
         (place / name / "disk").symlink_to(tmp_path / "big" / name)
     for name in "ab":
-        subprocess.run(re.search(r"\((mv .*?)\)", said(place, name))[1], shell=True, check=True)
+        subprocess.run(re.search(r"of the link \((.*)\); where that was", said(place, name))[1], shell=True, check=True)
         must_be_no_link(str(place / name), str(place / name / "disk"))
         assert (place / name / "disk").read_text() == f"{name}'s"
 

@@ -28,14 +28,19 @@ CLONE_NEWNS = 0x20000
 
 #: If somebody's folder itself is the point, such as of a bind mount: unmounted, it is empty, and all in it would stay.
 IS_POINT = "is a mount point, and what belongs here has to lie in the folder itself"
-#: Moves all that is in a mount point into a new folder. Typed again after it was stopped, it goes on; but not where the
-#: point is unmounted by then: what the mount has hidden may be older.
+#: Ends a line at what is mounted below, which it prints: copied or removed would be what that holds.
+NONE_BELOW = "! grep -F {below} /proc/mounts && "
+#: Brings all that is in a mount point into a new folder, which is called `all` once it is whole and the point is empty.
+#: Cut off and typed again, it goes on; but not where the point is unmounted by then: what the mount has hidden may be
+#: older. mv would not do: cut off while it removes what it has copied, it asks for the removal of the only whole copy.
 BRING = (
-    "mkdir -p -m 711 {new} && mountpoint -q {old} && {below}find {old} -mindepth 1 -maxdepth 1 -exec mv -t {new} {{}} +"
+    "{{ test -e {all} || {{ mountpoint {old} && {first}{none_below}mkdir -p -m 711 {new} && {alike}find {old} "
+    "-mindepth 1 -maxdepth 1 -exec cp -at {new} {{}} + && sync && find {old} -mindepth 1 -delete && mv -T {new} "
+    "{all}; }}; }}"
 )
 PLAIN_WAY = (
-    "nothing is touched: stop the instance, and bring all of it into a plain folder ({bring} && umount {old} && rmdir "
-    "{old} && mv -T {new} {old}); where that stops, do what it says, and type it again; then run this again"
+    "nothing is touched: stop the instance, and bring all of it into a plain folder ({bring} && {{ ! mountpoint -q "
+    "{old} || umount {old}; }} && mv -T {all} {old}); where that was cut off, type it again; then run this again"
 )
 TWICE = (
     "nothing is touched: more than one is mounted there, one over another: stop the instance, see which of them has "
@@ -126,12 +131,43 @@ def must_hold_no_mount(folder: str, thing: str, own: str | None = None) -> None:
     if mounted:
         raise Refused("is mounted in it", f"{thing}: {mounted[0]}", "unmount it, then run this again")
     if folder in mounts:
-        below = "".join(UNMOUNT.format(point=shlex.quote(point)) for point in mounts if point == own)
-        old, new = shlex.quote(folder), shlex.quote(f"{folder}.new")
-        way = PLAIN_WAY.format(bring=BRING.format(old=old, new=new, below=below), old=old, new=new)
+        root = "".join(UNMOUNT.format(point=shlex.quote(point)) for point in mounts if point == own)
+        old, whole = shlex.quote(folder), shlex.quote(f"{folder}.all")
+        way = PLAIN_WAY.format(bring=bring_out(folder, folder, first=root), old=old, all=whole)
         real = os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder))
         times = [point for _id, _system, _root, point in _places()].count(real)
         raise Refused(IS_POINT, f"{thing}: {folder}", TWICE.format(old=old) if times > 1 else way)
+
+
+def bring_out(point: str, path: str, first: str, alike: str = "") -> str:
+    """Return the line that brings all that is in a mount point beside a path (BRING).
+
+    :param first: what comes before anything is copied.
+    :param alike: what is done with the new folder.
+    """
+    old, new, whole = (shlex.quote(name) for name in (point, f"{path}.new", f"{path}.all"))
+    return BRING.format(old=old, new=new, all=whole, first=first, alike=alike, none_below=none_below(point))
+
+
+def none_below(folder: str) -> str:
+    """Return the beginning of a line that goes on only where nothing is mounted below a folder (NONE_BELOW)."""
+    # proc(5): blanks and some others are written as \\040 there.
+    point = re.sub(r"[ \t\n\\]", lambda found: f"\\{ord(found.group()):03o}", folder)
+    return NONE_BELOW.format(below=shlex.quote(f" {point}/"))
+
+
+def in_one_mount(*paths: str) -> bool:
+    """Return whether all paths, of which links are followed, lie in one mount, so that rename(2) moves from one to
+    another.
+    """
+    found = set()
+    for path in paths:
+        file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            found.add(_mount_of(file))
+        finally:
+            os.close(file)
+    return len(found) == 1
 
 
 @dataclass(frozen=True)
@@ -159,13 +195,18 @@ def place_of(file: int) -> Place:
     path = os.readlink(f"/proc/self/fd/{file}")
     if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file)):
         raise BadInput("was moved or removed while it was opened", path, "check what writes there")
-    with open(f"/proc/self/fdinfo/{file}", encoding="ascii") as table:
-        mount = next(line.split()[1] for line in table if line.startswith("mnt_id:"))
+    mount = _mount_of(file)
     for number, system, root, point in _places():
         if number == mount:
             return Place(system, os.path.normpath(os.path.join(root, os.path.relpath(path, point))))
     # this process sees only a part of the machine, without the mount that the path begins with
     return Place(str(os.fstat(file).st_dev), path)
+
+
+def _mount_of(file: int) -> str:
+    """Return the id of the mount that an open file or folder is in."""
+    with open(f"/proc/self/fdinfo/{file}", encoding="ascii") as table:
+        return next(line.split()[1] for line in table if line.startswith("mnt_id:"))
 
 
 def places_below(folder: str) -> list[Place]:

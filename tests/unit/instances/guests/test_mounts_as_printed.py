@@ -43,7 +43,7 @@ def bind(site, folder):
 
 def printed(site):
     said = site.do("absent", "a")["msg"]
-    return said, re.search(r"\((mkdir .*?)\); where that stops", said)
+    return said, re.search(r"folder \((.*?)\); where that was cut off", said)
 
 
 def typed(line):
@@ -54,6 +54,7 @@ def is_whole(site, folder):
     assert not is_mounted(folder)
     assert (folder / ".notes").read_text() == "mine"
     assert not folder.with_name("a.new").exists()
+    assert not folder.with_name("a.all").exists()
     assert site.do("running", "a").get("msg") is None
 
 
@@ -95,7 +96,7 @@ def test_what_the_mount_hid_replaces_nothing(one):
     line = printed(site)[1]
     for _time in range(2):
         assert typed(line) != 0
-    assert (folder.with_name("a.new") / ".notes").read_text() == "mine"
+    assert (folder.with_name("a.all") / ".notes").read_text() == "mine"
 
 
 def test_where_two_are_mounted(one):
