@@ -24,7 +24,7 @@ from ...devices.gpus.paths import HERE, Paths
 from ..lxc import folders, identity, persistence
 from . import open_rights
 from .access import ACCESS, HOST, Running, refuse_wild
-from .restoration import by_files, must_be_written_down
+from .restoration import by_files, folders_in, must_be_written_down
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest
@@ -68,11 +68,9 @@ class Site:
 
     def look(self) -> open_rights.Live:
         """Return what the kernel says now of containers in these folders and in those that the table knows; and what
-        those in these folders have by their own files, if the table is older.
+        containers have by their own files, if the table is older.
         """
-        holders = (row.holder for row in self.store.allocations())
-        known = {os.path.dirname(holder.rpartition("#")[0]) for holder in holders if holder.startswith("/")}
-        live = open_rights.look(sorted(known.union(self.lxcpaths)), self.found.gpus)
+        live = open_rights.look(sorted(folders_in(self.store).union(self.lxcpaths)), self.found.gpus)
         return open_rights.Live((*by_files(self), *live.reaches), self.store.marked())
 
     def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:

@@ -62,6 +62,11 @@ OLDER = "by its own file; the table was lost or is older"
 #: Whose a GPU may be.
 COPIED = "may be container {name}'s, by the file that was copied with it: {way}"
 UNREAD = "may be container {name}'s: the table has none of it, and what it has by its own file cannot be read: {error}"
+ELSEWHERE = (
+    "may be container {name}'s of {lxcpath}, by its own file, and the table does not have it: have module "
+    "hetero.compute.gpu_reconcile write it down (lxcpath {lxcpath}, repair true), or take it back (module "
+    "hetero.compute.lxc_gpu_attach, state detached, lxcpath {lxcpath}, container {name}), where it is not wanted there"
+)
 UNSEEN = (
     f"may be {{name}}'s: no claim of it is in the database of {THIS_NODE}, which may be older than the record of one, "
     f"{{path}}, and its container is not to be seen: run {RECONCILE}, which says how it comes back"
@@ -148,10 +153,14 @@ def _by_own_file(site: Site, container: liblxc.Container) -> persistence.Persist
 def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, GpuRequest]]:
     """Return [(GPU, GpuRequest)] that a container has by its own file, and not by a table that was lost or is older."""
     persisted = _by_own_file(site, container)
-    rows = site.rows(_key(container)) if persisted else []
+    return _unknown(site, _key(container), persisted) if persisted else []
+
+
+def _unknown(site: Site, key: str, persisted: persistence.Persisted) -> list[tuple[Gpu, GpuRequest]]:
+    """Return [(GPU, GpuRequest)] that the container with a key has by what is written, and not by the table."""
+    rows, found = site.rows(key), []
     had = {row.address for row in rows}.union(gpu.address for gpu in site.gpus_of(rows))
-    found = []
-    for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
+    for old, request in zip(persisted.gpus, persisted.request):
         gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
         if gpu is not None and gpu.address not in had:
             found.append((gpu, _wanted(request)))
@@ -160,10 +169,11 @@ def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, GpuReq
 
 def by_files(site: Site) -> list[Reach]:
     """Return a Reach for each GPU that a container has by its own file, and not by a table that is older; and for each
-    that may be one's own of which that cannot be told.
+    that may be one's own of which that cannot be told, also in other folders in which containers of ours are or were.
     """
     found = _by_records(site)
-    for lxcpath in site.lxcpaths:
+    others = _other_folders(site)
+    for lxcpath in (*site.lxcpaths, *others):
         for name in liblxc.containers(lxcpath):
             try:
                 container = liblxc.Container(name, lxcpath)
@@ -171,11 +181,28 @@ def by_files(site: Site) -> list[Reach]:
                 continue
             try:
                 for gpu, wanted in unwritten(site, container):
-                    found.append(Reach(_key(container), name, gpu.address, BY_FILE, OLDER, alone=not wanted.share))
+                    # one that was left where all were copied to another folder takes no GPU from who has it there
+                    state, why = (DOUBT, ELSEWHERE) if lxcpath in others else (BY_FILE, OLDER)
+                    why = why.format(name=name, lxcpath=lxcpath)
+                    found.append(Reach(_key(container), name, gpu.address, state, why, alone=not wanted.share))
                 found += _by_copied_file(site, container)
             except HeteroError as error:
                 found += _by_unread_file(site, container, error)
     return found
+
+
+def folders_in(store: Store) -> set[str]:
+    """Return the folders whose containers have GPUs by the table."""
+    holders = (row.holder for row in store.allocations())
+    return {os.path.dirname(holder.rpartition("#")[0]) for holder in holders if holder.startswith("/")}
+
+
+def _other_folders(site: Site) -> list[str]:
+    """Return the folders of containers, beside the site's, that have had the mark or are in the table."""
+    paths = sorted({*folders_in(site.store), *site.store.marked()}.difference(site.lxcpaths))
+    own = [os.stat(lxcpath) for lxcpath in site.lxcpaths if os.path.isdir(lxcpath)]
+    there = [path for path in paths if os.path.isdir(path)]
+    return [path for path in there if not any(os.path.samestat(os.stat(path), one) for one in own)]
 
 
 def _by_unread_file(site: Site, container: liblxc.Container, error: HeteroError) -> list[Reach]:
@@ -194,16 +221,16 @@ def _by_unread_file(site: Site, container: liblxc.Container, error: HeteroError)
 
 def _by_copied_file(site: Site, container: liblxc.Container) -> list[Reach]:
     """Return a Reach for each GPU that a container had which may be this one, in a copy of its folder in its place, and
-    of which the table knows nothing.
+    which the table does not have.
     """
     written = persistence.read_file(identity.file_of(container))
     if written is None or written.machine != site.host.machine_id or identity.key_of(container) is not None:
         return []
-    if identity.key_by_id(container) != written.key or not identity.includes(container) or site.rows(written.key):
+    if identity.key_by_id(container) != written.key or not identity.includes(container):
         return []
     why = COPIED.format(name=container.name, way=persistence.copy_way(container, written.key))
-    gpus = (gpu_of(old["address"], old["uuid"], site.found.gpus) for old in written.gpus)
-    return [Reach(written.key, container.name, gpu.address, DOUBT, why) for gpu in gpus if gpu is not None]
+    unknown = _unknown(site, written.key, written)
+    return [Reach(written.key, container.name, gpu.address, DOUBT, why) for gpu, _wanted_then in unknown]
 
 
 def _by_records(site: Site) -> list[Reach]:
