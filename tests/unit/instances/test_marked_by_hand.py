@@ -67,9 +67,9 @@ def test_reconcile_of_an_upgraded_host_knows_its_folder_at_the_next_outage(site,
     one_stopped(site)
     with site.host() as host:
         kept = host.store.marked()
-        assert kept == (str(site.lxcpath),)
+        assert list(kept) == [str(site.lxcpath)]
         for path in site.folder.rglob("host.folders"):
             path.unlink()
-        assert host.store.marked() == ()
+        assert host.store.marked() == {}
         reconcile(host, Change(check), 5.0)
-        assert host.store.marked() == (() if check else kept)
+        assert host.store.marked() == ({} if check else kept)

@@ -120,7 +120,7 @@ class ContainerWork(Work):
         host_key = new_container.create(self._spec(image), self.deadline)
         unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config.lxc.pids)
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
-        self.host.store.note_marked(self.container.lxcpath)
+        identity.note_marks([self.container.lxcpath], self.host.store)
         new_container.put_back(self._spec(), [new_container.CONFIGURATION])  # from now on, the host may start it
         self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
         if unlimited:
@@ -146,8 +146,9 @@ class ContainerWork(Work):
         by their file system, and be taken for a sign that it is mounted.
         """
         store, lxcpath = self.host.store, self.container.lxcpath
-        if not folders.is_marked(lxcpath):
-            identity.must_be_seen(lxcpath, store.made() - {self.claim.container}, store.marked())
+        marked = store.marked()
+        if not folders.is_marked(lxcpath, marked):
+            identity.must_be_seen(lxcpath, store.made() - {self.claim.container}, marked)
 
     def _refuse_anothers_folder(self) -> None:
         """Raise Refused if its root, a plain folder as an earlier release made it, is another instance's."""
@@ -321,6 +322,7 @@ class ContainerWork(Work):
         if self.is_made:  # it shows now that its file system is mounted, and may be the last that does
             with suppress(HeteroError), naming(self.container.lxcpath):
                 folders.mark(self.container.lxcpath)
+                identity.note_marks([self.container.lxcpath], self.host.store, sure=True)
         new_container.remove(self.container, self.time_to_remove, self.host.machine.disks)
         private_nodes.forget(self.container, base=self.host.machine.private)
         self.put(container=None, host_key=None, image_hash=None)

@@ -19,7 +19,7 @@ from ..core.errors import HeteroError, Refused
 from ..core.locks import BUSY, held_by
 from ..core.plays import play
 from ..drivers.boot import ssh
-from ..hypervisors.lxc import folders, new_container
+from ..hypervisors.lxc import folders, identity, new_container
 from ..hypervisors.lxc.liblxc import containers
 from ..hypervisors.lxc_gpus.restoration import begin_anew
 from ..site import instance_states
@@ -69,7 +69,7 @@ def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) ->
     host.store.must_be_whole()
     if not change.check:
         host.store.keep_missing()
-        folders.note([host.config.lxc.lxcpath], host.store)
+        identity.note_marks([host.config.lxc.lxcpath], host.store)
     places = [host.config.lxc.lxcpath, *folders.in_use()] if anew else []
     left = _begin(host, change) if any(map(containers, places)) else []
     looks: list[Look] = []

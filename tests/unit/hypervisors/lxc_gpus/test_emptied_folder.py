@@ -80,4 +80,4 @@ def test_a_start_of_the_host_knows_its_folder(host, box):
     (host.folder / "host.folders").unlink()
     with Store(host.state_db) as store:
         restoration.restore(host.site(store))
-        assert store.marked() == (host.boxes.lxcpath,)
+        assert list(store.marked()) == [host.boxes.lxcpath]

@@ -258,20 +258,23 @@ class Store(KeptClaims):
         made = [claim.container for claim in self.in_use() if claim.state != ENDING]
         return set(filter(None, [*made, *(row.holder for row in self.allocations())]))
 
-    def marked(self) -> tuple[str, ...]:
-        """Return the folders of containers that have had the mark of this collection (hypervisors/lxc/folders.py)."""
+    def marked(self) -> dict[str, str | None]:
+        """Return {folder of containers that has had the mark of this collection: the mark's id, or None where none was
+        noted yet} (hypervisors/lxc/folders.py).
+        """
         try:
             with open(marked_beside(self.path), encoding="utf-8", errors="surrogateescape") as file:
-                return tuple(file.read().splitlines())
+                lines = [line.partition("\t") for line in file.read().splitlines()]
         except OSError:
-            return ()
+            return {}
+        return {folder: mark or None for folder, _tab, mark in lines}
 
-    def note_marked(self, folder: str) -> None:
-        """Write down once that a folder of containers has the mark: where that is missing, another is seen there."""
-        marked = self.marked()
-        if folder not in marked:
-            with suppress(OSError):  # on a full disk, the next one who is given a GPU does it
-                write_whole(marked_beside(self.path), "".join(f"{one}\n" for one in (*marked, folder)), 0o600)
+    def note_marked(self, folder: str, mark: str | None = None) -> None:
+        """Write down that a folder of containers has the mark: where that is missing, another is seen there."""
+        marked = {**self.marked(), folder: mark}
+        lines = ("\t".join(filter(None, line)) + "\n" for line in marked.items())
+        with suppress(OSError):  # on a full disk, the next one who is given a GPU does it
+            write_whole(marked_beside(self.path), "".join(lines), 0o600)
 
     # ---- events
 

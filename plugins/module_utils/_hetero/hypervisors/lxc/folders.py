@@ -9,7 +9,9 @@ Anybody may start one in a folder of his own (option lxcpath), and its device cg
 from __future__ import annotations
 
 import os
-from typing import Collection, Iterable, Protocol
+import re
+import uuid
+from typing import Mapping
 
 from ...core.errors import Refused
 from ...files.whole_file import write_whole
@@ -20,20 +22,23 @@ from . import monitors
 MARK = "hetero.containers"
 TEXT = """\
 Containers of hetero.compute were made in this folder. Where this file and all containers are missing, the file system
-with them may not be mounted: none is taken to be no more, and what they have is given to nobody.
+with them may not be mounted: none is taken to be no more, and what they have is given to nobody. The same where it has
+another id than the host noted: then it is that of another folder, such as the bare point of a mount.
+id {id}
 """
+ID = re.compile(r"^id ([0-9a-f]{32})$", re.MULTILINE)
+#: A person's word, in place of the mark, that all containers of the folder (with this id) are no more.
+GONE = "gone"
 AWAY = "has no containers, and {name} was made in it: its file system may not be mounted"
 STRAY = "has its file {mark} no more, and {name} was made in it: its file system may not be mounted"
+ANOTHERS = "has a file {mark} of another folder, and {name} was made in it: its file system may not be mounted"
 AWAY_WAY = (
-    "mount it; where there is none, and {name} and all others are no more, have it say so (mkdir -p {lxcpath} && touch "
-    "{lxcpath}/{mark}); then run this again"
+    "mount it; where there is none, and {name} and all others are no more, have it say so (mkdir -p {lxcpath} && echo "
+    "{gone} > {lxcpath}/{mark}); then run this again"
 )
-
-
-class Notes(Protocol):
-    """What is written down beside the host's database (claims/host/store.py)."""
-
-    def note_marked(self, folder: str) -> None: ...
+#: {folder of containers that has had the mark, by the host's database: its id; None where it has none yet}.
+Marks = Mapping[str, "str | None"]
+NONE: Marks = {}
 
 
 def in_use() -> list[str]:
@@ -43,29 +48,50 @@ def in_use() -> list[str]:
 
 def mark(lxcpath: str) -> None:
     """Note in a folder that a container of ours is in it."""
-    if not is_marked(lxcpath):
-        write_whole(os.path.join(lxcpath, MARK), TEXT, 0o600)
+    if _text(lxcpath) is None:
+        mark_anew(lxcpath)
 
 
-def is_marked(lxcpath: str) -> bool:
-    """Return whether the mark is in a folder."""
-    return os.path.lexists(os.path.join(lxcpath, MARK))
+def mark_anew(lxcpath: str) -> str:
+    """Give a folder a mark of its own; return its id."""
+    new = uuid.uuid4().hex
+    write_whole(os.path.join(lxcpath, MARK), TEXT.format(id=new), 0o600)
+    return new
 
 
-def note(lxcpaths: Iterable[str], notes: Notes) -> None:
-    """Write down which of these folders have the mark now: where it is missing later, another is seen there."""
-    for lxcpath in filter(is_marked, lxcpaths):
-        notes.note_marked(lxcpath)
+def is_marked(lxcpath: str, marked: Marks = NONE) -> bool:
+    """Return whether the mark is in a folder, with the id that it is to have there, if one was noted."""
+    text = _text(lxcpath)
+    return text is not None and (marked.get(lxcpath) or "") in text
 
 
-def is_seen(lxcpath: str, marked: Collection[str] = ()) -> bool:
+def id_in(lxcpath: str) -> str | None:
+    """Return the id of a folder's mark, or None: it has no mark, one of an earlier release, or a person's word."""
+    found = ID.search(_text(lxcpath) or "")
+    return str(found[1]) if found else None
+
+
+def is_gone(lxcpath: str, marked: Marks) -> bool:
+    """Return whether a person said that all containers of a folder are no more."""
+    return is_marked(lxcpath, marked) and (_text(lxcpath) or "").startswith(GONE)
+
+
+def _text(lxcpath: str) -> str | None:
+    try:
+        with open(os.path.join(lxcpath, MARK), encoding="utf-8", errors="replace") as file:
+            return file.read(4096)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return ""
+
+
+def is_seen(lxcpath: str, marked: Marks = NONE) -> bool:
     """Return whether a folder shows that containers are, or were, made in what is mounted there: the mark, or a folder.
 
     An empty one may be the point where their file system is to be mounted; so may one that lost the mark.
-
-    :param marked: the folders that have had the mark, by the host's database.
     """
-    return is_marked(lxcpath) or (lxcpath not in marked and _has_folders(lxcpath))
+    return is_marked(lxcpath, marked) or (lxcpath not in marked and _has_folders(lxcpath))
 
 
 def _has_folders(lxcpath: str) -> bool:
@@ -76,7 +102,9 @@ def _has_folders(lxcpath: str) -> bool:
         return False
 
 
-def unseen(lxcpath: str, name: str) -> Refused:
+def unseen(lxcpath: str, name: str, marked: Marks) -> Refused:
     """Return the error of a folder that is not seen (`is_seen`), and in which this container was made."""
-    what, way = STRAY if _has_folders(lxcpath) else AWAY, AWAY_WAY.format(name=name, lxcpath=lxcpath, mark=MARK)
+    gone = " ".join(filter(None, (GONE, marked.get(lxcpath))))
+    what = ANOTHERS if is_marked(lxcpath) else STRAY if _has_folders(lxcpath) else AWAY
+    way = AWAY_WAY.format(name=name, lxcpath=lxcpath, mark=MARK, gone=gone)
     return Refused(what.format(name=name, mark=MARK), lxcpath, way)

@@ -13,9 +13,10 @@ import os
 import re
 import shlex
 import uuid
-from typing import TYPE_CHECKING, Collection, NamedTuple, Protocol, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Protocol, cast
 
-from ...core.errors import naming
+from ...core.errors import Refused, naming
 from ...files.whole_file import as_before, write_whole
 from . import folders
 from .config_text import text_of
@@ -46,6 +47,14 @@ class InFolder(Protocol):
     def folder(self) -> str: ...
     @property
     def config_file(self) -> str: ...
+
+
+class Notes(Protocol):
+    """What is written down in the host's database, and beside it (claims/host/store.py)."""
+
+    def made(self) -> Collection[str]: ...
+    def marked(self) -> folders.Marks: ...
+    def note_marked(self, folder: str, mark: str | None = None) -> None: ...
 
 
 class Folder(NamedTuple):
@@ -90,17 +99,46 @@ def key_by_id(container: InFolder) -> str | None:
     return f"{container.folder}#{found[0]}" if found else None
 
 
-def must_be_seen(lxcpath: str, keys: Collection[str], marked: Collection[str]) -> None:
+def must_be_seen(lxcpath: str, keys: Collection[str], marked: folders.Marks) -> None:
     """Raise Refused if some of these containers were made in a folder, and nothing that is seen there now says that it
     is still the one: none of them lies there, and it shows no sign (`folders.is_seen`).
-
-    :param marked: the folders that have had the mark.
     """
-    here = sorted(key for key in keys if os.path.dirname(key.rpartition("#")[0]) == lxcpath)
+    here = _in_folder(lxcpath, keys)
     if not here or folders.is_seen(lxcpath, marked):
         return
-    if not any(key_by_id(Folder(key.rpartition("#")[0])) == key for key in here):
-        raise folders.unseen(lxcpath, os.path.basename(here[0].rpartition("#")[0]))
+    if not any(map(_lies_there, here)):
+        raise folders.unseen(lxcpath, os.path.basename(here[0].rpartition("#")[0]), marked)
+
+
+def note_marks(lxcpaths: Iterable[str], notes: Notes, sure: bool = False) -> None:
+    """Write down which of these folders have the mark now: where it is missing later, another is seen there.
+
+    Its id is written down as well once all containers that the database knows there are seen there, or a person said
+    that they are no more: until then, it may be the mark of another folder, such as the bare point of a mount.
+
+    :param sure: whether these are the folders that they were, as the container that is worked on lies there.
+    """
+    for lxcpath in filter(folders.is_marked, lxcpaths):
+        marked, found = notes.marked(), folders.id_in(lxcpath)
+        if found is not None and found == marked.get(lxcpath):
+            continue
+        here = _in_folder(lxcpath, notes.made())
+        is_it = sure or folders.is_gone(lxcpath, marked)
+        with suppress(Refused):  # of a configuration that cannot be read nobody can tell
+            is_it = is_it or (bool(here) and all(map(_lies_there, here)))
+        if is_it:
+            notes.note_marked(lxcpath, found or folders.mark_anew(lxcpath))
+        elif lxcpath not in marked:
+            notes.note_marked(lxcpath)
+
+
+def _in_folder(lxcpath: str, keys: Iterable[str]) -> list[str]:
+    return sorted(key for key in keys if os.path.dirname(key.rpartition("#")[0]) == lxcpath)
+
+
+def _lies_there(key: str) -> bool:
+    """Return whether the container with a key lies in its place, or a copy of it."""
+    return key_by_id(Folder(key.rpartition("#")[0])) == key
 
 
 def id_of(key: str | None) -> str | None:

@@ -118,7 +118,7 @@ def attach(
         raise Refused(site.found.unsupported, "this host")
     marked = site.store.marked()
     # a new mark there would say that what is no more there is gone for good
-    if container.lxcpath in marked and not folders.is_marked(container.lxcpath):
+    if container.lxcpath in marked and not folders.is_marked(container.lxcpath, marked):
         identity.must_be_seen(container.lxcpath, site.store.made(), marked)
     with site.locked(container, "attach", change, deadline):
         with change.step("driver"):
@@ -202,7 +202,7 @@ def bring_up(site: Site, container: Container, rows: Rows, lasting: Rows, change
 def finish(site: Site, container: Container, rows: Iterable[Allocation], change: Change, pid: int | None) -> None:
     """Write down that a container has what is allocated to it, and that its folder has the mark."""
     if not change.check:
-        folders.note([container.lxcpath], site.store)
+        identity.note_marks([container.lxcpath], site.store)
     with site.store.transaction(dry=change.check):
         for row in rows:
             if row.state != ATTACHED:

@@ -20,7 +20,7 @@ from ...core.locks import BUSY, held_by
 from ...devices.gpus import gpu_users, processes
 from ...devices.gpus.container_gpus import nodes_for
 from ...devices.gpus.nodes import NO_GPU, NVIDIA, DeviceNode, majors
-from ..lxc import device_nodes, folders, identity, liblxc, persistence
+from ..lxc import device_nodes, identity, liblxc, persistence
 from . import open_rights, restoration
 from .access import ACCESS, rule_for
 from .attachment import Meant, bring_up, finish, take_back
@@ -99,7 +99,7 @@ def reconcile(site: Site, repair: bool, change: Change, deadline: Deadline) -> d
     """Compare the table with all containers of the host, and mend differences; return the module's result."""
     look = Look(site, repair, change, deadline)
     if not change.check:  # a host that was upgraded has marks that nobody wrote down
-        folders.note(site.lxcpaths, site.store)
+        identity.note_marks(site.lxcpaths, site.store)
     with change.step("table"):
         _table(look)
     for container in _containers(site):

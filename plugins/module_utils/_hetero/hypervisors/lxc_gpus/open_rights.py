@@ -9,7 +9,7 @@ Nothing is changed here. claims/host/allocation.py draws conclusions for request
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Collection, Iterable, Mapping, Sequence, Tuple, cast
 
 from ...core.errors import HeteroError, Refused, naming
@@ -76,11 +76,11 @@ class Holder:
 class Live:
     """What all running containers of a host can open, and what containers are to have at their next start.
 
-    :param marked: the folders of containers that have had their mark (folders.py).
+    :param marked: the folders of containers that have had their mark, with its id (folders.py).
     """
 
     reaches: tuple[Reach, ...]
-    marked: tuple[str, ...] = ()
+    marked: folders.Marks = field(default_factory=dict)
 
     def open(self, address: str) -> list[Reach]:
         """Return the Reaches of the containers that can open this GPU, or could once they are started."""

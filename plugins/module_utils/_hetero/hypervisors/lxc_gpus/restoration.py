@@ -107,7 +107,7 @@ def restore(site: Site) -> dict[str, str | None]:
     done: dict[str, str | None] = {}
     for lxcpath in site.lxcpaths:
         done.update(persistence.restore(lxcpath, lambda *asked: resolve(site, *asked), site.host, turn))
-    folders.note(site.lxcpaths, site.store)
+    identity.note_marks(site.lxcpaths, site.store)
     return done
 
 
