@@ -187,7 +187,9 @@ class KeptClaims(ClaimsStore[Claim]):
                 found, is_readable = self.records.read(instance), True
             except HeteroError:
                 found, is_readable = None, False
-            if claim is None:
+            if claim is None and touch.begun:
+                pass  # it was refused what it asked for, and wrote none: what lies in its place is another's
+            elif claim is None:
                 # What nobody can read says nothing of anybody's, and its name is free from now on.
                 if not is_readable or (touch.ended is not None and touch.ended.is_same(found)):
                     self.records.remove(instance)
