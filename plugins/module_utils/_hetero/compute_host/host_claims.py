@@ -29,8 +29,9 @@ from ..site.node_clock import begin_lease
 from .addresses import addresses_there
 from .guest_claims import Guests
 from .info import claim_fields
+from .lost_database import key_of_folder
 from .moved_instances import of_another
-from .unclaimed_instances import of_record
+from .unclaimed_instances import made_unclaimed, of_record
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
@@ -303,9 +304,13 @@ class Containers:
 
     def taken(self, instance: str) -> str | None:
         """Return why no container of that name can be made, or None."""
-        if instance in liblxc.containers(self.host.config.lxc.lxcpath):
-            return f"there is a container {instance} already that is no instance: rename it, or choose another name"
-        return None
+        lxcpath = self.host.config.lxc.lxcpath
+        if instance not in liblxc.containers(lxcpath):
+            return None
+        path = os.path.join(lxcpath, instance)
+        if key_of_folder(path):  # renamed, it would not be the one that the newer database knows
+            return f"{made_unclaimed(self.host, 'container', path)}; or choose another name"
+        return f"there is a container {instance} already that is no instance: rename it, or choose another name"
 
     def allocate(self, claim: Claim) -> None:
         """Give the container's users ids. The store has given it its GPUs."""

@@ -68,12 +68,18 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
-    told = [
-        (instance, _of_claims(host, kind, path, instance) or _told(host, instance, f"{kind} {path}"))
-        for kind, path, instance in _unclaimed(host, request)
-    ]
+    told = [(instance, made_unclaimed(host, kind, path)) for kind, path, instance in _unclaimed(host, request)]
     told += _recorded(host, request, dict(told))
     return [dict(instance=printable(instance), name=host.name, text=printable(text)) for instance, text in told]
+
+
+def made_unclaimed(host: Host, kind: str, path: str) -> str:
+    """Return, in words, that what was made in a folder has no claim.
+
+    :param kind: "container" or "guest".
+    """
+    instance = os.path.basename(path)
+    return _of_claims(host, kind, path, instance) or _told(host, instance, f"{kind} {path}")
 
 
 def _unclaimed(host: Host, request: str | None) -> Iterator[tuple[str, str, str]]:
