@@ -23,6 +23,7 @@ from ..hypervisors.lxc import disks, folders, id_maps, identity, limits, new_con
 from ..hypervisors.lxc.liblxc import Container
 from ..hypervisors.lxc_gpus import attachment, open_rights
 from ..hypervisors.lxc_gpus.access import HOST
+from ..scheduling.compute_hosts import gpu_count
 from ..site import instance_states
 from .host_claims import free_ids, wanted_of
 from .moved_instances import note_if_elsewhere
@@ -46,6 +47,12 @@ PUT_BACK = (
 #: What lies in the folder of one that was never made: somebody's own, or all that is left of what a lost claim had.
 SOMEBODYS = "{folder} is not empty, and nothing was made there for this claim: nothing of it is removed"
 SOMEBODYS_WAY = "see whose it is; move it to another name (mv, once nothing is mounted in it), then run this again"
+
+#: Of an instance without a GPU that it has by its flavor's request alone.
+ALL_NAMED = (
+    "all its GPUs were asked for by name, by hand: where its flavor's is not among them, for it was taken back, ask "
+    "for as many as it is to have (module hetero.compute.lxc_gpu_attach, count {count})"
+)
 
 
 class ContainerWork(Work):
@@ -282,8 +289,14 @@ class ContainerWork(Work):
 
     def give_devices(self) -> None:
         """Open its GPUs, and prove all others closed."""
-        for asked in self._asked:
+        named = self._asked
+        for asked in named:
             self._give(*asked)
+        # whether the one of its flavor was taken back, or is one of those by hand, nobody can tell
+        if named and all(wanted.gpus for wanted, _persistent, _method in named) and gpu_count(self.claim.flavor):
+            count = gpu_count(self.claim.flavor) + len(self.more["gpus"])
+            if self.claim.state != instance_states.RUNNING:
+                self.report("gpus", ALL_NAMED.format(count=count))
 
     def _give(self, wanted: GpuRequest, persistent: bool, method: str) -> None:
         """Open the GPUs of one request."""
