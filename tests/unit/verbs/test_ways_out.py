@@ -279,6 +279,7 @@ def test_an_end_that_is_refused_writes_no_record(jackie):
     record(jackie).write_text("{")
     with jackie.proxy() as proxy:
         proxy.store.move(0, "shutting down")
+        proxy.store.power_seen(0, "off")
     result = jackie.module("board_image", boards=[0], state="absent", instance="jackie")
     assert "was used by eve since" in result["msg"]
     assert record(jackie).read_text() == "{"
