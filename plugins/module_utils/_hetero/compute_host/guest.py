@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
     from ..hypervisors.libvirt.domain import Domain
     from ..images.store import Image
-    from .guests_folder import must_be_mounted
     from .host import Host
-from .work import Report
+    from .work import Report
 
 #: If libvirt does not list what it has a file of. Of a guest that is down, it may not be able to read that.
 RUNS = "by this file of libvirt's it runs, and libvirt lists no such domain"
