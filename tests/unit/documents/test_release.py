@@ -24,7 +24,7 @@ def clone(tmp_path):
     (tmp_path / "gitconfig").write_text("[safe]\n directory = *\n[user]\n name = Jo\n email = jo@example.org\n")
 
     def run(*argv, expect=0):
-        done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=3600, check=False)
         assert done.returncode == expect, done.stdout + done.stderr
         return done.stdout + done.stderr
 
