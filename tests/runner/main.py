@@ -40,14 +40,16 @@ def main(words):
     adopt()
     signal.signal(signal.SIGTERM, end)
     before = traces()
-    results = run_stages(names)
+    try:
+        results = run_stages(names)
+    finally:  # a run of hours that is ended tells as well what cost most
+        write_costs(words, COSTS, time.monotonic() - began)
     for name in [] if words else sorted(not_today(DAY)):
         report(name, "not its day")
     left = sorted(traces() - before)
     report("leftovers", f"FAILED: {', '.join(left)}" if left else "none")
     results.append(not left)
     passed = sum(results)
-    write_costs(words, COSTS, time.monotonic() - began)
     print(f"{passed} passed, {len(results) - passed} failed")
     if tree and all(results) and tree == tested():
         (BUILD / "tests-passed").write_text(f"{tree}\n")
