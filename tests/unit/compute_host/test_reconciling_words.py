@@ -23,7 +23,8 @@ def work():
     claim = SimpleNamespace(**told, container="key", address="10.0.3.2")
     store = SimpleNamespace(doubt_of=lambda claim: None, other_lease=lambda claim: None)
     host = SimpleNamespace(store=store)
-    return SimpleNamespace(claim=claim, word="guest", is_made=False, must_not_be_lost=lambda: None, host=host)
+    whole = dict.fromkeys(("must_not_be_lost", "must_not_be_newer"), lambda: None)
+    return SimpleNamespace(claim=claim, word="guest", is_made=False, host=host, **whole)
 
 
 @pytest.mark.parametrize(("made", "said"), [(1, "its guest is gone"), (0, "claimed, and its guest not made yet")])

@@ -152,8 +152,6 @@ def test_what_is_in_use_is_not_removed(monkeypatch):
     for state in ("running", "booting"):
         with pytest.raises(Refused, match=f"board0: is {state} from it: stop it first"):
             absent(Node(monkeypatch, state))
-    with pytest.raises(Refused, match="board0: is in error: a note, and it may run from it: stop it first"):
-        absent(Node(monkeypatch, "error"))
     node = Node(monkeypatch, there=["root"])
     node.power = "on"
     with pytest.raises(Refused, match="board0: its outlet was last seen on, and it may run from it: stop it first"):

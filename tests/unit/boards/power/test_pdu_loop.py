@@ -81,8 +81,8 @@ def test_what_a_line_tells_is_handled_by_the_loop_with_its_pdus_name(loop):
     assert line.made == ("the proxy", "pdu-a", 90.0)
     loop._open_line("pdu-a")
     assert loop.lines == {"pdu-a": line}, "one session a PDU"
-    for _post in range(6):  # the last is the end of its thread
-        loop._turn()
+    loop._threads.shutdown()  # all six are posted, the end of its thread as well
+    loop._turn()
     assert loop.told == [
         ("status", "pdu-a", {"1": "off"}),
         ("switched", "pdu-a", "1", "off", "on", 0.5),

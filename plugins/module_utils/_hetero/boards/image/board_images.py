@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from ...images.store import Image
     from ...roots import proxy_node as roots
     from ...site.boards_file import Board
-    from ..records.board_records import Record
     from ..records.proxy import Proxy
     from ..work.each_board import Report
 
 STOP_IT = "stop it first: tilera_boot with state stopped"
+SEEN_ON = "its outlet was last seen on"
 #: What goes of a board that nobody has: the record in its place, of which another board's only one is kept.
 RECORD, ANOTHERS = "the record of its claim", "the record of board{of}, which is kept under another name beside it"
 MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its root from here"
@@ -185,18 +185,12 @@ def _proves(proxy: Proxy, board: Board, change: Change) -> bool:
 
 def _refuse_under_power(proxy: Proxy, board: Board, claim: Claim) -> None:
     """Raise Refused where a root is to be made anew while the board may still run from the old one: its stop failed."""
-    seen = _not_off(proxy.store.record(board.id))
-    if seen:
+    record = proxy.store.record(board.id)
+    if record.power == "on" or record.state == board_states.ERROR:
+        seen = SEEN_ON if record.power == "on" else f"is in error: {record.note}"
         what = f"{seen}, and {claim.instance} is to get a new root there"
         remedy = f"stop it first ({play('stop_instance', instance=claim.instance)}), and run this again"
         raise Refused(what, board.name, remedy)
-
-
-def _not_off(record: Record) -> str | None:
-    """Return in words why a board may be on that is recorded neither as running nor as booting, or None."""
-    if record.power == "on":
-        return "its outlet was last seen on"
-    return f"is in error: {record.note}" if record.state == board_states.ERROR else None
 
 
 def dry_claim(board: Board, image: Image, key: str) -> Claim:
@@ -215,10 +209,9 @@ def clean(
     record = proxy.store.record(board.id)
     if record.state in board_states.AT_WORK and not change.check:
         raise Refused(f"is {record.state} from it", board.name, STOP_IT)
-    seen = _not_off(record)
-    if seen and claim and not change.check and proxy.store.had_power(claim):
+    if record.power == "on" and claim and not change.check and proxy.store.had_power(claim):
         refuse_unproven(proxy, board, claim)  # it says more
-        raise Refused(f"{seen}, and it may run from it", board.name, STOP_IT)
+        raise Refused(f"{SEEN_ON}, and it may run from it", board.name, STOP_IT)
     if claim is None and not change.check and has_root(proxy, board):
         life = sign_of_life(proxy, board.id, deadline)
         if life:
