@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_places import BootPlaces
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     ASKED,
     BOOTING,
@@ -84,6 +85,7 @@ def loop(work, retries=1, check=False, **of_boot):
     one.options, one.check, one.lines = Options(retries=retries), check, {}
     one._post = lambda handler, *given: handler(*given)
     one._spawn = lambda function, *given: function(*given)
+    one._places = BootPlaces("no run folder", None)
     one._bystanders = Bystanders(SimpleNamespace(boards={}, config=SimpleNamespace(pdus={})), [])
     one._feeds = SimpleNamespace(remember=lambda work, proven: work.did.append(("remember", proven)))
     boot = Boot(work)
