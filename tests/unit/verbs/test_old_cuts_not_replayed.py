@@ -68,6 +68,9 @@ def test_one_that_was_stopped_by_hand_stays_off_while_its_neighbour_is_rebooted(
     with jackie.proxy() as proxy:  # that was thirty days ago
         proxy.store._db.write("UPDATE events SET time = time - 2592000")
         proxy.store._db.write("UPDATE boards SET since = since - 2592000")
+    kept = jackie.run_folder / "cuts" / "board0.json"
+    mark = json.loads(kept.read_text())
+    kept.write_text(json.dumps(dict(mark, at=mark["at"] - 2592000)))
     hangs(jackie, 1)
     result = reconcile(jackie)
     assert jackie.outlets()["1"] == "off", told(result)
