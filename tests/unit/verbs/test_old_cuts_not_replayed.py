@@ -10,6 +10,8 @@ import os
 import shutil
 import signal
 
+import pytest
+
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import stops
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.tests.unit.verbs.test_killed_before_undone import STOP, told
@@ -61,7 +63,8 @@ def test_a_stop_that_switched_nothing_cut_nobody(jackie, monkeypatch):
     assert jackie.outlets()["1"] == "off", told(third)
 
 
-def test_one_that_was_stopped_by_hand_stays_off_while_its_neighbour_is_rebooted(jackie, monkeypatch):
+@pytest.mark.parametrize("refused", [False, True], ids=["", "another verb failed since"])
+def test_one_that_was_stopped_by_hand_stays_off_while_its_neighbour_is_rebooted(jackie, monkeypatch, refused):
     """Lost: the same, after a stop that was killed once it had cut; the tenant next door halts her board days later."""
     killed_after_the_cut(jackie, monkeypatch)
     assert lives(jackie, 1), "she was not cut"
@@ -71,6 +74,9 @@ def test_one_that_was_stopped_by_hand_stays_off_while_its_neighbour_is_rebooted(
     kept = jackie.run_folder / "cuts" / "board0.json"
     mark = json.loads(kept.read_text())
     kept.write_text(json.dumps(dict(mark, at=mark["at"] - 2592000)))
+    if refused:
+        with jackie.proxy() as proxy:
+            proxy.store.event(0, "error", "the time is up")
     hangs(jackie, 1)
     result = reconcile(jackie)
     assert jackie.outlets()["1"] == "off", told(result)

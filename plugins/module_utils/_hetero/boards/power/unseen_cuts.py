@@ -53,7 +53,7 @@ def of(proxy: Proxy, board: int) -> tuple[Event, float] | None:
         seconds = here["at"] - float(mark["at"]) if mark["boot"] == here["boot"] else None
     except (BadInput, KeyError, TypeError, ValueError):
         return None
-    if seconds is None or (seconds > UNSEEN_FOR and not proxy.store.has_failed_since(board, event)):
+    if seconds is None or (seconds > UNSEEN_FOR and not proxy.store.has_failed_since(board, event, UNSEEN_FOR)):
         return None
     return event, max(0.0, seconds)
 
