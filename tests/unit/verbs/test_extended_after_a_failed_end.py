@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
+from ansible_collections.hetero.compute.tests.unit.verbs.quick_looks import quick_looks
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot
 from ansible_collections.hetero.compute.tests.unit.verbs.test_silenced_neighbours import hangs
 from ansible_collections.hetero.compute.tests.unit.verbs.test_swapped_plugs import hasty
@@ -21,11 +21,7 @@ __all__ = ["hasty"]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(presence, "QUIET", 0.3)
-    monkeypatch.setattr(presence, "PROOF", 1.0)
-    monkeypatch.setattr(presence, "LONGEST", 1.0)
-    monkeypatch.setattr(presence, "strain", lambda: 1.0)
-    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
+    quick_looks(monkeypatch)
     monkeypatch.setattr(pdu_loop, "PDU", 3.0)
 
 

@@ -12,8 +12,7 @@ import sqlite3
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.tests.unit.verbs.quick_looks import quick_looks
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, found, reconcile, record, stop
 from ansible_collections.hetero.compute.tests.unit.verbs.test_silenced_neighbours import hangs
 from ansible_collections.hetero.compute.tests.unit.verbs.test_swapped_plugs import hasty
@@ -23,11 +22,7 @@ __all__ = ["hasty"]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(presence, "QUIET", 0.3)
-    monkeypatch.setattr(presence, "PROOF", 1.0)
-    monkeypatch.setattr(presence, "LONGEST", 1.0)
-    monkeypatch.setattr(presence, "strain", lambda: 1.0)
-    monkeypatch.setattr(starts, "SHORT_PATIENCE", 0.3)
+    quick_looks(monkeypatch)
 
 
 @pytest.fixture
