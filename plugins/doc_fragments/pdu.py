@@ -153,6 +153,13 @@ options:
       - Without it all outlets of a run are switched on at once. An outlet that is switched off waits for nothing.
     type: int
     version_added: 0.1.0
+  banks:
+    description:
+      - Which outlets each of the PDU's own breakers feeds, as V(1-8) or V(1,3,5). O(inrush) then counts for each of
+        these banks by itself, and for all outlets that are in none.
+    type: list
+    elements: str
+    version_added: 0.1.0
   outlets:
     description:
       - Outlets by number.

@@ -80,6 +80,7 @@ PDU_SETTINGS = (
     "tls_ca",
     "tls_verify",
     "inrush",
+    "banks",
 )
 #: Options of the modules that speak with a PDU (doc fragment `hetero.compute.pdu`).
 PDU = ArgumentSpec(
@@ -108,6 +109,7 @@ PDU = ArgumentSpec(
         tls_ca=dict(type="path"),
         tls_verify=dict(type="bool"),
         inrush=dict(type="int"),
+        banks=dict(type="list", elements="str"),
         outlets=dict(type="list", elements="str"),
         timeout=dict(type="float", default=60),
         config=dict(type="path", default="/etc/hetero/proxy.json"),

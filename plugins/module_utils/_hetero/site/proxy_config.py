@@ -41,6 +41,8 @@ from ..core.typed_keys import (
     read_file,
     whole,
 )
+from .pdu_banks import NAMED as BANKS
+from .pdu_banks import banks_of
 
 #: Options that are secrets. The user name is none.
 SECRETS = ("password", "community", "privacy_password")
@@ -100,6 +102,7 @@ PDU = Record(
         "tls_verify": Key(FLAG),
         "outlets": Key(ListOf(NUMBERED)),
         "inrush": Key(whole(1, 10**4)),
+        "banks": Key(Kind(BANKS, lambda value: value if banks_of(value) is not None else None)),
         "path": Key(PATH),
     }
 )

@@ -40,8 +40,8 @@ def batch(tmp_path):
     path = tmp_path / "pdu.json"
     path.write_text(json.dumps({"outlets": {str(number): "off" for number in range(1, 11)}}))
 
-    def switch(wanted, inrush=2, seconds=60.0, tell=None):
-        settings = dict(driver="fake", path=str(path), inrush=inrush)
+    def switch(wanted, inrush=2, seconds=60.0, tell=None, banks=()):
+        settings = dict(driver="fake", path=str(path), inrush=inrush, banks=list(banks))
         deadline = Deadline(seconds)
         with power.session("pdu-i", settings, {}, deadline, str(tmp_path / "run"), tell=tell) as opened:
             return power.set_outlets(opened, wanted, deadline)
@@ -125,13 +125,13 @@ def test_a_clock_that_was_set_back_holds_nobody(batch, tmp_path):
     """Lost: all boards of a PDU, until the clock has caught up."""
     batch({"1": "on"})
     [kept] = (tmp_path / "run" / "pdu-inrush").iterdir()
-    kept.write_text(json.dumps([time.time() + 3600.0] * 2))
+    kept.write_text(json.dumps([[time.time() + 3600.0, ""]] * 2))
     began = time.monotonic()
     batch({"2": "on"}, seconds=30.0)
     assert time.monotonic() - began < 20.0
 
 
-@pytest.mark.parametrize("text", ["", "[", '{"a": 1}', '["x"]', "7"])
+@pytest.mark.parametrize("text", ["", "[", '{"a": 1}', '["x"]', "7", "[1.0]", '[["x", ""]]'])
 def test_a_damaged_note_is_none(batch, tmp_path, text):
     """Lost: all boards of a PDU, by a file that says when, and no more."""
     batch({"1": "on"})
@@ -181,9 +181,9 @@ def test_who_comes_after_one_that_was_killed_while_it_switched(batch, orders):
     assert json.loads(batch.path.read_text())["outlets"]["1"] == "on"
     killed_at = time.time()
     [kept] = (batch.path.parent / "run" / "pdu-inrush").iterdir()
-    assert killed_at - 5 < json.loads(kept.read_text())[0] <= killed_at
+    assert killed_at - 5 < json.loads(kept.read_text())[0][0] <= killed_at
     batch({"2": "on"}, inrush=1)
-    assert time.time() >= json.loads(kept.read_text())[0] >= killed_at
+    assert time.time() >= json.loads(kept.read_text())[0][0] >= killed_at
 
 
 def test_a_run_folder_that_becomes_full_in_between(batch, orders, monkeypatch):
@@ -200,3 +200,22 @@ def test_a_run_folder_that_becomes_full_in_between(batch, orders, monkeypatch):
     monkeypatch.setattr(inrush, "write_whole", full)
     batch(dict.fromkeys("12345", "on"))
     assert most_within_a_second(orders) == 2
+
+
+def test_each_bank_keeps_its_own_pace(batch, orders):
+    """Lost: the time of a rack whose PDU has a breaker for each eight outlets; or one of these breakers."""
+    batch(dict.fromkeys("12345678", "on"), banks=["1-3", "4, 6"])
+    assert [outlets for _at, outlets, _state in orders] == [["1", "2", "4", "5", "6", "7"], ["3", "8"]]
+    begun, second = (at for at, _outlets, _state in orders)
+    assert second - begun >= 1.0
+    # the next session knows which bank it was
+    path = batch.path
+    path.write_text(json.dumps({"outlets": dict.fromkeys("12345678", "off")}))
+    batch({"3": "on", "4": "on"}, banks=["1-3", "4, 6"], inrush=1)
+    assert [outlets for _at, outlets, _state in orders[2:]] == [["4"], ["3"]]
+
+
+def test_banks_that_are_none(batch):
+    """Lost: a breaker, by a bank that nobody meant."""
+    with pytest.raises(BadInput, match="pdu-i: its banks are none: give a list of its banks' outlets, such as 1-8"):
+        batch({"1": "on"}, banks=["1-4", "4-8"])

@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many outlets of a PDU are switched on within one second: power supplies that charge at the same time may trip a
-breaker, and then all that it feeds goes dark.
+"""How many outlets of a PDU, or of each of its banks, are switched on within one second: power supplies that charge at
+the same time may trip a breaker, and then all that it feeds goes dark.
 
 When outlets were last switched on lies in the run folder, so that a session keeps the pace of the one before. All names
 of one device share that (pdu_places.py), and switch one after the other, for their sessions may be open at the same
@@ -15,13 +15,14 @@ import json
 import os
 import time
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Tuple
 
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, TimedOut
 from ...core.json_file import read_text
 from ...core.locks import taken
 from ...files.whole_file import write_whole
+from ...site.pdu_banks import NAMED, banks_of
 from .fence import is_by_address
 from .pdu_places import place
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 Switch = Callable[[List[str]], "dict[str, Answer]"]
 
 Say = Callable[[str], None]
+
+#: When an outlet was switched on (unix time), and of which bank it is.
+Noted = Tuple[float, str]
 
 #: The folders below the run folder that hold a file for each address of a PDU with a limit, and a lock for it.
 FOLDER, LOCKS = "pdu-inrush", "pdu-inrush-locks"
@@ -59,7 +63,8 @@ class Inrush:
     """The pace of one PDU.
 
     :param name: the PDU's name.
-    :param settings: its settings; their `inrush` is the most outlets that are switched on within a second.
+    :param settings: its settings; their `inrush` is the most outlets that are switched on within a second: of each of
+        their `banks`, and of what is in none of these.
     :param say: is called with what is waited for.
     """
 
@@ -69,9 +74,13 @@ class Inrush:
             raise BadInput(f"its inrush {limit} lets no outlet be switched on", name, "give how many a second may be")
         self._run_folder, self._name, self._settings = run_folder, name, settings
         self._limit: int | None = limit
+        banks = banks_of(settings.get("banks") or [])
+        if banks is None:
+            raise BadInput("its banks are none", name, f"give {NAMED}")
+        self._banks = banks
         self._say = say
         self._files: list[str] | None = None  # names of the files of all names of this device
-        self._times: list[float] = []  # of this session, for a run folder that cannot be written to
+        self._times: list[Noted] = []  # of this session, for a run folder that cannot be written to
 
     def switch_on(self, outlets: list[str], switch: Switch, deadline: Deadline) -> dict[str, Answer]:
         """Have outlets switched on, as many at a time as may be, and return their answers.
@@ -84,35 +93,52 @@ class Inrush:
         left = outlets
         while left:
             with ExitStack() as turn:
-                room = self._wait(turn, self._limit, deadline)
-                if not room:
+                portion = self._wait(turn, left, self._limit, deadline)
+                if not portion:
                     raise NoTurn(f"{WAITS.format(limit=self._limit)}, and their time was up", self._name, answers)
-                portion, left = left[:room], left[room:]
+                left = [outlet for outlet in left if outlet not in portion]
                 before = self._newest()
-                self._keep(before, len(portion))  # for who comes after one that is killed
+                self._keep(before, portion)  # for who comes after one that is killed
                 try:
                     answers.update(switch(portion))
                 finally:  # a PDU that hung up over it may have obeyed
-                    self._keep(before, len(portion))
+                    self._keep(before, portion)
         return answers
 
-    def _wait(self, turn: ExitStack, limit: int, deadline: Deadline) -> int:
-        """Wait until an outlet may be switched on; return how many may be, none where the deadline is near.
+    def _wait(self, turn: ExitStack, outlets: list[str], limit: int, deadline: Deadline) -> list[str]:
+        """Wait until some of the outlets may be switched on, and return these, none where the deadline is near.
 
         :param turn: has the locks of the PDU then, which nobody has while outlets wait for the second to be over.
         """
         reading = min(READING, PART * deadline.seconds)
         while True:
-            newest: list[float] = []
+            newest: list[Noted] = []
             if self._take(turn, Deadline(deadline.left - reading)):
                 newest = self._newest()
-                if len(newest) < limit:
-                    return limit - len(newest)
+                portion = self._portion(outlets, limit, newest)
+                if portion:
+                    return portion
             turn.close()
             if deadline.left <= reading:
-                return 0
+                return []
             self._say(WAITS.format(limit=limit))
-            deadline.nap(max(0.001, min(newest, default=0.0) + SECOND - time.time()))
+            deadline.nap(max(0.001, min((at for at, _bank in newest), default=0.0) + SECOND - time.time()))
+
+    def _portion(self, outlets: list[str], limit: int, newest: list[Noted]) -> list[str]:
+        """Return, in their order, those of the outlets that may be switched on now: so many of each bank."""
+        room: dict[str, int] = {}
+        for _at, bank in newest:
+            room[bank] = room.get(bank, limit) - 1
+        portion = []
+        for outlet in outlets:
+            bank = self._bank(outlet)
+            room[bank] = room.get(bank, limit) - 1
+            if room[bank] >= 0:
+                portion.append(outlet)
+        return portion
+
+    def _bank(self, outlet: str) -> str:
+        return self._banks.get(outlet, "")
 
     def _take(self, turn: ExitStack, deadline: Deadline) -> bool:
         """Take the locks that all names of the PDU share; return False where another has one until the deadline."""
@@ -131,19 +157,18 @@ class Inrush:
             self._files = [f"{key.replace('/', '_')[-LONGEST:]}.json" for key in (here.keys if here else [self._name])]
         return [os.path.join(self._run_folder, folder, name) for name in self._files]
 
-    def _newest(self) -> list[float]:
-        """Return when outlets were switched on within the last second (unix times). The clock may have been set back.
-        """
+    def _newest(self) -> list[Noted]:
+        """Return when outlets were switched on within the last second. The clock may have been set back."""
         noted = [self._times]
         for path in self._paths(FOLDER):
             with suppress(OSError, HeteroError, ValueError, TypeError):
-                noted.append([float(at) for at in json.loads(read_text(path))])
+                noted.append([(float(at), str(bank)) for at, bank in json.loads(read_text(path))])
         now = time.time()
-        newest = max(noted, key=lambda known: max(known, default=0.0))
-        return [at for at in newest if 0.0 <= now - at < SECOND]
+        newest = max(noted, key=lambda known: max((at for at, _bank in known), default=0.0))
+        return [(at, bank) for at, bank in newest if 0.0 <= now - at < SECOND]
 
-    def _keep(self, before: list[float], switched: int) -> None:
-        self._times = before + [time.time()] * switched
+    def _keep(self, before: list[Noted], switched: list[str]) -> None:
+        self._times = before + [(time.time(), self._bank(outlet)) for outlet in switched]
         for path in self._paths(FOLDER):
             with suppress(OSError):
                 os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

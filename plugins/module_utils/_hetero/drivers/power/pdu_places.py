@@ -27,7 +27,7 @@ HOSTS, PORTS = ("ip", "ipaddr", "ip_address", "hostname", "host"), ("ipport", "u
 #: The noted address where each outlet is an address of its own. It looks like a path, so that no resolver is asked.
 EACH = "/port_as_ip"
 #: Settings that may differ between two names of one device.
-BESIDES = ("agent_options", "driver", "host_key", "known_hosts", "outlets", "username", *SECRETS)
+BESIDES = ("agent_options", "banks", "driver", "host_key", "inrush", "known_hosts", "outlets", "username", *SECRETS)
 #: Most seconds for looking up all names together, so that a name server that is down delays a process only once.
 LOOKUPS = 12.0
 
