@@ -116,6 +116,12 @@ def test_the_image_has_more_files_than_its_disk_can_hold(one, other):
     refused(one, "see whether image and keys have room in its 1 GiB (local_gb of its flavor)", image="other")
 
 
+def test_the_image_has_nothing_that_starts(one, other):
+    """Lost: all that jo had, to an image that lost its files, or is a mere archive of data."""
+    other(lambda root: [root.joinpath(init).unlink(missing_ok=True) for init in new_container.INITS])
+    refused(one, "image other: has no /sbin/init, which a container starts", image="other")
+
+
 def test_holes_and_second_names_of_files_take_no_room(one, other, monkeypatch):
     """Lost: the rebuild, on a host that has room for it: lastlog is as long as the largest user id is high."""
 

@@ -34,6 +34,8 @@ from .liblxc import Container, IdMap
 COPY_TIME = 900.0
 #: Seconds to remove what is left of its cgroups (10,000 take one). The rest stays until the next removal.
 CGROUPS_TIME = 30.0
+#: What LXC starts where no other command is set (lxc.init.cmd), in both places that distributions have it.
+INITS = ("sbin/init", "usr/sbin/init")
 COMMON = "/usr/share/lxc/config/common.conf"
 HEADER = "# Written by hetero.compute. What is changed here by hand is put back.\n"
 #: From Debian's userns.conf, without the lines that clear the device rules: a container without rules could open every
@@ -128,7 +130,12 @@ def create(spec: Spec, deadline: Deadline) -> str:
 
 
 def must_fit(spec: Spec) -> None:
-    """Raise HeteroError where no disk with the image in it can be made in place of the container's present one."""
+    """Raise HeteroError where no disk with the image in it can be made in place of the container's present one, or
+    where nothing in the image would start.
+    """
+    root = spec.image.root
+    if root and not any(os.path.lexists(os.path.join(root, init)) for init in INITS):
+        raise Refused("has no /sbin/init, which a container starts", f"image {spec.image.name}", "choose another")
     file, size = disks.file_of(spec.container), spec.disk_gb << 30
     must_hold(spec.image.root, file, size, [*MAKE, *EMPTY], ROOM.format(gb=spec.disk_gb))
 
@@ -269,7 +276,7 @@ def configuration(spec: Spec, root: str) -> str:
 
 def _has_busybox(root: str) -> bool:
     """Return whether its init is busybox's. Only the name of a link is read, because the folder is the container's."""
-    for init in ("sbin/init", "usr/sbin/init"):
+    for init in INITS:
         path = os.path.join(root, init)
         if os.path.islink(path):
             return "busybox" in os.path.basename(os.readlink(path))
