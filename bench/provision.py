@@ -6,7 +6,9 @@
 `bench/provision.py [COUNT …]`, from the repository's root, with the lab up. First the play: from the start of
 ansible-playbook to its end. Then the same boards, all their outlets cut and given power again at once, with nothing of
 ours in the way: from the PDUs' own first "power on" in the console logs to the end of the last first ssh command. What
-Ansible itself takes for a play that does nothing, which no boot can hide, is measured beside.
+Ansible itself takes for a play that does nothing, which no boot can hide, is measured beside. Beside each measured
+provision stands the simulated one (simulated_boots.py). For more boards than the lab has, it is brought up with a
+larger file: `bench/storm.py --lab-boards 16 >FILE`, then lab_up with `-e lab_boards_file=FILE`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ sys.path.insert(0, str(ROOT / "build"))
 
 from goals import record, say  # noqa: E402
 
+from ansible_collections.hetero.compute.bench.simulated_boots import lab as simulated_lab  # noqa: E402
+from ansible_collections.hetero.compute.bench.simulated_boots import running  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session, set_outlets  # noqa: E402
 
@@ -152,6 +156,8 @@ def pair(lab, count):
     boots = max(ended for _on, ended in own.values()) - min(on for on, _ended in own.values())
     tasks = len(re.findall("^TASK ", output, re.M))
     print(f"provision of {count}: {wall:.1f} s; own boots {boots:.1f} s; over them {wall - boots:.1f} s", flush=True)
+    simulated = running(count, simulated_lab(os.cpu_count() or 1))[-1]
+    print(f"simulated (bench/storm.py), without Ansible: {simulated:.1f} s", flush=True)
     return wall, boots, tasks
 
 

@@ -11,6 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ansible_collections.hetero.compute.bench import storm
+from ansible_collections.hetero.compute.tests.unit.documents.pages import guide, named
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 
@@ -31,3 +34,18 @@ def test_records_of_a_year_are_measured(tmp_path):
     assert said.returncode == 0, said.stderr
     assert re.search(r"^ +4 +624 +[0-9.]+ +[0-9.]+ +28$", said.stdout, re.MULTILINE), said.stdout
     assert (tmp_path / "records").read_text().count("measured") == 2
+
+
+def test_the_page_has_what_is_simulated():
+    """Lost: a site's links and proxy nodes, to a table of another release."""
+    words = [sys.executable, "bench/storm.py"]
+    said = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=300, check=False)
+    assert said.returncode == 0, said.stderr
+    page = guide("playbooks")
+    told = f"{named(page, 'storm')}\n{named(page, 'storm-others')}"
+    assert told == said.stdout, "write the page anew: python3 bench/storm.py"
+
+
+def test_a_site_of_ones_own_is_simulated(capsys):
+    storm.main(["--boards", "30", "--link", "10000", "--at-once", "24", "--firmware", "40", "--inrush", "2"])
+    assert re.search(r"10 Gbit/s +30 +24 .* 1$", capsys.readouterr().out, re.MULTILINE)

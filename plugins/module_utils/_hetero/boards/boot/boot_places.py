@@ -32,8 +32,13 @@ def usual(interface: str) -> int | None:
     """Return how many boards fill the link of an interface, FEWEST at least; None where its speed is not known."""
     with suppress(OSError, ValueError), open(SPEED.format(interface=interface), encoding="ascii") as file:
         speed = int(file.read())
-        return max(FEWEST, int(speed * 1e6 / 8 / RATE)) if speed > 0 else None
+        return filling(speed) if speed > 0 else None
     return None
+
+
+def filling(speed: int) -> int:
+    """Return how many boards fill a link of so many Mbit/s, FEWEST at least."""
+    return max(FEWEST, int(speed * 1e6 / 8 / RATE))
 
 
 class BootPlaces:
