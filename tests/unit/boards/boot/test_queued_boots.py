@@ -7,6 +7,7 @@ switched on by what was seen of it minutes ago, or waits for ever.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -65,6 +66,35 @@ def test_no_more_boot_than_may(rack):
     assert loading(site, *range(4)) <= 2
     waited = [number for number in range(4) if waits(site, number)]
     assert [waits(site, number) for number in waited] == [[TURN.format(limit=2)]] * 2
+
+
+def test_how_far_all_of_them_are_is_told_while_some_wait(rack, monkeypatch):
+    """Lost: whether a rack that takes an hour goes on, to lines of single boards."""
+    monkeypatch.setattr(queued_boots, "AGAIN", 0.3)
+    site = rack(1)
+    site.play(0, stall="tftp")
+    monkeypatch.setattr(queued_boots, "EARLY", 0.5)
+    site.run("start", *range(4), timeout=3, retries=0)
+    told = [text for number in range(4) for text in waits(site, number) if "boards run" in text]
+    assert "0 of 4 boards run, 1 boot, 3 wait for their turn" in told
+    assert any(text.startswith("1 of 4 boards run, ") for text in told), told
+    for text in told:
+        running, all_of_them, booting, waiting, *failed = map(int, re.findall("[0-9]+", text))
+        assert (all_of_them, running + booting + waiting + sum(failed)) == (4, 4), text
+
+
+def test_one_board_is_not_counted(rack, monkeypatch):
+    """Lost: what a line says, where a request of one board waits for those of others."""
+    monkeypatch.setattr(queued_boots, "AGAIN", 0.1)
+    site = rack(1)
+    with BootPlaces(site.config["run_folder"], 1) as places:
+        assert places.take(99)  # another play's board
+        thread = threading.Thread(target=site.run, args=("start", 0))
+        thread.start()
+        until(lambda: waits(site, 0))
+        time.sleep(0.6)  # two looks for a place, and a busy machine's rest
+    thread.join(LONG)
+    assert waits(site, 0) == [TURN.format(limit=1)]
 
 
 def test_all_boot_at_once_where_nothing_limits_them(rack):

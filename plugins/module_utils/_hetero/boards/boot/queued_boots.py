@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ...drivers.boot.driver import NFS
+from ...site import board_states
 from .boot_places import BootPlaces, usual
 from .boot_progress import BOOTING, DECIDING, QUEUED
 from .ended_boots import TICK, EndedBoots
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from .boot_progress import Boot
 
 WAITS = "waits for its turn: no more than {limit} of this proxy node's boards boot at the same time (boots_at_once)"
+#: What is told of all boards of a call while some of them wait, and the seconds from one such line to the next.
+SO_FAR = "{running} of {all} boards run, {booting} boot, {queued} wait for their turn"
+AGAIN = 10.0
 #: Seconds that a board has its place for whose boot nobody follows: EARLY until it asks, and as long again to load.
 UNFOLLOWED = 2 * EARLY
 
@@ -39,6 +43,7 @@ class QueuedBoots(EndedBoots):
     def __init__(self, proxy: Proxy) -> None:
         super().__init__(proxy)
         self._queued: deque[Boot] = deque()
+        self._told_at = 0.0  # monotonic time since when nothing was told of all boards
 
     @abstractmethod
     def _begin(self, boot: Boot) -> None:
@@ -52,6 +57,7 @@ class QueuedBoots(EndedBoots):
         config = self.proxy.config
         self._limit = config.boots_at_once or usual(config.interface)
         self._places = BootPlaces(config.run_folder, self._limit)
+        self._told_at = time.monotonic()
         return self._places
 
     def _listen_for_places(self) -> None:
@@ -59,6 +65,7 @@ class QueuedBoots(EndedBoots):
         while self._limit is not None and not self._ended.wait(TICK):
             if self._queued:
                 self._post(self._let_in)
+                self._post(self._tell_so_far)
 
     def _may_boot(self, boot: Boot) -> bool:
         """Return whether a board has a place; else it is queued, and begun again once it has one."""
@@ -95,6 +102,22 @@ class QueuedBoots(EndedBoots):
             if not boot.work.over:
                 self._begin_again(boot)
         self._places.leave_line()  # the last one may have been ended, and took no place
+
+    def _tell_so_far(self) -> None:
+        """Tell how many boards of this loop run, boot and wait, as an event of the one that waits for longest."""
+        if len(self.boots) == 1 or time.monotonic() - self._told_at < AGAIN:
+            return
+        waiting = [boot for boot in self._queued if not boot.work.over]
+        if not waiting:
+            return
+        self._told_at = time.monotonic()
+        works = [boot.work for boot in self.boots.values()]
+        failed = sum(work.failed for work in works)
+        # one whose boot is not waited for is over, and boots
+        running = sum(work.over and not work.failed and work.state == board_states.RUNNING for work in works)
+        booting = len(works) - running - failed - len(waiting)
+        told = SO_FAR.format(running=running, all=len(works), booting=booting, queued=len(waiting))
+        waiting[0].work.say("wait", f"{told}, {failed} failed" if failed else told)
 
     def _begin_again(self, boot: Boot) -> None:
         """Go on with a board that waited, which was off, and may have power by now."""
