@@ -5,9 +5,10 @@
 
 What is waited for is what the product makes boards wait for, by its own rules: their roots, which are made one after
 the other before the first board gets power; a place among those that boot at once (boot_places.py); their PDU, which
-carries out one order at a time, each with all that was asked for by then; the pace of its outlets (inrush.py); the one
-loop that follows all boards. Files come over a link that all who load share equally. How long each of it takes was
-measured (Board, Pdu, Proxy). No clock and no chance takes part, so the same question has the same answer.
+carries out one order at a time, each with all that was asked for by then, and reads back at its end; the pace of its
+outlets (inrush.py); the one loop that follows all boards. Files come over a link that all who load share equally. How
+long each of it takes was measured (Board, Pdu, Proxy). No clock and no chance takes part, so the same question has the
+same answer.
 """
 
 from __future__ import annotations
@@ -213,7 +214,7 @@ class _Line:
         self.asked: list[int] = []
         self.busy = False
         self.idle_since = -inf
-        self.next_turn = 0.0  # of its inrush
+        self.switched: list[float] = []  # when outlets were switched on that count for its pace
 
 
 class _Request:
@@ -229,6 +230,7 @@ class _Request:
         self._lines = [_Line() for _number in range(ceil(boards / site.pdu.outlets))]
         self._link = _Shared(site.proxy.speed(site.board))
         self._mounted: set[int] = set()
+        self._read_back: dict[int, float] = {}  # when its outlet is
         self._running: list[float] = []
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._number = 0
@@ -249,10 +251,10 @@ class _Request:
         self._number += 1
         heapq.heappush(self._events, (when, self._number, partial(then, *words)))
 
-    def _work(self, now: float, then: Callable[..., None], *words: object) -> None:
+    def _work(self, then: Callable[[float], None], now: float) -> None:
         """Have the loop do a board's next piece of work once it comes to it."""
         self._loop_free = max(now, self._loop_free) + self._cost
-        self._at(self._loop_free, then, *words)
+        self._at(self._loop_free, then)
 
     # ---- places
 
@@ -260,7 +262,7 @@ class _Request:
         while self._queue and self._room > 0:
             board = self._queue.popleft()
             self._take(board)
-            self._work(now, self._ask, board)
+            self._work(partial(self._ask, board), now)
 
     def _take(self, board: int) -> None:
         self._placed.add(board)
@@ -286,12 +288,16 @@ class _Request:
         asked, line.asked, line.busy = line.asked, [], True
         login = pdu.login if now - line.idle_since > IDLE else 0.0
         at = now + login + pdu.order
-        size = pdu.inrush or len(asked)
-        for first in range(0, len(asked), size):
-            at = max(at, line.next_turn)
-            for board in asked[first : first + size]:
-                self._at(at, self._powered, board)
-            line.next_turn = at + pdu.pace
+        left = deque(asked)
+        while left:
+            line.switched = [before for before in line.switched if before + pdu.pace > at]
+            room = len(left) if pdu.inrush is None else min(len(left), pdu.inrush - len(line.switched))
+            for _outlet in range(room):
+                self._at(at, self._powered, left.popleft())
+            line.switched += [at] * room
+            if left:
+                at = line.switched[0] + pdu.pace
+        self._read_back.update(dict.fromkeys(asked, at))
         self._at(at, self._ordered, line)
 
     def _ordered(self, line: _Line, now: float) -> None:
@@ -313,9 +319,9 @@ class _Request:
         self._link.begin(now, board, self._site.board.kernel)
 
     def _loaded(self, now: float, board: int) -> None:
-        if board in self._mounted:
-            self._work(now, self._running.append)
-            return
-        self._mounted.add(board)
-        self._work(now, self._leave, board)
-        self._link.begin(now, board, self._site.board.root)
+        """Go on with a board that has its kernel, or all; the loop believes neither before its outlet is read back."""
+        then = self._running.append if board in self._mounted else partial(self._leave, board)
+        self._at(max(now, self._read_back[board]), self._work, then)
+        if board not in self._mounted:
+            self._mounted.add(board)
+            self._link.begin(now, board, self._site.board.root)

@@ -11,7 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ansible_collections.hetero.compute.bench import storm
+from ansible_collections.hetero.compute.bench import played_storm, storm
+from ansible_collections.hetero.compute.bench.simulated_boots import Board
 from ansible_collections.hetero.compute.tests.unit.documents.pages import guide, named
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -49,3 +50,14 @@ def test_the_page_has_what_is_simulated():
 def test_a_site_of_ones_own_is_simulated(capsys):
     storm.main(["--boards", "30", "--link", "10000", "--at-once", "24", "--firmware", "40", "--inrush", "2"])
     assert re.search(r"10 Gbit/s +30 +24 .* 1$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_a_start_of_played_boards_is_measured_beside_the_simulated_one(monkeypatch, capsys):
+    """Boards that take a second; those of the lab need the time of `make bench`."""
+    monkeypatch.setattr(played_storm, "BOARD", Board(firmware=0.4, kernel=3e6, root=3e6))
+    monkeypatch.setattr(played_storm, "SETTINGS", ((1, None),))
+    played_storm.main([3])
+    found = re.search(r"^ +3 +1 +- +([0-9.]+) s +([0-9.]+) s +([0-9.]+) s +([0-9.]+) s$", capsys.readouterr().out, re.M)
+    measured, simulated = float(found[2]), float(found[4])
+    assert measured >= 2.4, "each waited until the one before had its kernel, 0.7 s after its power"
+    assert 2.4 <= simulated <= 3.0

@@ -19,11 +19,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.readiness import readable, writable
 
 
-@pytest.fixture
-def rack(site, request):
-    """(a proxy with boards on one PDU, each claimed and ready; how many)."""
-    count = request.param
-    fed = dict(pdu="pdu-r", driver="fake", fake=dict(tftp=0.0, nfs=0.0, running=0.0))
+def fill(site, count, **fake):
+    """Make a site a proxy with so many boards on one PDU, each claimed and ready, which boot as `fake` says."""
+    fed = dict(pdu="pdu-r", driver="fake", fake=fake)
     site.config["pdus"]["pdu-r"] = {"driver": "fake", "path": str(site.folder / "pdu-r.json")}
     site.config["boards"] = {str(number): dict(fed, outlet=str(number + 1)) for number in range(count)}
     row = (site.folder / "tilera_boards").read_text().splitlines()[0].split(maxsplit=3)[3]
@@ -33,7 +31,13 @@ def rack(site, request):
     site.pdu("pdu-r", {str(outlet): "off" for outlet in range(1, count + 1)})
     site.write()
     site.claim(*range(count))
-    return site, count
+
+
+@pytest.fixture
+def rack(site, request):
+    """(a proxy with boards on one PDU, each claimed and ready; how many)."""
+    fill(site, request.param, tftp=0.0, nfs=0.0, running=0.0)
+    return site, request.param
 
 
 @pytest.fixture
