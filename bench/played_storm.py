@@ -5,7 +5,8 @@
 
 The product's own verb runs, with its places, its PDU's line and inrush; boards and PDU are played, so a board takes
 what one takes alone, and no link is there. So this shows whether boards wait for each other as simulated_boots.py has
-it, and not how fast a link or a processor is.
+it, and not how fast a link or a processor is. A played board begins to boot when its outlet is read back, which is at
+the end of an order: with inrush, half of them run later than is simulated, and all of them at the same time.
 """
 
 from __future__ import annotations
