@@ -100,6 +100,8 @@ PDU = Record(
         "tls": Key(FLAG),
         "tls_ca": Key(PATH),
         "tls_verify": Key(FLAG),
+        "boot_once": Key(TEXT),
+        "cipher_suite": Key(whole(1, 17)),
         "outlets": Key(ListOf(NUMBERED)),
         "inrush": Key(whole(1, 10**4)),
         "banks": Key(Kind(BANKS, lambda value: value if banks_of(value) is not None else None)),

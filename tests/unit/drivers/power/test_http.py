@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import http, http_apis
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import http, http_apis, web
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 from ansible_collections.hetero.compute.tests.unit.drivers.power.http_devices import (
     PASSWORD,
@@ -310,7 +310,7 @@ def test_whose_library_is_missing_is_told_which(device, tmp_path, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(http, "import_module", missing)
+    monkeypatch.setattr(web, "import_module", missing)
     with pytest.raises(HeteroError, match="library requests is not installed: install python3-requests"), opened(
         device("netio"), tmp_path
     ):

@@ -57,6 +57,8 @@ class PowerDriver(ABC):
     readers = False
     #: Whether it reaches no PDU without a host.
     needs_host = True
+    #: Seconds that an outlet has to show its new state, up to the deadline; None for as many as a relay has.
+    window: float | None = None
     _mask: Mask | None = None
 
     def __init__(self, name: str, settings: dict[str, Any], secrets: Mapping[str, Any], deadline: Deadline) -> None:

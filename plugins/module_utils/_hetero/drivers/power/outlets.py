@@ -97,6 +97,11 @@ class Session:
     def dialect(self) -> str | None:
         return self._driver.dialect
 
+    @property
+    def window(self) -> float:
+        """Return the seconds that an outlet has to show its new state."""
+        return WINDOW if self._driver.window is None else self._driver.window
+
     def status(self) -> dict[str, str]:
         """Return {outlet: "on" | "off"}, read now."""
         with self._keep():
@@ -258,13 +263,13 @@ def set_outlets(
     :param check: only read, and return what would be.
     :param report: is called with (outlet, before, after, seconds) as each outlet is done.
     :param verify: read back. Without it `after` is None; the off of a cycle is read back in any case.
-    :param window: seconds that an outlet has to show its new state; None for WINDOW.
+    :param window: seconds that an outlet has to show its new state; None for the driver's own.
     :returns: {outlet: {"before", "after", "seconds"}}, without outlets that the session leaves as they are (`still`).
     :raises OutletsFailed: some failed; the others were done, and their results are in it.
     """
     if not check:
         opened.take_turn()
-    batch = _Batch(opened, deadline, report, WINDOW if window is None else window)
+    batch = _Batch(opened, deadline, report, opened.window if window is None else window)
     to_off, to_on = batch.plan(wanted, check)
     batch.switch(to_off, "off", verify, halfway=to_on)
     batch.switch([outlet for outlet in to_on if outlet not in batch.errors], "on", verify)
@@ -340,7 +345,8 @@ class _Batch:
                     limit.nap()
         except HeteroError as error:
             # The session is over for good, so all outlets that were not read back have failed.
-            if answers is None and self._opened.given and isinstance(error, TimedOut):
+            lost = isinstance(error, TimedOut) and not isinstance(error.__cause__, Busy)  # who is busy obeyed nothing
+            if answers is None and self._opened.given and lost:
                 error = self._unknown(waiting, state, error)
             for outlet in waiting:
                 self.errors[outlet] = error

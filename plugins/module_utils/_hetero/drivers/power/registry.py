@@ -10,6 +10,8 @@ from .driver import PowerDriver
 from .fake import Fake
 from .fence import Fence
 from .http import Http
+from .ipmi import Ipmi
+from .redfish import Redfish
 from .script import Script
 from .snmp import Snmp
 
@@ -19,5 +21,7 @@ DRIVERS: dict[str, type[PowerDriver]] = {
     "fake": Fake,
     "fence": Fence,
     "http": Http,
+    "ipmi": Ipmi,
+    "redfish": Redfish,
     "snmp": Snmp,
 }

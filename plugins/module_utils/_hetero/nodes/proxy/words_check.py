@@ -18,6 +18,8 @@ from ...core.spelling import instead, like, meant_by
 from ...core.typed_keys import shown, whole
 from ...drivers.boot.registry import DRIVERS as BOOT_DRIVERS
 from ...drivers.power.http_apis import OUTLET
+from ...drivers.power.ipmi import OUTLET as IPMI_OUTLET
+from ...drivers.power.redfish import BOOTS
 from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
 from ...drivers.power.snmp import VERSIONS
 from ...drivers.power.terminal import TRANSPORTS
@@ -34,6 +36,8 @@ PLAYED = {"fake"}
 CREDENTIALS = {
     "apc": ("username", "password"),
     "http": ("username", "password"),
+    "ipmi": ("username", "password"),
+    "redfish": ("username", "password"),
     "snmp": ("community", "username", "password", "privacy_password"),
 }
 OF_CREDENTIALS = ("username", *SECRETS)
@@ -59,10 +63,16 @@ SCRIPT = "_script"
 OUTLETS = {
     "apc": (re.compile(r"[1-9][0-9]*"), "a number from 1, as the PDU shows it"),
     "http": (OUTLET, "its number or name, of letters, digits and . : _ -"),
+    "ipmi": (re.compile(IPMI_OUTLET), f"{IPMI_OUTLET}, as a BMC has one machine"),
+    "redfish": (re.compile(r"[^/\s]+"), "the Id of its system, as pdu_info shows it"),
     "snmp": (re.compile(r"(?:[1-9][0-9]*:)?[1-9][0-9]*"), "a number from 1, or SWITCH:NUMBER, as the PDU shows it"),
 }
 #: Key of a PDU → the drivers that read it, and the words that it may be.
-PDU_WORDS = {"transport": (("apc",), tuple(TRANSPORTS)), "snmp_version": (("fence", "snmp"), VERSIONS)}
+PDU_WORDS = {
+    "transport": (("apc",), tuple(TRANSPORTS)),
+    "snmp_version": (("fence", "snmp"), VERSIONS),
+    "boot_once": (("redfish",), tuple(BOOTS)),
+}
 WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
 SAMPLES = whole(1, MOST)
 
