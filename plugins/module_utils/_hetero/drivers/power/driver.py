@@ -59,6 +59,8 @@ class PowerDriver(ABC):
     needs_host = True
     #: Seconds that an outlet has to show its new state, up to the deadline; None for as many as a relay has.
     window: float | None = None
+    #: What to look at if an outlet does not follow an order that was accepted.
+    stuck = "check its relay"
     _mask: Mask | None = None
 
     def __init__(self, name: str, settings: dict[str, Any], secrets: Mapping[str, Any], deadline: Deadline) -> None:

@@ -47,6 +47,7 @@ class Ipmi(ProgramDriver):
 
     dialect = "ipmi"
     window = float("inf")  # a machine may take a minute, of which its BMC tells
+    stuck = "look at the machine, and at the log of its BMC"
     _hung = Lost
 
     def login(self) -> None:

@@ -102,6 +102,10 @@ class Session:
         """Return the seconds that an outlet has to show its new state."""
         return WINDOW if self._driver.window is None else self._driver.window
 
+    @property
+    def stuck(self) -> str:
+        return self._driver.stuck
+
     def status(self) -> dict[str, str]:
         """Return {outlet: "on" | "off"}, read now."""
         with self._keep():
@@ -345,9 +349,9 @@ class _Batch:
                     limit.nap()
         except HeteroError as error:
             # The session is over for good, so all outlets that were not read back have failed.
-            lost = isinstance(error, TimedOut) and not isinstance(error.__cause__, Busy)  # who is busy obeyed nothing
-            if answers is None and self._opened.given and lost:
-                error = self._unknown(waiting, state, error)
+            if answers is None and self._opened.given and isinstance(error, TimedOut):
+                busy = isinstance(error.__cause__, Busy)  # and obeyed nothing
+                error = error if busy else self._unknown(waiting, state, error)
             for outlet in waiting:
                 self.errors[outlet] = error
                 if answers and self._deadline.passed and isinstance(error, TimedOut):
@@ -364,7 +368,7 @@ class _Batch:
         self, outlet: str, seen: str | None, state: str, at: float, limit: Deadline, answer: Answer
     ) -> HeteroError:
         what = f"still {seen} {round(at, 1):g} s after '{state}' (PDU said {answer.words or 'nothing'})"
-        remedy = "check its relay" if answer.accepted else "check what this account may do"
+        remedy = self._opened.stuck if answer.accepted else "check what this account may do"
         if limit.seconds < self._window:
             remedy += ", or raise timeout"
         return HeteroError(what, self._thing(outlet), remedy, seen=seen)

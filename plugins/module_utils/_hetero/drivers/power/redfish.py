@@ -101,6 +101,7 @@ class Redfish(WebDriver):
     tls = True
     patience = 20.0
     window = float("inf")  # a machine may take a minute, of which its BMC tells
+    stuck = "look at the machine, and at the log of its BMC"
     _auth: Any = None  # of sushy, from login to logout
     _root: Any = None
     _farewell: float | None = None
@@ -112,12 +113,8 @@ class Redfish(WebDriver):
         if bool(user) != bool(password):
             what = f"has a {'username' if user else 'password'} only"
             raise BadInput(what, self.name, self.credential)
-        auths = self._library("sushy.auth")
         with self._read("its service root"):
-            try:
-                self._enter(auths.SessionAuth(user, password) if user else auths.BasicAuth())
-            except (Absent, self._sushy.exceptions.MissingXAuthToken):  # it knows no sessions
-                self._enter(auths.BasicAuth(user, password))
+            self._enter(user, password)
         with self._read("its list of systems"):
             paths = self._root.get_system_collection().members_identities
             self._systems = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
@@ -154,10 +151,21 @@ class Redfish(WebDriver):
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         return {outlet: self._order(outlet, state) for outlet in outlets}
 
-    def _enter(self, auth: Any) -> None:
-        self._auth = auth if hasattr(auth, "get_session_key") else None
-        connector = _Connector(self._answer, self._session)
-        self._root = self._sushy.Sushy(self._base(), root_prefix=ROOT, auth=auth, connector=connector)
+    def _enter(self, user: str | None, password: str | None) -> None:
+        """Read the service root, which needs no credential, and open a session; without sessions send the password."""
+        auths, errors = self._library("sushy.auth"), self._sushy.exceptions
+        connector, basic = _Connector(self._answer, self._session), auths.BasicAuth(user, password)
+        self._root = self._sushy.Sushy(self._base(), root_prefix=ROOT, auth=basic, connector=connector)
+        if user:
+            # not where it tells of none: some refuse the credential at an address that they do not have
+            with suppress(Absent, errors.MissingAttributeError, errors.MissingXAuthToken):
+                self._root.get_sessions_path()
+                self._auth = auths.SessionAuth(user, password)
+                self._auth.set_context(self._root, connector)
+                self._auth.authenticate()
+                return
+            self._auth = None
+            basic.authenticate()
 
     def _order(self, outlet: str, state: str) -> Answer:
         thing = f"outlet {outlet} of {self.name}"

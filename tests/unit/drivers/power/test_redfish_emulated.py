@@ -1,0 +1,123 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Driver redfish on a BMC that is not ours, sushy-tools' emulator, and Debian's fence_redfish beside it on both.
+
+If these fail, our driver and our BMC only agree with each other.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.tests.unit.drivers.power.http_devices import certificate
+from ansible_collections.hetero.compute.tests.unit.drivers.power.redfish_bmc import RedfishBmc
+
+NODES = ("da69abcc-dae0-4913-9a7b-d344043097c0", "27946b59-9e44-4fa7-8e91-f3527a1ef094")
+SECRETS = {"username": "operator", "password": "xyzzy-1957"}
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory):
+    """Settings of an emulated service with two systems, over TLS and with a password."""
+    folder = tmp_path_factory.mktemp("redfish")
+    files = certificate(folder)
+    secret = bcrypt.hashpw(SECRETS["password"].encode(), bcrypt.gensalt(4)).decode()
+    (folder / "users").write_text(f"{SECRETS['username']}:{secret}\n")
+    systems = [{"uuid": node, "name": node[:4], "power_state": "Off", "nics": []} for node in NODES]
+    (folder / "config").write_text(
+        f"SUSHY_EMULATOR_AUTH_FILE = {str(folder / 'users')!r}\nSUSHY_EMULATOR_FAKE_SYSTEMS = {systems!r}\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    program = Path(sys.executable).parent / "sushy-emulator"
+    assert program.exists(), "sushy-tools is not installed: run tools/setup test"
+    argv = [program, "--fake", "-i", "127.0.0.1", "-p", str(port), "--config", folder / "config"]
+    argv += ["--ssl-certificate", files[0], "--ssl-key", files[1]]
+    with open(folder / "log", "w", encoding="utf-8") as log:
+        # what it keeps of its systems lies in the folder for temporary files
+        process = subprocess.Popen(argv, stdout=log, stderr=log, env={"TMPDIR": str(folder)})
+    try:
+        trusted = ssl.create_default_context(cafile=str(files[0]))
+        end = Deadline(60)
+        while True:
+            try:
+                with urllib.request.urlopen(f"https://127.0.0.1:{port}/redfish/v1/", context=trusted) as root:
+                    json.load(root)
+                break
+            except OSError:
+                assert not end.passed, (folder / "log").read_text()
+                end.nap(0.2)
+        yield {"driver": "redfish", "host": "127.0.0.1", "port": port, "tls_ca": str(files[0])}
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_emulated_machine(emulator, tmp_path):
+    """Lost: real services, whose transitions take seconds, and which know passwords only."""
+    deadline = Deadline(90)
+    with power.session("bmc-a", dict(emulator, boot_once="pxe"), SECRETS, deadline, str(tmp_path)) as session:
+        assert session.status() == dict.fromkeys(NODES, "off")
+        assert power.set_outlets(session, {NODES[0]: "on"}, deadline)[NODES[0]]["after"] == "on"
+        assert session.status() == {NODES[0]: "on", NODES[1]: "off"}
+        assert power.set_outlets(session, {NODES[0]: "off"}, deadline)[NODES[0]]["after"] == "off"
+
+
+def test_an_emulated_machine_and_a_wrong_password(emulator, tmp_path):
+    secrets = dict(SECRETS, password="hush-hush-7")
+    with pytest.raises(HeteroError, match="refuses the credential") as told, power.session(
+        "bmc-a", emulator, secrets, Deadline(30), str(tmp_path)
+    ) as session:
+        session.status()
+    assert "hush-hush-7" not in repr(told.value.failure)
+
+
+def fence(port, path, action, secrets):
+    """(exit code, seconds) of fence_redfish."""
+    agent = shutil.which("fence_redfish", path="/usr/sbin")
+    assert agent, "fence_redfish (Debian: fence-agents) is not installed: run tools/setup test"
+    options = dict(ip="127.0.0.1", ipport=port, systems_uri=path, ssl_insecure=1, action=action, power_timeout=40)
+    given = "".join(f"{name}={value}\n" for name, value in {**options, **secrets}.items())
+    began = time.monotonic()
+    done = subprocess.run([agent], input=given, capture_output=True, text=True, timeout=100, check=False)
+    return done.returncode, time.monotonic() - began, done.stderr
+
+
+def test_fence_redfish_beside_ours(emulator, tmp_path, capsys):
+    """Lost: that both see and switch the same, on a BMC of either; and how long either takes."""
+    path = f"/redfish/v1/Systems/{NODES[1]}"
+    assert fence(emulator["port"], path, "status", SECRETS)[0] == 2
+    code, _seconds, said = fence(emulator["port"], path, "on", SECRETS)
+    assert code == 0, said
+    with power.session("bmc-a", emulator, SECRETS, Deadline(60), str(tmp_path)) as session:
+        assert session.status()[NODES[1]] == "on"
+
+    bmc = RedfishBmc(certificate=certificate(tmp_path))
+    try:
+        began, deadline = time.monotonic(), Deadline(60)
+        settings = {**bmc.settings, "tls": True, "tls_ca": str(tmp_path / "device.pem")}
+        with power.session("bmc-b", settings, bmc.secrets, deadline, str(tmp_path)) as session:
+            power.set_outlets(session, {"Self": "on"}, deadline)
+        ours = time.monotonic() - began
+        bmc.no_sessions = True  # it asks with the password
+        code, theirs, said = fence(bmc.server_address[1], "/redfish/v1/Systems/Self", "off", bmc.secrets)
+        assert (code, bmc.power) == (0, {"Self": "Off"}), said
+    finally:
+        bmc.close()
+    with capsys.disabled():
+        print(f"\n  driver redfish {ours:.1f} s, fence_redfish {theirs:.1f} s")
