@@ -13,6 +13,8 @@ requirements:
   - net-snmp's commands, Debian package C(snmp) (driver V(snmp))
   - the fence agent (driver V(fence))
   - the library requests, Debian package C(python3-requests) (driver V(http))
+  - the library sushy, Debian package C(python3-sushy) (driver V(redfish))
+  - C(ipmitool), Debian package of that name (driver V(ipmi))
 options:
   pdu:
     description: Name of the PDU in the proxy node's configuration, which knows its address and its credentials.
@@ -33,12 +35,16 @@ options:
         others.
       - V(fence) is any PDU that a fence agent knows; O(agent) names it. It is run for each question.
       - V(http) is plugs and PDUs with an HTTP interface. O(api) says which they have, or O(api_table) describes it.
+      - V(redfish) is a machine with a BMC that speaks Redfish, and V(ipmi) one with a BMC that speaks IPMI 2.0.
+        O(timeout) limits how long the machine may take to show its new state. An outlet of V(redfish) is a system, by
+        the last part of its address (V(System.Embedded.1), V(Self), V(1)), also where there is only one;
+        M(hetero.compute.pdu_info) shows them. The only outlet of V(ipmi) is V(1).
       - V(command) is a script of your own, O(script). In a proxy's configuration its PDU needs no host, and the script
         gets an empty one.
       - V(fake) is a file that behaves as a PDU, for tests.
       - Default is V(apc).
     type: str
-    choices: [apc, command, fake, fence, http, snmp]
+    choices: [apc, command, fake, fence, http, ipmi, redfish, snmp]
   transport:
     description:
       - How it is reached. Default is V(telnet).
@@ -138,7 +144,9 @@ options:
       - C(auth) is V(basic), V(digest), V(bearer), V(query) or V(none), and C(headers) more headers.
     type: dict
   tls:
-    description: Whether a device with driver V(http) is asked by HTTPS. Default is V(false), as most have none.
+    description:
+      - Whether a device is asked by HTTPS. Default is V(false) with driver V(http), as most plugs have none, and
+        V(true) with driver V(redfish).
     type: bool
   tls_ca:
     description: Path, on the machine that asks, of the certificates by which the device's own is checked.
@@ -146,6 +154,19 @@ options:
   tls_verify:
     description: Whether the device's certificate is checked. Default is V(true).
     type: bool
+  boot_once:
+    description:
+      - With driver V(redfish), what the machine boots by each time that it is switched on, this once - V(pxe), or
+        V(uefi_http). Without, its firmware's boot order counts.
+    type: str
+    choices: [pxe, uefi_http]
+    version_added: 0.1.0
+  cipher_suite:
+    description:
+      - With driver V(ipmi), the cipher suite, V(17), or V(3) with older BMCs. Without, C(ipmitool) asks for the list,
+        which takes seconds more where the BMC has none.
+    type: int
+    version_added: 0.1.0
   inrush:
     description:
       - Most outlets that are switched on within one second, so that the power supplies that charge at the same time

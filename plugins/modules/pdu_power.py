@@ -88,6 +88,16 @@ EXAMPLES = r"""
     outlets: [0]
     state: "on"
 
+- name: Turn a server off by its BMC, whose certificate is checked
+  hetero.compute.pdu_power:
+    host: 10.0.100.20
+    driver: redfish
+    tls_ca: /etc/ssl/bmcs.pem
+    username: operator
+    password: "{{ vaulted_bmc_password }}"
+    outlets: [System.Embedded.1]
+    state: "off"
+
 - name: Turn an outlet on by a fence agent
   hetero.compute.pdu_power:
     host: 10.0.100.10
@@ -124,7 +134,7 @@ outlets:
 dialect:
   description: >-
     How the PDU turned out to speak, V(menu) or V(cli), its table of outlets with SNMP, the name of the fence agent,
-    V(command) or V(fake).
+    V(command), V(redfish), V(ipmi) or V(fake).
   returned: once the PDU was read
   type: str
   sample: menu

@@ -102,9 +102,7 @@ def test_its_password_is_in_no_arguments(bmc, tmp_path, monkeypatch):
 def test_a_wrong_credential_is_told_at_once(bmc, tmp_path, given, said):
     """Lost: the account, to tries that lock it; or that it is the credential, to "no answer"."""
     one, began = bmc(), time.monotonic()
-    with pytest.raises(
-        HeteroError, match=rf"refuses the user or the password \({said}.*: correct"
-    ) as told:
+    with pytest.raises(HeteroError, match=rf"refuses the user or the password \({said}.*: correct") as told:
         batch(one, tmp_path, {"1": "on"}, secrets={**one.secrets, **given})
     assert time.monotonic() - began < 10
     assert "hush-hush" not in repr(told.value.failure)

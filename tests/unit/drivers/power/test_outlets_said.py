@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     TimedOut,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer, PowerDriver
 
 #: A nap takes that long here: a number that is exact, so that boundaries can be met.
 NAP = 0.125
@@ -47,6 +47,7 @@ class Opened:
     """A session whose readings are a list: the last is read for ever; an error is raised. `told` is what was done."""
 
     name = "pdu-t"
+    window, stuck = power.WINDOW, PowerDriver.stuck
 
     def __init__(self, clock, *readings, answer=None, takes=0.0, loses=None):
         self.clock, self.readings, self.takes, self.loses = clock, list(readings), takes, loses

@@ -110,6 +110,20 @@ def test_wrong_types_are_all_said_before_anything_is_written():
         (dict(wiring={"0": {"pdu": "pdu-a", "outlet": " 5"}}), 'board 0: outlet " 5" is none that a PDU has'),
         (dict(wiring={"0": {"pdu": "pdu-a", "outlet": "five"}}), 'board 0: outlet "five" is none that a PDU has'),
         (dict(wiring={"0": {"pdu": "pdu-a", "outlet": 0}}), 'board 0: outlet "0" is none that a PDU has'),
+        (
+            dict(
+                pdus={"pdu-a": {"driver": "ipmi", "host": "10.0.100.1"}},
+                wiring={"0": {"pdu": "pdu-a", "outlet": "2"}},
+            ),
+            'board 0: outlet "2" is none that a PDU has: write 1, as a BMC has one machine',
+        ),
+        (
+            dict(
+                pdus={"pdu-a": {"driver": "redfish", "host": "10.0.100.1"}},
+                wiring={"0": {"pdu": "pdu-a", "outlet": "Systems/Self"}},
+            ),
+            'board 0: outlet "Systems/Self" is none that a PDU has: write the Id of its system, as pdu_info shows it',
+        ),
         (dict(pdus={"pdu-a": {"driver": "apc"}}), "pdu-a: has no host"),
         (
             dict(dhcp=True, boards_text=BOARDS.replace("10.0.2.2", "192.168.1.255")),
@@ -184,6 +198,9 @@ def test_words_that_nobody_knows_are_said_with_what_is_near(changes, defect):
             f"program /etc/passwd cannot be run (Permission denied): let root execute it on {THIS_NODE} (chmod 755)",
         ),
         ({"driver": "apc", "host": "a b c"}, "'a b c' is no host: give its name or address"),
+        ({"driver": "redfish", "host": "h", "boot_once": "pxi"}, "no such boot_once: pxi: write pxe"),
+        ({"driver": "redfish", "host": "h", "tls": False, "tls_ca": "/x"}, "has tls_ca without tls"),
+        ({"driver": "redfish", "host": "h", "tls_ca": "/none.pem"}, "its tls_ca /none.pem is not there"),
         ({"driver": "snmp", "host": "-h"}, "'-h' is no host: give its name or address"),
         ({"driver": "fence", "agent": "fence_nobody", "host": "a b"}, "'a b' is no host: give its name or address"),
         ({"driver": "command", "script": "/bin/true", "host": "-a"}, "'-a' is no host: give its name or address"),

@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping
 from urllib.parse import urljoin, urlsplit
 
 from ...core.errors import BadInput, Busy, HeteroError, Lost
+from ...core.printable import brief
+from ...core.spelling import instead
 from .driver import CONTROL, Answer
 from .web import Reply, WebDriver
 
@@ -47,8 +49,8 @@ FAREWELL = 5.0
 ODD = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
 
 
-class Absent(HeteroError):
-    """The service has not what it was asked for."""
+class Absent(Exception):
+    """The service has not what it was asked for. It leaves this file in the words of a HeteroError."""
 
 
 class _Answer:
@@ -106,6 +108,13 @@ class Redfish(WebDriver):
     _root: Any = None
     _farewell: float | None = None
 
+    @classmethod
+    def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
+        yield from super().wrong(name, settings)
+        boot = settings.get("boot_once")
+        if boot and boot not in BOOTS:
+            yield "boot_once", BadInput(f"no such boot_once: {brief(str(boot))}", name, instead(boot, BOOTS))
+
     def login(self) -> None:
         super().login()
         self._sushy = self._library("sushy")
@@ -126,7 +135,7 @@ class Redfish(WebDriver):
     def logout(self) -> None:
         auth, self._auth, self._root, self._farewell = self._auth, None, None, FAREWELL
         if auth is not None and auth.get_session_key():
-            with suppress(HeteroError, *ODD):
+            with suppress(HeteroError, Absent, *ODD):
                 auth.close()
             auth.reset_session_attrs()  # or sushy would try again when it is thrown away
         self._farewell = None
@@ -213,7 +222,7 @@ class Redfish(WebDriver):
         folded = self._library("requests").structures.CaseInsensitiveDict(reply.headers)
         return _Answer(reply, folded)
 
-    def _error(self, reply: Reply) -> HeteroError:
+    def _error(self, reply: Reply) -> HeteroError | Absent:
         """Return the error of an answer that is one."""
         status, said = reply.status, self._quoted(_said(reply.text) or reply.reason)
         words = f"{status}: {said}" if said else str(status)
@@ -230,7 +239,7 @@ class Redfish(WebDriver):
         if status == 403:
             return HeteroError(f"this account may not do that ({words})", self.name, "let it switch power (Operator)")
         if status in ABSENT:
-            return Absent(f"answers {words}", self.name, "see whether Redfish is turned on there, and its version")
+            return Absent(f"answers {words}")
         if status >= 500:
             return Lost(f"answers {words}", self.name, "look at the BMC, or raise timeout")
         what = "its host, port and tls" if status < 400 else "what this account may do"
@@ -243,7 +252,8 @@ class Redfish(WebDriver):
         try:
             yield
         except Absent as error:
-            raise HeteroError(error.what, thing, error.remedy) from error
+            remedy = "see whether Redfish is turned on there, and its version"
+            raise HeteroError(str(error), thing, remedy) from error
         except (self._sushy.exceptions.SushyError, *ODD) as error:
             said = self._quoted(f"{type(error).__name__}: {error}")
             remedy = "see what answers at its host and port, and update the BMC"

@@ -19,7 +19,6 @@ from ...core.typed_keys import shown, whole
 from ...drivers.boot.registry import DRIVERS as BOOT_DRIVERS
 from ...drivers.power.http_apis import OUTLET
 from ...drivers.power.ipmi import OUTLET as IPMI_OUTLET
-from ...drivers.power.redfish import BOOTS
 from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
 from ...drivers.power.snmp import VERSIONS
 from ...drivers.power.terminal import TRANSPORTS
@@ -68,11 +67,7 @@ OUTLETS = {
     "snmp": (re.compile(r"(?:[1-9][0-9]*:)?[1-9][0-9]*"), "a number from 1, or SWITCH:NUMBER, as the PDU shows it"),
 }
 #: Key of a PDU → the drivers that read it, and the words that it may be.
-PDU_WORDS = {
-    "transport": (("apc",), tuple(TRANSPORTS)),
-    "snmp_version": (("fence", "snmp"), VERSIONS),
-    "boot_once": (("redfish",), tuple(BOOTS)),
-}
+PDU_WORDS = {"transport": (("apc",), tuple(TRANSPORTS)), "snmp_version": (("fence", "snmp"), VERSIONS)}
 WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
 SAMPLES = whole(1, MOST)
 
