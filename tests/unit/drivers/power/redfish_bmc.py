@@ -32,6 +32,7 @@ class RedfishBmc(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.power = dict(systems or {"Self": "Off"})
         self.sessions, self.opened, self.asked, self.resets, self.boots = {}, 0, [], [], []
+        self.times = []  # when it was asked
         self.allowed = list(OBEYED)
         self.transition = 0.0  # seconds that a system is on its way
         self.most = 8  # sessions
@@ -99,6 +100,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         bmc, body = self.server, self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         bmc.asked.append((self.command, self.path, body))
+        bmc.times.append(time.monotonic())
         time.sleep(bmc.after)
         for (method, end), fault in bmc.faults.items():
             said = fault(bmc) if method == self.command and self.path.endswith(end) else None
