@@ -1,0 +1,90 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a source is asked with, and the files that sources are read from: text, JSON, YAML."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Callable, Sequence
+
+from ..core.errors import BadInput, HeteroError
+from ..core.json_file import loads, read_text
+
+#: Most bytes of one file, and of one answer of a server.
+MOST = 16 << 20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a source is asked with.
+
+    :param paths: files, of which each is named once.
+    :param url: address of a server.
+    :param get: takes (address, headers), returns the answer's text; raises HeteroError.
+    """
+
+    paths: Sequence[str] = ()
+    url: str = ""
+    token: str = ""
+    get: Callable[[str, dict[str, str]], str] = field(default=lambda _url, _headers: "", repr=False)
+
+    def files(self, *ends: str) -> list[str]:
+        """Return the files, and of a folder all those in it whose names end so, in order."""
+        found: list[str] = []
+        for path in self.paths:
+            if os.path.isdir(path):
+                names = sorted(os.listdir(path))
+                found += [os.path.join(path, name) for name in names if name.endswith(ends) and name[0] != "."]
+            else:
+                found.append(path)
+        if not found:
+            raise BadInput(f"holds no file {' or '.join(f'*{end}' for end in ends)}", self.paths[0], "name the files")
+        return found
+
+
+def named(path: str) -> str:
+    """Return what a file is called in questions and in what is written: its name, for its folder is anybody's."""
+    return os.path.basename(path)
+
+
+def text_of(path: str) -> str:
+    """Return a file's text; raise BadInput where it is none."""
+    remedy = "give a file that is there, in UTF-8"
+    try:
+        text = read_text(path, MOST)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror or error})", path, remedy) from error
+    except ValueError as error:
+        raise BadInput("is not in UTF-8", path, remedy) from error
+    return text[1:] if text.startswith("\ufeff") else text
+
+
+def json_of(text: str, source: str) -> Any:
+    """Return a JSON text's value; raise BadInput where it is cut off or none."""
+    try:
+        return loads(text)
+    except json.JSONDecodeError as error:
+        what = f"is not JSON, or cut off: line {error.lineno}, column {error.colno}: {error.msg}"
+        raise BadInput(what, source, "export it again, as a whole") from error
+    except ValueError as error:
+        raise BadInput(f"is not JSON: {error}", source, "export it again, as a whole") from error
+
+
+def yaml_of(text: str, source: str) -> Any:
+    """Return a YAML text's value, of plain types only."""
+    try:
+        yaml = import_module("yaml")
+    except ImportError as error:
+        what = "Python has no library PyYAML here"
+        raise HeteroError(what, source, "run it with the Python that Ansible runs with") from error
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        what = f"is not YAML: {place}{getattr(error, 'problem', None) or type(error).__name__}"
+        raise BadInput(what, source, "correct it") from error

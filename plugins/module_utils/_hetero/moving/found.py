@@ -1,0 +1,187 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a source tells of a site, in one form for all sources: its boards and PDUs, and what is not known of them.
+
+A value that the product's own readers do not take is no value but a question. Secrets are never kept, only that there
+is one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Mapping, NamedTuple
+from urllib.parse import urlsplit
+
+from ..core.errors import HeteroError
+from ..core.spelling import instead
+from ..core.typed_keys import shown
+from ..drivers.boot.registry import DRIVERS as BOOT_DRIVERS
+from ..site.boards_file import BoardsFileError, parse
+from ..site.proxy_config import PDU
+
+#: Columns of a line of a boards file that is right, in which one value at a time is tried.
+_LINE = dict(id="0", ip="10.0.2.1", mac="02:00:00:00:00:01", vcpus="1", memory_mb="1", local_gb="0")
+#: What a board cannot be written down without.
+NEEDED = ("mac", "ip", "arch", "vcpus", "memory_mb", "local_gb")
+#: Keys of cpu_info, of the wiring, and all that is taken of a board.
+CPU_INFO = ("vendor", "model", "arch")
+WIRING = ("pdu", "outlet", "driver", "disk", "console", "console_command")
+BOARD_KEYS = ("id", *NEEDED, "vendor", "model", *WIRING)
+#: Columns of which 0 says that nobody wrote it down.
+_NEVER_ZERO = ("vcpus", "memory_mb")
+#: What is taken of a PDU besides its user name, which is no secret.
+PDU_KEYS = tuple(key for key in PDU.keys if key not in ("path", "api_table"))
+#: What Ansible would run or a terminal obey, were it written into an inventory.
+UNSAFE = re.compile(r"\{[{%#]|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+#: The architecture of a machine as kernels have it, by what else it is called.
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "i386": "i686"}
+
+
+@dataclass
+class Board:
+    """A board as a source has it.
+
+    :param name: what the site calls it.
+    :param where: its place in the source, for questions.
+    :param said: what is known, by BOARD_KEYS.
+    :param asked: {key: why it is not known}, where that is more than that nobody says it.
+    """
+
+    name: str
+    where: str
+    said: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)
+
+    def take(self, key: str, value: Any, where: str | None = None) -> None:
+        """Take a value, in place of an earlier one; None and "" say nothing. One that is none becomes a question."""
+        if value is None or value == "":
+            return
+        taken, why = _board_value(key, value)
+        self.said.pop(key, None)
+        self.asked.pop(key, None)
+        if why:
+            self.asked[key] = f"{where or self.where}: {why}"
+        else:
+            self.said[key] = taken
+
+    def ask(self, key: str, why: str) -> None:
+        """Note why a value is not known, and that none is."""
+        self.said.pop(key, None)
+        self.asked[key] = why
+
+
+@dataclass
+class Pdu:
+    """A PDU, or BMC, as a source has it.
+
+    :param said: what is known, by PDU_KEYS, and `username`.
+    :param login: whether the source has a password for it, which is not kept.
+    """
+
+    name: str
+    where: str
+    said: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)
+    login: bool = False
+
+    def take(self, key: str, value: Any, where: str | None = None) -> None:
+        """As of a board. Two values that differ are a question."""
+        if value is None or value == "":
+            return
+        taken, why = _pdu_value(key, value)
+        if why is None and where is None and self.said.get(key, taken) != taken:
+            why = f"says {shown(taken)}, and says {shown(self.said[key])} elsewhere"
+        if why:
+            self.ask(key, f"{where or self.where}: {why}")
+        elif where is not None or key not in self.asked:
+            self.said[key] = taken
+            self.asked.pop(key, None)
+
+    def ask(self, key: str, why: str) -> None:
+        self.said.pop(key, None)
+        self.asked[key] = why
+
+
+@dataclass
+class Site:
+    """All that a source tells. `notes` are what it has and what is not taken."""
+
+    boards: list[Board] = field(default_factory=list)
+    pdus: dict[str, Pdu] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def pdu(self, name: str, where: str) -> Pdu:
+        """Return the PDU of a name, made where it is new."""
+        return self.pdus.setdefault(name, Pdu(name, where))
+
+
+def _board_value(key: str, value: Any) -> tuple[Any, str | None]:
+    """Return (value, None), or (None, what is wrong with it)."""
+    if key not in BOARD_KEYS:
+        return None, f"{shown(key)} is no word for a board: {instead(key, BOARD_KEYS)}"
+    if isinstance(value, (dict, bool)) or (isinstance(value, list) and key != "disk"):
+        return None, f"{key} is {shown(value)}"
+    if UNSAFE.search(str(value)):
+        return None, f"{key} is {shown(value)}, which no inventory may hold"
+    if key in _LINE:
+        return _column(key, str(value).strip())
+    if key == "driver" and value not in BOOT_DRIVERS:
+        return None, f"no such driver: {shown(value)}"
+    if isinstance(value, list):
+        return [str(one).strip() for one in value], None
+    text = str(value).strip()
+    return (ARCHITECTURES.get(text.lower(), text) if key == "arch" else text), None
+
+
+def _column(key: str, text: str) -> tuple[Any, str | None]:
+    """Return what the reader of boards files makes of a value."""
+    if key in _NEVER_ZERO and text == "0":
+        return None, f"{key} is 0"
+    line = " ".join([*{**_LINE, key: text}.values(), "0 0 none 1 {}"])
+    try:
+        boards = parse(line)
+    except BoardsFileError as error:
+        reason = error.defects[0][3]
+        return None, reason if reason.startswith(key) else f"{key} is {shown(text)}"
+    return (getattr(boards[0], key), None) if len(boards) == 1 else (None, f"{key} is {shown(text)}")
+
+
+def _pdu_value(key: str, value: Any) -> tuple[Any, str | None]:
+    if key != "username" and key not in PDU_KEYS:
+        return None, f"{shown(key)} is no word for a PDU: {instead(key, (*PDU_KEYS, 'username'))}"
+    if UNSAFE.search(str(value)):
+        return None, f"{key} is {shown(value)}, which no inventory may hold"
+    if key == "username":
+        return str(value), None
+    mistakes: list[HeteroError] = []
+    taken = PDU.keys[key].kind.read(value, key, mistakes)
+    return (None, f"{mistakes[0].thing} {mistakes[0].what}") if mistakes else (taken, None)
+
+
+class Address(NamedTuple):
+    """Where a device is asked, as an address of the web says it."""
+
+    host: str | None
+    port: int | None
+    tls: bool
+    username: str | None
+    login: bool
+
+
+def address(text: object) -> Address:
+    """Return the parts of `HOST`, `HOST:PORT` or `http://USER:PASSWORD@HOST:PORT/…`; the password is not kept."""
+    given = str(text).strip()
+    try:
+        url = urlsplit(given if "://" in given else f"//{given}")
+        return Address(url.hostname, url.port, url.scheme == "https", url.username, url.password is not None)
+    except ValueError:
+        return Address(None, None, False, None, False)
+
+
+def told(value: Any, *path: str) -> Any:
+    """Return what lies at a path of keys in a document, None where nothing does."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,223 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what a site has to the files of its proxy node: a source is read, answers are added, the rest is asked.
+
+An existing file is changed only by an explicit word; nothing is written where one file would need it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Mapping
+
+from ..core.changes import Change
+from ..core.errors import BadInput, Refused, naming
+from ..core.plays import play
+from ..files.whole_file import as_before, write_whole
+from ..site import boards_file
+from . import answers as answers_file
+from . import questions as asking
+from .answers import Answers, Question
+from .documents import Asked, named, text_of
+from .found import Site
+from .sources.registry import SOURCES
+from .written import (
+    Numbered,
+    Vault,
+    check,
+    faulty_boards,
+    faulty_pdus,
+    inventory_text,
+    settings,
+    wiring,
+    wiring_text,
+)
+
+ANSWERS, BOARDS, INVENTORY = "answers.yml", os.path.join("files", "boards"), "inventory.yml"
+
+
+@dataclass
+class Moved:
+    """What comes of a source.
+
+    :param files: {path below the folder: text}.
+    :param boards: {number: name} of boards that are written down.
+    :param vault: variables that a vault is to have.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    boards: dict[int, str] = field(default_factory=dict)
+    questions: list[Question] = field(default_factory=list)
+    vault: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def move_in(params: Mapping[str, Any], asked: Asked, check_mode: bool) -> dict[str, Any]:
+    """Do the work of module move_in and return its result."""
+    folder = params["folder"]
+    source = SOURCES[params["source"]]
+    if not (asked.paths if source.needs == "src" else asked.url):
+        raise BadInput(f"needs {source.needs}", f"source {params['source']}", f"say where it is: {source.needs}=…")
+    site = source.read(asked)
+    if not site.boards:
+        remedy = "check what it was exported from, and its filters"
+        raise BadInput("has no boards", f"source {params['source']}", remedy)
+    moved = moved_in(site, _where(params), folder)
+    change = Change(check_mode)
+    held = _differing(moved, folder, change)
+    if held and not params["replace"]:
+        said = f"{', '.join(held)}: {'is' if len(held) == 1 else 'are'} there with another content"
+        remedy = "--check --diff shows it; replace=true writes it anew, or another folder=FOLDER keeps it"
+        if not check_mode:
+            raise Refused(f"{said}; nothing was written", folder, remedy)
+        moved.notes.append(f"{said}: replace=true writes it anew")
+    if not check_mode:
+        _write(moved, folder)
+    return {**change.result, **_told(moved, folder)}
+
+
+def _where(params: Mapping[str, Any]) -> str:
+    names = ", ".join(map(named, params["src"] or ())) or str(params["url"]).partition("?")[0]
+    return f"{params['source']} {names}"
+
+
+def moved_in(site: Site, source: str, folder: str) -> Moved:
+    """Return the files, questions and notes of a site, with the answers and numbers that the folder has."""
+    asking.distinct(site)
+    path = os.path.join(folder, ANSWERS)
+    answers = answers_file.parse(text_of(path), path) if os.path.exists(path) else Answers()
+    site = answers_file.apply(answers, site, ANSWERS)
+    before = _before(os.path.join(folder, BOARDS))
+    _keep_numbers(site, before)
+    questions = asking.of_site(site, answers)
+    open_boards = {one.thing for one in questions if one.part == "boards" and one.needed}
+    open_pdus = {one.thing for one in questions if one.part == "pdus" and one.needed}
+    numbered = Numbered([board for board in site.boards if board.name not in open_boards], before)
+    used = sorted({str(board.said["pdu"]) for board in site.boards if "pdu" in board.said} - open_pdus)
+    wrong = faulty_pdus({name: settings(site.pdus[name]) for name in used})
+    pdus = {name: settings(site.pdus[name]) for name in used if name not in {one.thing for one in wrong}}
+    questions += [*wrong, *faulty_boards(numbered, pdus)]
+    return _files(Moved(questions=questions, notes=site.notes), (source, site, answers), numbered, pdus, before)
+
+
+def _files(
+    moved: Moved,
+    origin: tuple[str, Site, Answers],
+    numbered: Numbered,
+    pdus: dict[str, Any],
+    before: list[boards_file.Board],
+) -> Moved:
+    """Fill in the files, and what people are to know of them."""
+    source, site, answers = origin
+    wires, lines, vault = wiring(numbered, pdus), numbered.lines(), Vault()
+    check(lines, wires, pdus)
+    credentials = {name: vault.credentials(site.pdus[name]) for name in pdus}
+    moved.vault, moved.boards = vault.names, {number: board.name for number, board in numbered.boards}
+    name, server = answers.proxy.get("name"), answers.proxy.get("server")
+    if lines:
+        moved.files[BOARDS] = boards_file.render(lines)
+    if lines and name:
+        used = {key: one for key, one in credentials.items() if one}
+        moved.files[os.path.join("host_vars", f"{name}.yml")] = wiring_text(source, numbered, wires, pdus, used)
+        if server:
+            moved.files[INVENTORY] = inventory_text(source, name, server)
+    if moved.questions or any(answers.said.values()):
+        moved.files[ANSWERS] = answers_file.render(answers, moved.questions)
+    gone = [one.name for one in before if one.mac not in {line.mac for line in lines}]
+    if gone:
+        lost = f"{BOARDS} has {', '.join(gone)}, of which the source has not all that is needed"
+        moved.notes.append(f"{lost}: with replace=true they go")
+    disks = sorted({str(line.arch) for line in lines if wires[line.id].get("disk", "none") != "none"})
+    if disks:
+        need = f"boards with disks need a RAM image for {', '.join(disks)}"
+        moved.notes.append(f"{need}: name it in tftp_proxy_ram_images")
+    return moved
+
+
+def _before(path: str) -> list[boards_file.Board]:
+    return boards_file.read(path) if os.path.exists(path) else []
+
+
+def _keep_numbers(site: Site, before: list[boards_file.Board]) -> None:
+    """Give boards the numbers that the boards file has for their MACs; one that moved has another's root and outlet."""
+    by_mac = {one.mac: one.id for one in before}
+    for board in site.boards:
+        number = by_mac.get(board.said.get("mac", ""))
+        if number is not None and not {"id"} & {*board.said, *board.asked}:
+            board.said["id"] = number
+
+
+def _differing(moved: Moved, folder: str, change: Change) -> list[str]:
+    """Note each file's change; leave out what is not to be written, and return the files that are there and differ."""
+    held = []
+    for name, text in list(moved.files.items()):
+        path = os.path.join(folder, name)
+        there = text_of(path) if os.path.exists(path) else None
+        if there is not None and _stays(name, there, text, moved):
+            del moved.files[name]
+            continue
+        if there == text:
+            del moved.files[name]
+            continue
+        change.note(path, {"lines": there} if there is not None else {}, {"lines": text})
+        if there is not None:
+            held.append(name)
+    return held
+
+
+def _stays(name: str, there: str, text: str, moved: Moved) -> bool:
+    """Return whether a file is people's own: an inventory that is there, and answers that say as much."""
+    if name == INVENTORY:
+        if there != text:
+            what = f"{INVENTORY} is there and is not changed"
+            moved.notes.append(f"{what}: it is to have the proxy node in group proxies")
+        return True
+    return name == ANSWERS and answers_file.parse(there, name).said == answers_file.parse(text, name).said
+
+
+def _write(moved: Moved, folder: str) -> None:
+    for name, text in moved.files.items():
+        path = os.path.join(folder, name)
+        with naming(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write_whole(path, text, **as_before(path, 0o644))
+
+
+def _told(moved: Moved, folder: str) -> dict[str, Any]:
+    """Return the result's own fields, and the lines that people read."""
+    questions = [
+        dict(about=one.thing or "the proxy node", key=one.key, why=one.why, where=one.place, needed=one.needed)
+        for one in moved.questions
+    ]
+    lines = [f"{BOARDS}: board{number} is {name}" for number, name in moved.boards.items()]
+    lines += _asked_lines(moved.questions)
+    lines += [f"! {name} is to be in a vault: ansible-vault encrypt_string --stdin-name {name}" for name in moved.vault]
+    lines += [f"- {note}" for note in moved.notes]
+    if not moved.boards:
+        path = os.path.join(folder, ANSWERS)
+        lines.append(f"no board is written down yet: answer in {path}, then run {play('move_in')} again")
+    return dict(
+        boards=[dict(id=number, name=name) for number, name in moved.boards.items()],
+        questions=questions,
+        vault=moved.vault,
+        notes=moved.notes,
+        lines=lines,
+    )
+
+
+def _asked_lines(questions: list[Question]) -> list[str]:
+    """Return a line for each thing that something is asked of, and one for each reason that is more than silence."""
+    things: dict[tuple[str, str], list[Question]] = {}
+    for one in questions:
+        things.setdefault((one.part, one.thing), []).append(one)
+    lines = []
+    for (part, thing), asked in things.items():
+        needed = ", ".join(one.key for one in asked if one.needed)
+        other = ", ".join(one.key for one in asked if not one.needed)
+        also = f"{'; and ' if needed else ''}if you like {other}" if other else ""
+        place = f"{part}: {thing}" if thing else part
+        lines.append(f"? {thing or 'the proxy node'}: {needed}{also} → {ANSWERS}, {place}")
+        lines += [f"    {one.key}: {one.reason}" for one in asked if one.reason]
+    return lines

@@ -1,0 +1,119 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What nobody said, and what is said of two boards that only one can be: each is a question, and nothing is guessed."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterator
+
+from ..core.typed_keys import shown
+from ..drivers.boot.registry import DRIVERS as BOOT_DRIVERS
+from ..drivers.power.registry import DRIVERS as POWER_DRIVERS
+from .answers import Answers, Question
+from .found import NEEDED, Board, Pdu, Site
+
+#: What is to be written where the source says nothing of a board.
+HINTS = {
+    "mac": "the MAC address that it boots by",
+    "ip": "the IPv4 address that it is to have",
+    "arch": "its architecture, such as x86_64 or aarch64",
+    "vcpus": "how many CPUs it has",
+    "memory_mb": "its memory in MiB",
+    "local_gb": "the size of its disks in GiB, 0 for none",
+    "id": "its number, which no other board has",
+    "pdu": "which PDU feeds it; without one it cannot be booted",
+    "outlet": "which outlet feeds it",
+    "driver": f"how it boots: {', '.join(name for name in BOOT_DRIVERS if name != 'fake')}",
+    "disk": "/dev/sda or the like, which is wiped when it is given back, or none",
+    "console": "the log on the proxy node that its console is written to",
+    "console_command": "the command on the proxy node that attaches to its console",
+}
+PROXY = {"name": "what the proxy node is called in the inventory", "server": "its IPv4 address that boards ask"}
+DRIVERS = ", ".join(name for name in POWER_DRIVERS if name != "fake")
+#: What may be in one board's line only.
+UNIQUE = ("id", "mac", "ip")
+#: Architectures of machines whose firmware boots by PXE where nobody says otherwise.
+PXE = ("x86_64", "i686")
+
+
+def of_site(site: Site, answers: Answers) -> list[Question]:
+    """Return all questions; what is in conflict is taken out of the boards, so that neither has it."""
+    found = [Question("proxy", "", key, PROXY[key]) for key in PROXY if key not in answers.proxy]
+    _conflicts(site)
+    for board in site.boards:
+        found += _of_board(board)
+    used = {board.said["pdu"] for board in site.boards if "pdu" in board.said}
+    for name in sorted(used):
+        found += _of_pdu(site.pdus[name])
+    return found
+
+
+def _conflicts(site: Site) -> None:
+    """Ask of two boards that one value cannot be both of, and of all but none of them keep it."""
+    for key in UNIQUE:
+        _ask_all(site, lambda board, key=key: board.said.get(key), (key,))  # type: ignore[misc]
+    _ask_all(site, _fed, ("outlet",))
+
+
+def distinct(site: Site) -> None:
+    """Give boards of the same name names of their own, so that an answer is for one of them."""
+    seen: dict[str, int] = {}
+    for board in site.boards:
+        number = seen[board.name] = seen.get(board.name, 0) + 1
+        if number > 1:
+            name, board.name = board.name, f"{board.name} ({number})"
+            site.notes.append(f"{board.where}: another one is called {name}, too: it is {board.name} here")
+
+
+def _fed(board: Board) -> tuple[str, str] | None:
+    wired = "pdu" in board.said and "outlet" in board.said
+    return (board.said["pdu"], str(board.said["outlet"])) if wired else None
+
+
+def _ask_all(site: Site, value_of: Callable[[Board], object], keys: tuple[str, ...]) -> None:
+    users: dict[object, list[Board]] = {}
+    for board in site.boards:
+        value = value_of(board)
+        if value is not None:
+            users.setdefault(value, []).append(board)
+    for value, boards in users.items():
+        if len(boards) == 1:
+            continue
+        said = f"outlet {value[1]} of {value[0]}" if isinstance(value, tuple) else shown(value)
+        names = " and ".join(f"{board.name} ({board.where})" for board in boards)
+        for board in boards:
+            for key in keys:
+                board.ask(key, f"{said} is said of {names}")
+
+
+def _of_board(board: Board) -> Iterator[Question]:
+    wanted: dict[str, bool] = {key: True for key in NEEDED if key not in board.said}
+    if board.said.get("local_gb") and "disk" not in board.said:
+        wanted["disk"] = False
+    if "pdu" not in board.said:
+        wanted["pdu"] = False
+    if "pdu" not in board.said or "outlet" not in board.said:
+        wanted["outlet"] = False
+    if "driver" not in board.said and str(board.said.get("vendor")).lower() != "tilera":
+        wanted.update({"driver": False} if board.said.get("arch", PXE[0]) not in PXE else {})
+    wanted.update({key: key in NEEDED or key == "id" for key in board.asked if key not in wanted and key in HINTS})
+    for key, needed in wanted.items():
+        yield Question("boards", board.name, key, HINTS[key], board.asked.get(key, ""), needed)
+
+
+def _of_pdu(pdu: Pdu) -> Iterator[Question]:
+    hints = {"driver": f"what speaks to it: {DRIVERS}", "host": "its address", "username": "its user name"}
+    hints.update(agent="its fence agent", script="the script on the proxy node that switches it", api="its interface")
+    driver = pdu.said.get("driver")
+    wanted = ["driver"] if driver is None else []
+    if "host" not in pdu.said and (driver is None or driver not in POWER_DRIVERS or POWER_DRIVERS[driver].needs_host):
+        wanted.append("host")
+    needs = {"fence": "agent", "command": "script", "http": "api"}.get(str(driver))
+    if needs and needs not in pdu.said and "api_table" not in pdu.said:
+        wanted.append(needs)
+    wanted += [key for key in pdu.asked if key not in wanted]
+    for key in wanted:
+        yield Question("pdus", pdu.name, key, hints.get(key, f"its {key}"), pdu.asked.get(key, ""))
+    if driver in ("apc", "fence") and not {"username"} & {*pdu.said, *wanted}:
+        yield Question("pdus", pdu.name, "username", hints["username"], needed=False)

@@ -1,0 +1,120 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configurations of labgrid's exporter: groups of resources, each a board with its power port and its console.
+
+Such a file names no MAC, memory or architecture; labgrid leaves these to whoever writes the place.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+from ...core.errors import BadInput
+from ...core.typed_keys import shown
+from ..documents import Asked, named, text_of, yaml_of
+from ..found import Address, Board, Pdu, Site, address
+
+#: What makes the file a template of Jinja, whose text before YAML only labgrid has: a line that begins with a single
+#: "#" and a word of Jinja, and what stands in braces (labgrid's remote/config.py).
+TEMPLATE = re.compile(r"\{[{%]|^\s*#\s*(?:for|endfor|if|elif|else|endif|set|include|import|macro)\b", re.MULTILINE)
+#: Model of NetworkPowerPort → what our driver for the same interface is told. Others are asked for.
+MODELS: dict[str, dict[str, str]] = {
+    "apc": {"driver": "snmp", "snmp_version": "1"},
+    "shelly_gen1": {"driver": "http", "api": "shelly1"},
+    "shelly_gen2": {"driver": "http", "api": "shelly2"},
+    "digitalloggers_restapi": {"driver": "http", "api": "dli"},
+}
+#: Models whose ports are counted from 0 where our driver counts from 1, as the device's labels do.
+FROM_ZERO = ("digitalloggers_restapi",)
+#: What makes a group a board.
+SIGNS = ("PowerPort", "PDUDaemonPort", "SerialPort", "EthernetPort", "NetworkService", "PowerOutlet")
+
+
+def read(asked: Asked) -> Site:
+    site = Site()
+    for path in asked.files(".yaml", ".yml"):
+        text = text_of(path)
+        if TEMPLATE.search(text):
+            what = "is a template, of which only labgrid makes YAML"
+            raise BadInput(what, path, "give what labgrid-exporter makes of it, which it prints as it starts")
+        add(site, yaml_of(text, path), named(path))
+    return site
+
+
+def add(site: Site, data: Any, source: str) -> None:
+    """Add the boards of one exporter's configuration."""
+    if not isinstance(data, dict) or not all(isinstance(group, dict) for group in data.values()):
+        what = "is no exporter's configuration: groups of resources by name"
+        raise BadInput(what, source, "give the exporter's file")
+    for name, group in data.items():
+        where = f"{source}, group {name}"
+        resources = list(_resources(group))
+        if not any(kind.endswith(SIGNS) for kind, _params in resources):
+            site.notes.append(f"{where}: has no power port, console or network: it is taken for no board")
+            continue
+        board = Board(str(name), where)
+        for kind, params in resources:
+            _add_resource(site, board, kind, params)
+        site.boards.append(board)
+
+
+def _resources(group: Mapping[str, Any]) -> Any:
+    """Yield (class, parameters) of each resource; `location` and its like are none."""
+    for name, params in group.items():
+        if isinstance(params, dict):
+            yield str(params.get("cls") or name), params
+
+
+def _add_resource(site: Site, board: Board, kind: str, params: Mapping[str, Any]) -> None:
+    where = f"{board.where}, {kind}"
+    if kind == "NetworkPowerPort":
+        _network_power(site, board, params, where)
+    elif kind == "PDUDaemonPort":
+        pdu = site.pdu(str(params.get("pdu") or f"{board.name}-power"), where)
+        pdu.ask("driver", f"{where}: pdudaemon switches it, which does not tell whether an outlet is on")
+        board.take("pdu", pdu.name)
+        board.take("outlet", params.get("index"))
+    elif kind.endswith(("PowerPort", "PowerOutlet")):
+        board.ask("pdu", f"{where}: power of this kind has no driver here")
+    elif kind == "NetworkService":
+        board.take("ip", address(params.get("address")).host, where)
+    elif kind == "NetworkSerialPort":
+        host, port = params.get("host"), params.get("port")
+        at = f"{host}:{port}" + (f" ({params['protocol']})" if params.get("protocol") else "")
+        board.ask("console", f"{where}: it is at {at}: name the file on the proxy node that its lines are written to")
+    elif kind.endswith("SerialPort"):
+        at = f" at {params['port']}" if params.get("port") else ""
+        board.ask("console", f"{where}: it is a serial port{at} of the exporter: name the log on the proxy node")
+    elif kind == "EthernetPort":
+        at = f"{params.get('switch')}, port {params.get('interface')}"
+        board.ask("mac", f"{where}: it is at switch {at}, whose table of addresses has it")
+
+
+def _network_power(site: Site, board: Board, params: Mapping[str, Any], where: str) -> None:
+    model, index = str(params.get("model") or ""), params.get("index")
+    at = address(params.get("host"))
+    if not at.host:
+        board.ask("pdu", f"{where}: names no host")
+        return
+    pdu = site.pdu(at.host, where)
+    _asked_at(pdu, at)
+    if model in MODELS:
+        for key, value in MODELS[model].items():
+            pdu.take(key, value)
+    else:
+        pdu.ask("driver", f"{where}: model {shown(model)} of labgrid has no counterpart here")
+    board.take("pdu", pdu.name)
+    if model in FROM_ZERO and str(index).isdigit():
+        index = int(str(index)) + 1
+    board.take("outlet", index)
+
+
+def _asked_at(pdu: Pdu, at: Address) -> None:
+    pdu.take("host", at.host)
+    pdu.take("port", at.port)
+    pdu.take("username", at.username)
+    pdu.login = pdu.login or at.login
+    if at.tls:
+        pdu.take("tls", True)

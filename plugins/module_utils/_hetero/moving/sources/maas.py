@@ -1,0 +1,101 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""MAAS's machines, as its command exports them: `maas PROFILE machines read`, and beside it, where the site wants power
+taken over, `maas PROFILE machines power-parameters`.
+
+The second file holds passwords in clear; nothing of them is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ...core.errors import BadInput
+from ..documents import Asked, json_of, named, text_of
+from ..found import Board, Site, told
+
+#: MAAS's type of power → what our driver is told.
+BMCS: dict[str, dict[str, Any]] = {
+    "ipmi": {"driver": "fence", "agent": "fence_ipmilan"},
+    "redfish": {"driver": "fence", "agent": "fence_redfish"},
+    "apc": {"driver": "snmp"},
+}
+#: Values of power_driver of IPMI that mean its newer protocol.
+LANPLUS = ("LAN_2_0",)
+
+
+def read(asked: Asked) -> Site:
+    machines: list[tuple[str, Mapping[str, Any]]] = []
+    power: dict[str, Any] = {}
+    for path in asked.files(".json"):
+        data = json_of(text_of(path), path)
+        if isinstance(data, dict) and "system_id" not in data and all(isinstance(one, dict) for one in data.values()):
+            power.update(data)
+            continue
+        for one in data if isinstance(data, list) else [data]:
+            if not isinstance(one, dict) or not one.get("system_id"):
+                raise BadInput("holds what is no machine of MAAS", path, "export it by maas PROFILE machines read")
+            machines.append((named(path), one))
+    return site_of(machines, power)
+
+
+def site_of(machines: list[tuple[str, Mapping[str, Any]]], power: Mapping[str, Any]) -> Site:
+    """Return the site of (file, machine).
+
+    :param power: parameters of their power by system_id, as far as they were given.
+    """
+    site = Site()
+    for source, machine in machines:
+        name = str(machine.get("hostname") or machine["system_id"])
+        board = Board(name, f"{source}, machine {name}")
+        board.take("arch", str(machine.get("architecture") or "").partition("/")[0])
+        board.take("vcpus", machine.get("cpu_count"))
+        board.take("memory_mb", _whole(machine.get("memory")))
+        # MAAS counts in MB of 1000², boards files in GiB
+        storage = machine.get("storage")
+        if isinstance(storage, (int, float)) and not isinstance(storage, bool):
+            board.take("local_gb", int(storage * 1000**2 // 1024**3))
+        mac = told(machine, "boot_interface", "mac_address")
+        board.take("mac", mac)
+        if not mac:
+            board.ask("mac", f"{board.where}: MAAS does not know the interface that it boots from")
+        _add_address(board, machine)
+        _add_power(site, board, machine, told(power, str(machine["system_id"])))
+        site.boards.append(board)
+    return site
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _add_address(board: Board, machine: Mapping[str, Any]) -> None:
+    links = told(machine, "boot_interface", "links")
+    found = sorted({str(link["ip_address"]) for link in links or () if told(link, "ip_address")})
+    found = [one for one in found if ":" not in one]
+    if len(found) == 1:
+        board.take("ip", found[0])
+    elif found:
+        board.ask("ip", f"{board.where}: its boot interface has several: {', '.join(found)}")
+
+
+def _add_power(site: Site, board: Board, machine: Mapping[str, Any], given: Any) -> None:
+    kind = str(machine.get("power_type") or "")
+    if kind not in BMCS:
+        board.ask("pdu", f"{board.where}: MAAS's type of power {kind or '(none)'} has no counterpart here")
+        return
+    if not told(given, "power_address"):
+        why = f"its power is of type {kind}; its address is in maas PROFILE machines power-parameters"
+        board.ask("pdu", f"{board.where}: {why}")
+        return
+    host = str(given["power_address"])
+    # outlets of one APC unit are several machines', a BMC is one's own
+    pdu = site.pdu(host if kind == "apc" else f"bmc-{board.name}", board.where)
+    for key, value in {**BMCS[kind], "host": host, "username": given.get("power_user")}.items():
+        pdu.take(key, value)
+    if kind == "ipmi" and given.get("power_driver") in LANPLUS:
+        pdu.take("agent_options", {"lanplus": 1})
+    pdu.login = True
+    board.take("pdu", pdu.name)
+    board.take("outlet", given.get("node_outlet") if kind == "apc" else "1")

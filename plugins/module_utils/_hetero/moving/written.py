@@ -1,0 +1,198 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files that a set-up of a proxy node reads, made of a site: the boards file, the wiring, an inventory.
+
+The product's own readers look at all of them before anything is written. What they do not take becomes a question where
+one board or PDU is at fault.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterator, Mapping, Sequence
+
+from ..core.errors import HeteroError
+from ..core.findings import Findings
+from ..core.plays import play
+from ..nodes.proxy import preflight
+from ..nodes.proxy.setup_plan import Plan
+from ..site import boards_file
+from .answers import Question
+from .found import CPU_INFO, PDU_KEYS, WIRING, Board, Pdu
+from .yaml_lines import comment, flow
+
+#: What says that a board's line needs for Nova only, as the guide to the first board has it.
+NOVA: dict[str, Any] = dict(memory_mb_used=0, local_gb_used=0, hypervisor_type="none", hypervisor_version="1")
+#: A place where no proxy node keeps anything: what this machine has is not asked.
+NOWHERE = "/nonexistent/hetero"
+#: What a check says of a program on the proxy node, which this machine is not.
+ELSEWHERE = re.compile(r"program \S+ (?:is not installed|cannot be run)")
+#: PDU's driver → its secrets, of which it has one in any case. Other drivers have one where the source has.
+LOGINS: dict[str, tuple[str, ...]] = {"apc": ("password",), "snmp": ("community",), "fence": ("password",)}
+MADE = "Written by {play} from {source}; {boards}"
+
+
+class Numbered:
+    """Boards that can be written down, each with its number."""
+
+    def __init__(self, boards: Sequence[Board], before: Sequence[boards_file.Board]) -> None:
+        """Give each board without a number the next one that no other has.
+
+        :param before: what the boards file has, whose numbers are given to no other board.
+        """
+        self.boards: list[tuple[int, Board]] = []
+        taken = {one.id for one in before} | {board.said["id"] for board in boards if "id" in board.said}
+        following = 0
+        for board in boards:
+            number = board.said.get("id")
+            if number is None:
+                while following in taken:
+                    following += 1
+                number = following
+                taken.add(number)
+            self.boards.append((number, board))
+        self.boards.sort(key=lambda one: one[0])
+
+    def lines(self) -> list[boards_file.Board]:
+        """Return what the boards file is rendered from."""
+        return [_line(number, board) for number, board in self.boards]
+
+
+def _line(number: int, board: Board) -> boards_file.Board:
+    said = board.said
+    columns = {key: said[key] for key in ("ip", "mac", "vcpus", "memory_mb", "local_gb")}
+    cpu_info = {key: said[key] for key in CPU_INFO if key in said}
+    if "vendor" in cpu_info:  # which chooses a driver: as the product spells it
+        cpu_info["vendor"] = cpu_info["vendor"].lower()
+    return boards_file.Board(id=number, cpu_info=cpu_info, **columns, **NOVA)
+
+
+def wiring(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Return tftp_proxy_boards: of each board what is known and fits together."""
+    wires: dict[int, dict[str, Any]] = {}
+    for number, board in numbered.boards:
+        wire = {key: board.said[key] for key in WIRING if key in board.said}
+        if wire.get("pdu") not in pdus or "outlet" not in wire:
+            wire.pop("pdu", None)
+            wire.pop("outlet", None)
+        elif re.fullmatch(r"[1-9][0-9]{0,8}", str(wire["outlet"])):
+            wire["outlet"] = int(wire["outlet"])
+        if board.said["local_gb"] == 0 and "disk" not in wire:
+            wire["disk"] = "none"
+        wires[number] = wire
+    return wires
+
+
+def settings(pdu: Pdu) -> dict[str, Any]:
+    """Return a PDU's entry of tftp_proxy_pdus."""
+    return {key: value for key, value in pdu.said.items() if key != "username" and value is not None}
+
+
+class Vault:
+    """The secrets that PDUs need, by the names of variables under which a vault is to have them."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def credentials(self, pdu: Pdu) -> dict[str, Any]:
+        """Return a PDU's entry of tftp_proxy_pdu_credentials, whose secrets are variables; empty for none."""
+        driver = str(pdu.said.get("driver"))
+        secrets: Sequence[str] = LOGINS.get(driver, ("password",) if pdu.login or "username" in pdu.said else ())
+        if driver == "snmp" and str(pdu.said.get("snmp_version")) == "3":
+            secrets = ("password", "privacy_password")
+        # a community stands by itself
+        has_user = "username" in pdu.said and "community" not in secrets
+        user = {"username": pdu.said["username"]} if has_user else {}
+        return {**user, **{secret: self._variable(pdu.name, secret) for secret in secrets}} if secrets else {}
+
+    def _variable(self, pdu: str, secret: str) -> str:
+        base = f"vaulted_{re.sub(r'[^A-Za-z0-9]', '_', pdu).lower()}_{secret}"
+        name = next(one for one in _numbered(base) if one not in self.names)
+        self.names.append(name)
+        return f"{{{{ {name} }}}}"
+
+
+def _numbered(base: str) -> Iterator[str]:
+    yield base
+    number = 2
+    while True:
+        yield f"{base}_{number}"
+        number += 1
+
+
+def faulty_pdus(pdus: Mapping[str, Mapping[str, Any]]) -> list[Question]:
+    """Return a question for each thing that the check before a set-up says of a PDU."""
+    found = [(name, defect) for name, one in pdus.items() for defect in _defects({}, {name: one}, [])]
+    return [_question("pdus", name, defect, _key_of(defect, PDU_KEYS, "driver")) for name, defect in found]
+
+
+def faulty_boards(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> list[Question]:
+    """Return a question for each thing that the check says of a board's wiring, and take that out of what is known."""
+    found = []
+    wires = wiring(numbered, pdus)
+    for (number, board), line in zip(numbered.boards, numbered.lines()):
+        used = {name: one for name, one in pdus.items() if name == wires[number].get("pdu")}
+        for defect in _defects({number: wires[number]}, used, [line]):
+            key = _key_of(defect, WIRING, "outlet")
+            board.said.pop(key, None)
+            found.append(_question("boards", board.name, defect, key))
+    return found
+
+
+def _key_of(defect: HeteroError, keys: Sequence[str], usual: str) -> str:
+    """Return which key a defect is about, by its words."""
+    return next((key for key in keys if re.search(rf"\b{key}\b", defect.what)), usual)
+
+
+def _question(part: str, thing: str, defect: HeteroError, key: str) -> Question:
+    return Question(part, thing, key, str(defect.remedy), defect.what, needed=part == "pdus")
+
+
+def check(lines: Sequence[boards_file.Board], wires: Mapping[int, Any], pdus: Mapping[str, Any]) -> None:
+    """Raise HeteroError where the product's readers do not take what is to be written."""
+    boards_file.parse(boards_file.render(lines))
+    wrong = _defects(wires, pdus, lines)
+    if wrong:
+        said = "; ".join(map(str, wrong))
+        what = f"would not be taken by the set-up, and nothing was written: {said}"
+        raise HeteroError(what, "what was found", "give it by answers.yml otherwise, and report it")
+
+
+def _defects(
+    wires: Mapping[int, Any], pdus: Mapping[str, Any], lines: Sequence[boards_file.Board]
+) -> list[HeteroError]:
+    plan = Plan(server="", config=NOWHERE, state_folder=NOWHERE, pdus=dict(pdus))
+    plan.wiring = {str(number): wire for number, wire in wires.items()}
+    # which RAM images there are is said in a note
+    plan.ram_images = {line.arch: "any" for line in lines if line.arch}
+    found = Findings()
+    preflight.wiring(plan, lines, found)
+    return [defect for defect in found.defects if not ELSEWHERE.match(defect.what)]
+
+
+def wiring_text(
+    source: str, numbered: Numbered, wires: Mapping[int, Any], pdus: Mapping[str, Any], credentials: Mapping[str, Any]
+) -> str:
+    """Return the text of the proxy node's host variables."""
+    named = dict(numbered.boards)
+    lines = [_made(source, "change it as you like"), "tftp_proxy_boards_file: files/boards\n"]
+    lines += ["tftp_proxy_pdus:" + ("\n" if pdus else " {}\n")]
+    lines += [f"  {flow(name)}: {flow(one)}\n" for name, one in pdus.items()]
+    if credentials:
+        lines += ["# their secrets are in a vault, under these names\n", "tftp_proxy_pdu_credentials:\n"]
+        lines += [f"  {flow(name)}: {flow(one)}\n" for name, one in credentials.items()]
+    lines += ["tftp_proxy_boards:" + ("\n" if wires else " {}\n")]
+    for number, wire in wires.items():
+        lines.append(f"  {number}: {flow(wire)}{comment(f'{named[number].name} ({named[number].where})')}\n")
+    return "".join(lines)
+
+
+def inventory_text(source: str, name: str, server: str) -> str:
+    """Return the text of an inventory with the proxy node."""
+    host = f"    {flow(name)}:\n      ansible_host: {server}\n      tftp_proxy_server: {server}\n"
+    return f"{_made(source, f'host_vars/{name}.yml has the wiring')}proxies:\n  hosts:\n{host}"
+
+
+def _made(source: str, more: str) -> str:
+    return comment(MADE.format(play=play("move_in"), source=source, boards=more)).strip() + "\n"
