@@ -336,6 +336,11 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
         ("status", dict(html="/nosuch/dir/x.html"), "html is /nosuch/dir/x.html: there is no folder /nosuch/dir"),
         ("status", dict(html=str(PLAYBOOKS)), "give the name of a file, such as -e html=boards.html"),
         ("repair", dict(node="3"), "of several proxy nodes (p1, p2), its own (-e proxy=NAME)"),
+        ("move_in", dict(source="cvs"), "source is cvs: give one of csv, ironic, labgrid, lava, maas, netbox"),
+        ("move_in", dict(source="csv", replace="si"), "replace is si: give true or false; Name its files: -e src="),
+        ("move_in", dict(source="netbox"), "Name the list of devices: -e url=https://"),
+        ("move_in", dict(source="netbox", url="https://n", src="x"), "src is for other sources: netbox has a url"),
+        ("move_in", dict(source="lava", url="https://n", src="x"), "url is for source=netbox"),
     ],
 )
 def test_a_request_that_is_none_is_answered_before_anybody_is_asked(tmp_path, playbook, extra, words):
@@ -363,4 +368,4 @@ def test_what_needs_options_says_which(tmp_path, playbook):
     rc, output = Playbooks(tmp_path, ["p1", "p2"]).play(playbook)
     assert rc == 2, output
     assert "undefined" not in output, output
-    assert re.search(r"Name the (instance|board)", output), output
+    assert re.search(r"Name (the (instance|board)|what you have)", output), output

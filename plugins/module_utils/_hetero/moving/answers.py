@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Answers of the site's people to what a source did not tell, in a file of theirs: `answers.yml`.
 
-It is written once, with a line for each question, and afterwards only where somebody says so. It holds no secrets.
+It is written once, with a line for each question. Later questions are added by a word only, and never to a file that
+people wrote themselves. It holds no secrets.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ KEYS = {"proxy": PROXY_KEYS, "boards": (SKIP, *BOARD_KEYS), "pdus": ("username",
 SECRETS = ("password", "community", "privacy_password", "token", "secret")
 #: A name of a host in an inventory.
 HOST = re.compile(r"[A-Za-z0-9][\w.-]{0,62}", re.ASCII)
+#: How the file begins where it was not written by hand.
+OURS = "# Asked by "
 HEAD = """\
 # Asked by {play}: write each answer in place of null, then run it again with replace=true.
 # A board that is not to be one of this collection's: skip: true. No passwords here, they belong into a vault.

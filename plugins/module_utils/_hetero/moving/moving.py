@@ -66,9 +66,9 @@ def move_in(params: Mapping[str, Any], asked: Asked, check_mode: bool) -> dict[s
         raise BadInput("has no boards", f"source {params['source']}", remedy)
     moved = moved_in(site, _where(params), folder)
     change = Change(check_mode)
-    held = _differing(moved, folder, change)
+    held = _differing(moved, folder, change, params["replace"])
     if held and not params["replace"]:
-        said = f"{', '.join(held)}: {'is' if len(held) == 1 else 'are'} there with another content"
+        said = f"{', '.join(held)} {'is' if len(held) == 1 else 'are'} there with another content"
         remedy = "--check --diff shows it; replace=true writes it anew, or another folder=FOLDER keeps it"
         if not check_mode:
             raise Refused(f"{said}; nothing was written", folder, remedy)
@@ -149,32 +149,42 @@ def _keep_numbers(site: Site, before: list[boards_file.Board]) -> None:
             board.said["id"] = number
 
 
-def _differing(moved: Moved, folder: str, change: Change) -> list[str]:
+def _differing(moved: Moved, folder: str, change: Change, replace: bool) -> list[str]:
     """Note each file's change; leave out what is not to be written, and return the files that are there and differ."""
     held = []
     for name, text in list(moved.files.items()):
         path = os.path.join(folder, name)
         there = text_of(path) if os.path.exists(path) else None
-        if there is not None and _stays(name, there, text, moved):
+        if there is not None and _stays(name, (there, text), moved, replace):
             del moved.files[name]
             continue
         if there == text:
             del moved.files[name]
             continue
-        change.note(path, {"lines": there} if there is not None else {}, {"lines": text})
+        change.note(path, {"lines": (there or "").splitlines()}, {"lines": text.splitlines()})
         if there is not None:
             held.append(name)
     return held
 
 
-def _stays(name: str, there: str, text: str, moved: Moved) -> bool:
-    """Return whether a file is people's own: an inventory that is there, and answers that say as much."""
+def _stays(name: str, texts: tuple[str, str], moved: Moved, replace: bool) -> bool:
+    """Return whether a file is people's own: an inventory that is there, and answers.
+
+    :param texts: what is there, and what it would be.
+    """
+    there, text = texts
     if name == INVENTORY:
         if there != text:
             what = f"{INVENTORY} is there and is not changed"
             moved.notes.append(f"{what}: it is to have the proxy node in group proxies")
         return True
-    return name == ANSWERS and answers_file.parse(there, name).said == answers_file.parse(text, name).said
+    if name != ANSWERS or answers_file.parse(there, name).said == answers_file.parse(text, name).said:
+        return name == ANSWERS
+    if replace and there.startswith(answers_file.OURS):
+        return False
+    also = "" if not there.startswith(answers_file.OURS) else ", or replace=true does"
+    moved.notes.append(f"{ANSWERS} has no line for some questions: write those that you answer{also}")
+    return True
 
 
 def _write(moved: Moved, folder: str) -> None:
