@@ -51,8 +51,8 @@ def test_what_is_wrong_is_asked_and_never_guessed(tmp_path):
     result = moved(tmp_path, "csv", "broken.csv", answers={"proxy": PROXY})
     asked = questions(result)
     assert needed(result) == {
-        ("lacks", "memory_mb"), ("twin-a", "mac"), ("twin-b", "mac"), ("odd", "vcpus"), ("slip", "ip"), ("evil", "arch"),
-        ("pdu-b", "driver"),
+        ("lacks", "memory_mb"), ("twin-a", "mac"), ("twin-b", "mac"), ("odd", "vcpus"), ("slip", "ip"),
+        ("evil", "arch"), ("pdu-b", "driver"),
     }  # fmt: skip
     assert "is said of twin-a (broken.csv:3) and twin-b (broken.csv:4)" in asked["twin-a", "mac"]
     assert "outlet 3 of pdu-a is said of share-a" in asked["share-b", "outlet"]

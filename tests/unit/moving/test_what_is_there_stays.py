@@ -59,7 +59,7 @@ def test_a_file_that_is_there_is_changed_by_a_word_only(tmp_path):
     moved(site, "csv", table(tmp_path, JACKIE), answers={"proxy": PROXY})
     there = files(site)
     more = table(tmp_path, JACKIE, BOB)
-    with pytest.raises(Refused, match="files/boards, host_vars/proxy1.yml are there with another content"):
+    with pytest.raises(Refused, match=r"files/boards, host_vars/proxy1\.yml are there with another content"):
         moved(site, "csv", more)
     assert files(site) == there
     dry = moved(site, "csv", more, check=True)

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Playbook move_in, from a table to the set-up's own check. If these fail, who moves in has files that nothing takes."""
+"""Playbook move_in, from a table to the set-up's own check. If these fail, what is written is taken by nobody."""
 
 from __future__ import annotations
 
