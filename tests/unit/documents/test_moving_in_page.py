@@ -75,6 +75,7 @@ def test_netboxs_example(tmp_path):
     }
     with netbox(lists) as (url, asked):
         lines = said(tmp_path, "netbox-command", f"{url}/dcim/devices/?site=lab&role=board")
+    assert lines.pop() == f"- {url}: the token went there unencrypted"
     assert [line.replace(url, "NetBox") for line in lines] == shown("netbox-says")
     assert "site=lab&role=board" in asked[0][0]
 

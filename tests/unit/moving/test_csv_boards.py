@@ -34,7 +34,7 @@ def test_a_whole_table_leaves_no_question(tmp_path):
     assert said["tftp_proxy_pdus"] == {"pdu-a": {"driver": "snmp", "host": "10.0.100.1"}}
     assert said["tftp_proxy_boards"] == {
         0: {"pdu": "pdu-a", "outlet": 6, "disk": "/dev/sda"},
-        1: {"pdu": "pdu-a", "outlet": 7, "driver": "uboot", "disk": "none"},
+        1: {"pdu": "pdu-a", "outlet": 7, "driver": "uboot"},
     }
     assert said["tftp_proxy_pdu_credentials"] == {"pdu-a": {"community": "{{ vaulted_pdu_a_community }}"}}
     assert result["vault"] == ["vaulted_pdu_a_community"]
@@ -59,7 +59,7 @@ def test_what_is_wrong_is_asked_and_never_guessed(tmp_path):
     assert 'no such driver: "pdu3000"' in asked["pdu-b", "driver"]
     assert 'no such driver: "pxxe"' in asked["slip", "driver"]
     assert result["boards"] == [{"id": 0, "name": "share-a"}, {"id": 1, "name": "share-b"}]
-    assert wiring(tmp_path)["tftp_proxy_boards"] == {0: {"disk": "none"}, 1: {"disk": "none"}}
+    assert wiring(tmp_path)["tftp_proxy_boards"] == {0: {}, 1: {}}
     assert "lookup" not in (tmp_path / "host_vars" / "proxy1.yml").read_text()
 
 
@@ -100,3 +100,28 @@ def test_a_file_that_is_no_text_is_said(tmp_path):
         moved(tmp_path / "site", "csv", tmp_path / "t.csv")
     with pytest.raises(BadInput, match="cannot be read"):
         moved(tmp_path / "site", "csv", tmp_path / "none.csv")
+
+
+def test_an_address_of_the_web_is_taken_without_its_password(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "name,mac,ip,arch,vcpus,memory_mb,local_gb,pdu,outlet,pdu_driver,pdu_api,pdu_host\n"
+        f"a,02:00:00:00:00:01,10.0.2.1,x86_64,1,1024,0,plug,0,http,shelly2,https://jo:{MARKER}@10.0.100.5:8443/x\n"
+        f"b,02:00:00:00:00:02,10.0.2.2,x86_64,1,1024,0,bad,0,http,shelly2,http://jo:{MARKER}@[::1/\n"
+    )
+    result = moved(tmp_path / "site", "csv", tmp_path / "t.csv", answers={"proxy": PROXY})
+    said = wiring(tmp_path / "site")
+    assert said["tftp_proxy_pdus"] == {
+        "plug": {"driver": "http", "api": "shelly2", "host": "10.0.100.5", "port": 8443, "tls": True}
+    }
+    assert said["tftp_proxy_pdu_credentials"]["plug"]["username"] == "jo"
+    assert "its address is none" in questions(result)["bad", "host"]
+    assert MARKER not in str(files(tmp_path / "site")) + str(result)
+
+
+def test_a_path_that_is_none_is_a_question_of_its_own(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "name,mac,ip,arch,vcpus,memory_mb,local_gb,console\na,02:00:00:00:00:01,10.0.2.1,x86_64,1,1024,0,boards.log\n"
+    )
+    result = moved(tmp_path / "site", "csv", tmp_path / "t.csv", answers={"proxy": PROXY})
+    assert "give an absolute path" in questions(result)["a", "console"]
+    assert wiring(tmp_path / "site")["tftp_proxy_boards"] == {0: {}}

@@ -64,13 +64,15 @@ def test_maass_machines(tmp_path):
     asked = questions(moved(tmp_path / "first", "maas", MACHINES, POWER))
     assert {key for about, key in asked if about == "jackie"} == {"disk"}
     assert "MAAS does not know the interface" in asked["carol", "mac"]
+    assert ("bob", "local_gb") in asked, "0 may be a disk that nobody looked for"
     assert "memory_mb is 0" in asked["carol", "memory_mb"], "a machine that was never looked at"
-    boards = {"jackie": {"disk": "/dev/sda"}, "bob": {"ip": "10.0.2.22", "driver": "pxe"}, "carol": {"skip": True}}
+    boards = {"jackie": {"disk": "/dev/sda"}, "bob": {"ip": "10.0.2.22", "driver": "pxe", "local_gb": 0}}
+    boards["carol"] = {"skip": True}
     result = moved(tmp_path, "maas", MACHINES, POWER, answers={"proxy": PROXY, "boards": boards})
     said = wiring(tmp_path)
     assert said["tftp_proxy_boards"] == {
         0: {"pdu": "bmc-jackie", "outlet": 1, "disk": "/dev/sda"},
-        1: {"pdu": "10.0.100.1", "outlet": 5, "driver": "pxe", "disk": "none"},
+        1: {"pdu": "10.0.100.1", "outlet": 5, "driver": "pxe"},
     }
     assert said["tftp_proxy_pdus"]["10.0.100.1"] == {"driver": "snmp", "host": "10.0.100.1"}
     assert " 16384 99 " in (tmp_path / "files" / "boards").read_text(), "MB of a disk are not GiB"

@@ -70,7 +70,7 @@ def test_a_pdu_that_is_answered_feeds_its_boards(tmp_path):
     moved(tmp_path, "labgrid", "exporter.yaml", answers={**ANSWERS, "pdus": pdus})
     said = wiring(tmp_path)
     assert said["tftp_proxy_pdus"]["apc-rack12"] == {"driver": "apc", "host": "10.0.100.12"}
-    assert said["tftp_proxy_boards"][2] == {"pdu": "apc-rack12", "outlet": 3, "driver": "uboot", "disk": "none"}
+    assert said["tftp_proxy_boards"][2] == {"pdu": "apc-rack12", "outlet": 3, "driver": "uboot"}
 
 
 def test_two_models_at_one_address_are_a_question(tmp_path):

@@ -130,3 +130,10 @@ def test_lines_that_are_understood(line, fed, said):
 )
 def test_lines_that_are_not_understood_say_nothing(line):
     assert understood(line) is None
+
+
+@pytest.mark.parametrize("line", ["telnet 'a;reboot' 7001", "telnet -x 7001", "telnet a $(id)"])
+def test_a_console_that_a_shell_would_run_is_asked(tmp_path, line):
+    (tmp_path / "x.jinja2").write_text(f'{{% set connection_command = "{line}" %}}')
+    asked = questions(moved(tmp_path / "site", "lava", tmp_path / "x.jinja2"))
+    assert "a connection by telnet" in asked["x", "console_command"]

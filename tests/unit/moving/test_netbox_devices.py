@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.movi
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources import netbox as source
 from ansible_collections.hetero.compute.plugins.modules.move_in import asker
 from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, files, questions, wiring
-from ansible_collections.hetero.compute.tests.unit.moving.netboxes import KNOWN, TOKEN, device, interface, netbox, rack
+from ansible_collections.hetero.compute.tests.unit.moving.netboxes import KNOWN, TOKEN, device, interface, netbox, port, rack
 
 WAYS = dict(validate_certs=True, ca_path=None, timeout=10)
 
@@ -47,7 +47,7 @@ def test_devices_cables_and_what_is_not_there(tmp_path):
         move_in(dict(params, url=url, replace=True), asked_of(url), False)
     said = wiring(tmp_path)
     assert said["tftp_proxy_pdus"] == {"pdu-a": {"host": "10.0.100.1", "driver": "apc"}}
-    assert said["tftp_proxy_boards"] == {0: {"pdu": "pdu-a", "outlet": 8, "disk": "none"}}
+    assert said["tftp_proxy_boards"] == {0: {"pdu": "pdu-a", "outlet": 8}}
 
 
 def many():
@@ -96,8 +96,8 @@ def test_a_server_that_is_not_there_is_said():
 
 
 def test_older_releases_name_one_outlet_otherwise():
-    port = {"connected_endpoint_type": "dcim.poweroutlet", "connected_endpoint": {"name": "3", "device": {"id": 1}}}
-    assert source.outlets(port) == [{"name": "3", "device": {"id": 1}}]
+    older = {"connected_endpoint_type": "dcim.poweroutlet", "connected_endpoint": {"name": "3", "device": {"id": 1}}}
+    assert source.outlets(older) == [{"name": "3", "device": {"id": 1}}]
     feed = {"connected_endpoints_type": "dcim.powerfeed", "connected_endpoints": [{"name": "feed"}]}
     assert source.outlets(feed) == []
 
@@ -153,3 +153,16 @@ def test_the_module_shows_no_token(tmp_path):
     assert len(result["boards"]) == 7
     assert TOKEN not in done.stdout + done.stderr
     assert result["invocation"]["module_args"]["token"] == "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
+
+
+def test_two_pdus_of_one_name_are_two():
+    """NetBox has a name once in each site; boards of one would be switched by the other's outlets."""
+    devices = [device(1, "a", "10.0.2.1"), device(2, "b", "10.0.2.2")]
+    ports = [port(1, 1, (8, "pdu-a", "1")), port(2, 2, (9, "pdu-a", "1"))]
+    pdus = [device(8, "pdu-a", "10.0.100.1"), device(9, "pdu-a", "10.0.101.1")]
+    site = source.site_of(devices, [], ports, pdus, "netbox")
+    assert [board.said["pdu"] for board in site.boards] == ["pdu-a-8", "pdu-a-9"]
+    assert {name: pdu.said["host"] for name, pdu in site.pdus.items()} == {
+        "pdu-a-8": "10.0.100.1",
+        "pdu-a-9": "10.0.101.1",
+    }

@@ -166,7 +166,7 @@ def test_an_answer_of_ansibles_own_words_is_no_value(tmp_path):
     answers = {"proxy": PROXY, "boards": {"jackie": {"console": "{{ lookup('pipe', 'id') }}"}}}
     result = moved(tmp_path / "site", "csv", table(tmp_path, JACKIE), answers=answers)
     assert "which no inventory may hold" in questions(result)["jackie", "console"]
-    assert wiring(tmp_path / "site")["tftp_proxy_boards"] == {0: {"disk": "none"}}
+    assert wiring(tmp_path / "site")["tftp_proxy_boards"] == {0: {}}
 
 
 def test_two_boards_of_one_name_are_two(tmp_path):
@@ -185,7 +185,7 @@ def test_a_wiring_that_the_set_up_refuses_is_a_question(tmp_path):
     assert "is none that a PDU has" in asked["jackie", "outlet"]
     assert "disk is no device name" in asked["bob", "disk"]
     wires = wiring(tmp_path / "site")["tftp_proxy_boards"]
-    assert wires == {0: {"disk": "none"}, 1: {"pdu": "pdu-a", "outlet": 8, "disk": "none"}}
+    assert wires == {0: {}, 1: {"pdu": "pdu-a", "outlet": 8}}
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path):
@@ -201,3 +201,29 @@ def test_words_of_yaml_stay_what_they_are(text):
     assert yaml.safe_load(f"{word(text)}: {flow([text, {text: 1}, True, None])}") == {
         text: [text, {text: 1}, True, None]
     }
+
+
+def test_one_pdu_by_two_names_feeds_two_boards_by_no_outlet(tmp_path):
+    head = HEAD.strip() + ",pdu,outlet,pdu_driver,pdu_host\n"
+    rows = [JACKIE.strip() + ",pdu-a,8,apc,10.0.100.1\n", BOB.strip() + ",pdu-b,8,snmp,10.0.100.1\n"]
+    (tmp_path / "t.csv").write_text(head + "".join(rows))
+    result = moved(tmp_path / "site", "csv", tmp_path / "t.csv", answers={"proxy": PROXY})
+    said = "one outlet would feed jackie (outlet 8 of pdu-a) and bob (outlet 8 of pdu-b)"
+    assert said in questions(result)["jackie", "outlet"]
+    assert wiring(tmp_path / "site")["tftp_proxy_boards"] == {0: {}, 1: {}}
+
+
+def test_the_proxys_own_address_is_no_boards(tmp_path):
+    rows = table(tmp_path, JACKIE.replace("10.0.2.1", PROXY["server"]))
+    result = moved(tmp_path / "site", "csv", rows, answers={"proxy": PROXY})
+    assert "is the proxy node's own" in questions(result)["jackie", "ip"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    site = tmp_path / "site"
+    (site / "files").mkdir(parents=True)
+    (site / "files" / "boards").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").write_text("")
+    moved(site, "csv", table(tmp_path, JACKIE), replace=True)
+    assert (site / "files" / "boards").is_symlink()
+    assert "10.0.2.1" in (tmp_path / "elsewhere").read_text()

@@ -87,8 +87,11 @@ class Pdu:
     login: bool = False
 
     def take(self, key: str, value: Any, where: str | None = None) -> None:
-        """As of a board. Two values that differ are a question."""
+        """As of a board. Two values that differ are a question. A host may be an address of the web."""
         if value is None or value == "":
+            return
+        if key == "host" and re.search("[/@]", str(value)):
+            self.take_address(value, where)
             return
         taken, why = _pdu_value(key, value)
         if why is None and where is None and self.said.get(key, taken) != taken:
@@ -99,7 +102,17 @@ class Pdu:
             self.said[key] = taken
             self.asked.pop(key, None)
 
+    def take_address(self, value: Any, where: str | None = None) -> None:
+        """Take host, port and user of an address of the web; of its password only that there is one."""
+        at = address(value)
+        if not at.host:
+            self.ask("host", f"{where or self.where}: its address is none")
+        for key, part in (("host", at.host), ("port", at.port), ("username", at.username), ("tls", at.tls or None)):
+            self.take(key, part, where)
+        self.login = self.login or at.login
+
     def ask(self, key: str, why: str) -> None:
+        """As of a board."""
         self.said.pop(key, None)
         self.asked[key] = why
 

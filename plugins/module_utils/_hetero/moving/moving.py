@@ -9,6 +9,7 @@ An existing file is changed only by an explicit word; nothing is written where o
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any, Mapping
 
@@ -31,6 +32,7 @@ from .written import (
     faulty_pdus,
     inventory_text,
     settings,
+    shared_outlets,
     wiring,
     wiring_text,
 )
@@ -45,6 +47,7 @@ class Moved:
     :param files: {path below the folder: text}.
     :param boards: {number: name} of boards that are written down.
     :param vault: variables that a vault is to have.
+    :param host: the proxy node's name, empty where it is not known.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -52,6 +55,7 @@ class Moved:
     questions: list[Question] = field(default_factory=list)
     vault: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    host: str = ""
 
 
 def move_in(params: Mapping[str, Any], asked: Asked, check_mode: bool) -> dict[str, Any]:
@@ -98,7 +102,7 @@ def moved_in(site: Site, source: str, folder: str) -> Moved:
     used = sorted({str(board.said["pdu"]) for board in site.boards if "pdu" in board.said} - open_pdus)
     wrong = faulty_pdus({name: settings(site.pdus[name]) for name in used})
     pdus = {name: settings(site.pdus[name]) for name in used if name not in {one.thing for one in wrong}}
-    questions += [*wrong, *faulty_boards(numbered, pdus)]
+    questions += [*wrong, *faulty_boards(numbered, pdus), *shared_outlets(numbered, pdus)]
     return _files(Moved(questions=questions, notes=site.notes), (source, site, answers), numbered, pdus, before)
 
 
@@ -116,6 +120,7 @@ def _files(
     credentials = {name: vault.credentials(site.pdus[name]) for name in pdus}
     moved.vault, moved.boards = vault.names, {number: board.name for number, board in numbered.boards}
     name, server = answers.proxy.get("name"), answers.proxy.get("server")
+    moved.host = name or ""
     if lines:
         moved.files[BOARDS] = boards_file.render(lines)
     if lines and name:
@@ -174,9 +179,8 @@ def _stays(name: str, texts: tuple[str, str], moved: Moved, replace: bool) -> bo
     """
     there, text = texts
     if name == INVENTORY:
-        if there != text:
-            what = f"{INVENTORY} is there and is not changed"
-            moved.notes.append(f"{what}: it is to have the proxy node in group proxies")
+        if not re.search(rf"(?<![\w.-]){re.escape(moved.host)}(?![\w.-])", there):
+            moved.notes.append(f"{INVENTORY} is there and is not changed: it is to have {moved.host} in group proxies")
         return True
     if name != ANSWERS or answers_file.parse(there, name).said == answers_file.parse(text, name).said:
         return name == ANSWERS
@@ -189,7 +193,7 @@ def _stays(name: str, texts: tuple[str, str], moved: Moved, replace: bool) -> bo
 
 def _write(moved: Moved, folder: str) -> None:
     for name, text in moved.files.items():
-        path = os.path.join(folder, name)
+        path = os.path.realpath(os.path.join(folder, name))
         with naming(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             write_whole(path, text, **as_before(path, 0o644))

@@ -40,7 +40,7 @@ PXE = ("x86_64", "i686")
 def of_site(site: Site, answers: Answers) -> list[Question]:
     """Return all questions; what is in conflict is taken out of the boards, so that neither has it."""
     found = [Question("proxy", "", key, PROXY[key]) for key in PROXY if key not in answers.proxy]
-    _conflicts(site)
+    _conflicts(site, answers.proxy.get("server"))
     for board in site.boards:
         found += _of_board(board)
     used = {board.said["pdu"] for board in site.boards if "pdu" in board.said}
@@ -49,8 +49,14 @@ def of_site(site: Site, answers: Answers) -> list[Question]:
     return found
 
 
-def _conflicts(site: Site) -> None:
-    """Ask of two boards that one value cannot be both of, and of all but none of them keep it."""
+def _conflicts(site: Site, server: str | None) -> None:
+    """Ask of two boards what only one can have; neither keeps it.
+
+    :param server: the proxy node's address, which no board has.
+    """
+    for board in site.boards:
+        if server and board.said.get("ip") == server:
+            board.ask("ip", f"{board.where}: {server} is the proxy node's own")
     for key in UNIQUE:
         _ask_all(site, lambda board, key=key: board.said.get(key), (key,))  # type: ignore[misc]
     _ask_all(site, _fed, ("outlet",))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, Mapping, Sequence
 
+from ..boards.power.pdu_names import devices, plug
 from ..core.errors import HeteroError
 from ..core.findings import Findings
 from ..core.plays import play
@@ -24,6 +25,7 @@ from .yaml_lines import comment, flow
 
 #: What says that a board's line needs for Nova only, as the guide to the first board has it.
 NOVA: dict[str, Any] = dict(memory_mb_used=0, local_gb_used=0, hypervisor_type="none", hypervisor_version="1")
+TILERA = "tilera"
 #: A place where no proxy node keeps anything: what this machine has is not asked.
 NOWHERE = "/nonexistent/hetero"
 #: What a check says of a program on the proxy node, which this machine is not.
@@ -63,8 +65,8 @@ def _line(number: int, board: Board) -> boards_file.Board:
     said = board.said
     columns = {key: said[key] for key in ("ip", "mac", "vcpus", "memory_mb", "local_gb")}
     cpu_info = {key: said[key] for key in CPU_INFO if key in said}
-    if "vendor" in cpu_info:  # which chooses a driver: as the product spells it
-        cpu_info["vendor"] = cpu_info["vendor"].lower()
+    if cpu_info.get("vendor", "").lower() == TILERA:  # which chooses a driver
+        cpu_info["vendor"] = TILERA
     return boards_file.Board(id=number, cpu_info=cpu_info, **columns, **NOVA)
 
 
@@ -78,8 +80,6 @@ def wiring(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> dict[in
             wire.pop("outlet", None)
         elif re.fullmatch(r"[1-9][0-9]{0,8}", str(wire["outlet"])):
             wire["outlet"] = int(wire["outlet"])
-        if board.said["local_gb"] == 0 and "disk" not in wire:
-            wire["disk"] = "none"
         wires[number] = wire
     return wires
 
@@ -140,9 +140,29 @@ def faulty_boards(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> 
     return found
 
 
+def shared_outlets(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> list[Question]:
+    """Return a question for each board whose outlet is another's, too, by a PDU that has two names."""
+    names = devices(dict(pdus))
+    users: dict[tuple[Any, str], list[Board]] = {}
+    wires = wiring(numbered, pdus)
+    for number, board in numbered.boards:
+        if "pdu" in wires[number]:
+            pdu = wires[number]["pdu"]
+            users.setdefault((names.get(pdu, pdu), plug(wires[number]["outlet"])), []).append(board)
+    found = []
+    for boards in users.values():
+        said = " and ".join(f"{board.name} (outlet {board.said['outlet']} of {board.said['pdu']})" for board in boards)
+        for board in boards if boards[1:] else ():
+            board.said.pop("outlet")
+            why = f"one outlet would feed {said}"
+            found.append(Question("boards", board.name, "outlet", "which outlet feeds it", why, needed=False))
+    return found
+
+
 def _key_of(defect: HeteroError, keys: Sequence[str], usual: str) -> str:
-    """Return which key a defect is about, by its words."""
-    return next((key for key in keys if re.search(rf"\b{key}\b", defect.what)), usual)
+    """Return which key a defect is about: the one that its place ends with, or else its words have."""
+    last = str(defect.thing).rpartition(".")[2]
+    return last if last in keys else next((key for key in keys if re.search(rf"\b{key}\b", defect.what)), usual)
 
 
 def _question(part: str, thing: str, defect: HeteroError, key: str) -> Question:

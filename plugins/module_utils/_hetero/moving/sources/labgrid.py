@@ -14,7 +14,7 @@ from typing import Any, Mapping
 from ...core.errors import BadInput
 from ...core.typed_keys import shown
 from ..documents import Asked, named, text_of, yaml_of
-from ..found import Address, Board, Pdu, Site, address
+from ..found import Board, Site, address
 
 #: What makes the file a template of Jinja, whose text before YAML only labgrid has: a line that begins with a single
 #: "#" and a word of Jinja, and what stands in braces (labgrid's remote/config.py).
@@ -99,7 +99,7 @@ def _network_power(site: Site, board: Board, params: Mapping[str, Any], where: s
         board.ask("pdu", f"{where}: names no host")
         return
     pdu = site.pdu(at.host, where)
-    _asked_at(pdu, at)
+    pdu.take_address(params.get("host"))
     if model in MODELS:
         for key, value in MODELS[model].items():
             pdu.take(key, value)
@@ -109,12 +109,3 @@ def _network_power(site: Site, board: Board, params: Mapping[str, Any], where: s
     if model in FROM_ZERO and str(index).isdigit():
         index = int(str(index)) + 1
     board.take("outlet", index)
-
-
-def _asked_at(pdu: Pdu, at: Address) -> None:
-    pdu.take("host", at.host)
-    pdu.take("port", at.port)
-    pdu.take("username", at.username)
-    pdu.login = pdu.login or at.login
-    if at.tls:
-        pdu.take("tls", True)

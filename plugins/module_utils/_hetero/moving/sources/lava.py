@@ -25,6 +25,8 @@ MAC = re.compile(r"[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}")
 OF_MAC = re.compile(r"(?:^|_)mac(?:_|$)|mac_?addr")
 #: Commands by which power is read, most telling first.
 POWER = ("power_on_command", "hard_reset_command", "power_off_command")
+#: A terminal server's port.
+TELNET = re.compile(r"(?:/\S*/)?telnet [A-Za-z0-9][\w.:-]* [0-9]{1,5}", re.ASCII)
 #: A LAVA worker's own name, which on the proxy node is another machine.
 HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -141,7 +143,7 @@ def _add_console(board: Board, said: Mapping[str, Any], source: str) -> None:
     if not lines:
         return
     words = next(commands(lines[0]), [])
-    if len(lines) == 1 and len(words) == 3 and os.path.basename(words[0]) == "telnet":
+    if len(lines) == 1 and TELNET.fullmatch(" ".join(words)):
         if words[1] in HERE:
             board.ask("console_command", f"{source}: port {words[2]} of the LAVA worker, by telnet")
         else:

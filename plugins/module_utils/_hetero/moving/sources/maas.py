@@ -52,9 +52,9 @@ def site_of(machines: list[tuple[str, Mapping[str, Any]]], power: Mapping[str, A
         board.take("arch", str(machine.get("architecture") or "").partition("/")[0])
         board.take("vcpus", machine.get("cpu_count"))
         board.take("memory_mb", _whole(machine.get("memory")))
-        # MAAS counts in MB of 1000², boards files in GiB
+        # MAAS counts in MB of 1000², boards files in GiB; of 0 nobody knows whether it ever looked
         storage = machine.get("storage")
-        if isinstance(storage, (int, float)) and not isinstance(storage, bool):
+        if isinstance(storage, (int, float)) and storage > 0:
             board.take("local_gb", int(storage * 1000**2 // 1024**3))
         mac = told(machine, "boot_interface", "mac_address")
         board.take("mac", mac)

@@ -37,7 +37,10 @@ def read(asked: Asked) -> Site:
     interfaces = list(server.of("dcim/interfaces", "device_id", ids))
     ports = list(server.of("dcim/power-ports", "device_id", ids))
     feeding = sorted({peer["device"]["id"] for port in ports for peer in outlets(port) if told(peer, "device", "id")})
-    return site_of(devices, interfaces, ports, list(server.of("dcim/devices", "id", feeding)), base)
+    site = site_of(devices, interfaces, ports, list(server.of("dcim/devices", "id", feeding)), base)
+    if asked.token and base.startswith("http:"):
+        site.notes.append(f"{base}: the token went there unencrypted")
+    return site
 
 
 def place(url: str) -> tuple[str, list[tuple[str, str]]]:
@@ -109,7 +112,7 @@ def site_of(
 
     :param feeding: the devices whose outlets feed them.
     """
-    site = Site()
+    site, names = Site(), _names(feeding)
     for device in devices:
         name = _name(device)
         board = Board(name, f"{source}, device {name}")
@@ -119,12 +122,22 @@ def site_of(
         for key in CUSTOM:
             board.take(key, told(device, "custom_fields", key))
         _add_mac(board, [one for one in interfaces if told(one, "device", "id") == device.get("id")])
-        _add_power(site, board, [one for one in ports if told(one, "device", "id") == device.get("id")])
+        _add_power(site, board, [one for one in ports if told(one, "device", "id") == device.get("id")], names)
         site.boards.append(board)
     for device in feeding:
-        if _name(device) in site.pdus:
-            _add_pdu(site.pdus[_name(device)], device)
+        if names.get(device.get("id")) in site.pdus:
+            _add_pdu(site.pdus[names[device.get("id")]], device)
     return site
+
+
+def _names(feeding: Sequence[Mapping[str, Any]]) -> dict[Any, str]:
+    """Return PDUs' names by their ids; two sites of one NetBox may have PDUs of one name."""
+    names = [_name(device) for device in feeding]
+    twice = {name for name in names if names.count(name) > 1}
+    return {
+        device.get("id"): f"{name}-{device.get('id')}" if name in twice else name
+        for device, name in zip(feeding, names)
+    }
 
 
 def _name(device: Mapping[str, Any]) -> str:
@@ -147,14 +160,15 @@ def _add_mac(board: Board, interfaces: Sequence[Mapping[str, Any]]) -> None:
         board.ask("mac", f"{board.where}: no interface has a MAC address")
 
 
-def _add_power(site: Site, board: Board, ports: Sequence[Mapping[str, Any]]) -> None:
+def _add_power(site: Site, board: Board, ports: Sequence[Mapping[str, Any]], names: Mapping[Any, str]) -> None:
     ends = [end for port in ports for end in outlets(port)]
     if len(ends) != 1:
         which = ", ".join(f"{end.get('name')} of {_name(end.get('device') or {})}" for end in ends)
         why = f"several outlets feed it ({which}), and one is switched" if ends else "no cable leads to an outlet"
         board.ask("pdu", f"{board.where}: {why}")
         return
-    name = _name(ends[0].get("device") or {})
+    pdu = ends[0].get("device") or {}
+    name = names.get(pdu.get("id"), _name(pdu))
     site.pdu(name, f"{board.where}, its cable")
     board.take("pdu", name)
     number = OUTLET.fullmatch(str(ends[0].get("name") or "").strip())
