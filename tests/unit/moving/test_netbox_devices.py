@@ -19,7 +19,15 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.movi
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources import netbox as source
 from ansible_collections.hetero.compute.plugins.modules.move_in import asker
 from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, files, questions, wiring
-from ansible_collections.hetero.compute.tests.unit.moving.netboxes import KNOWN, TOKEN, device, interface, netbox, port, rack
+from ansible_collections.hetero.compute.tests.unit.moving.netboxes import (
+    KNOWN,
+    TOKEN,
+    device,
+    interface,
+    netbox,
+    port,
+    rack,
+)
 
 WAYS = dict(validate_certs=True, ca_path=None, timeout=10)
 
