@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.movi
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources.labgrid import MODELS
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources.netbox import CUSTOM
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources.registry import SOURCES
-from ansible_collections.hetero.compute.plugins.modules.move_in import asker
+from ansible_collections.hetero.compute.plugins.modules.site_files import asker
 from ansible_collections.hetero.compute.tests.unit.documents.pages import guide, named
 from ansible_collections.hetero.compute.tests.unit.moving.netboxes import KNOWN, TOKEN, device, interface, netbox, port
 

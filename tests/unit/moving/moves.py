@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests of moving in share: samples, the work of module move_in, and how its files are read."""
+"""What tests of moving in share: samples, the work of module site_files, and how its files are read."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.documents import Asked
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.moving import move_in
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources import netbox as source
-from ansible_collections.hetero.compute.plugins.modules.move_in import asker
+from ansible_collections.hetero.compute.plugins.modules.site_files import asker
 from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, files, questions, wiring
 from ansible_collections.hetero.compute.tests.unit.moving.netboxes import (
     KNOWN,
@@ -153,7 +153,7 @@ def test_the_module_shows_no_token(tmp_path):
     with netbox(many()) as (url, _asked):
         given = dict(source="netbox", url=url, token=TOKEN, folder=str(tmp_path / "site"), _ansible_diff=True)
         done = subprocess.run(
-            [sys.executable, "-m", "ansible_collections.hetero.compute.plugins.modules.move_in"],
+            [sys.executable, "-m", "ansible_collections.hetero.compute.plugins.modules.site_files"],
             input=json.dumps({"ANSIBLE_MODULE_ARGS": given}), capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
     result = json.loads(done.stdout)

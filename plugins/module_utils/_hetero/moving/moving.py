@@ -15,7 +15,6 @@ from typing import Any, Mapping
 
 from ..core.changes import Change
 from ..core.errors import BadInput, Refused, naming
-from ..core.plays import play
 from ..files.whole_file import as_before, write_whole
 from ..site import boards_file
 from . import answers as answers_file
@@ -59,7 +58,7 @@ class Moved:
 
 
 def move_in(params: Mapping[str, Any], asked: Asked, check_mode: bool) -> dict[str, Any]:
-    """Do the work of module move_in and return its result."""
+    """Do the work of module site_files and return its result."""
     folder = params["folder"]
     source = SOURCES[params["source"]]
     if not (asked.paths if source.needs == "src" else asked.url):
@@ -211,7 +210,7 @@ def _told(moved: Moved, folder: str) -> dict[str, Any]:
     lines += [f"- {note}" for note in moved.notes]
     if not moved.boards:
         path = os.path.join(folder, ANSWERS)
-        lines.append(f"no board is written down yet: answer in {path}, then run {play('move_in')} again")
+        lines.append(f"no board is written down yet: answer in {path}, then run this again")
     return dict(
         boards=[dict(id=number, name=name) for number, name in moved.boards.items()],
         questions=questions,

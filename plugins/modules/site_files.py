@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: move_in
+module: site_files
 short_description: Write boards file, wiring and inventory from what a site has
 version_added: 0.1.0
 description:
@@ -80,13 +80,13 @@ author:
 
 EXAMPLES = r"""
 - name: Boards of a table
-  hetero.compute.move_in:
+  hetero.compute.site_files:
     source: csv
     src: [boards.csv]
     folder: site
 
 - name: Boards of NetBox
-  hetero.compute.move_in:
+  hetero.compute.site_files:
     source: netbox
     url: https://netbox.example.org/dcim/devices/?site=lab&role=board
     token: "{{ vaulted_netbox_token }}"
