@@ -29,7 +29,7 @@ class Asked:
 
     paths: Sequence[str] = ()
     url: str = ""
-    token: str = ""
+    token: str = field(default="", repr=False)
     get: Callable[[str, dict[str, str]], str] = field(default=lambda _url, _headers: "", repr=False)
 
     def files(self, *ends: str) -> list[str]:
