@@ -12,6 +12,7 @@ HOUSE = ROOT / "plugins" / "module_utils" / "_hetero"
 #: Folders of tests that are not of one room, and what is in them.
 WHOLE = {
     "awx": "job templates, surveys and credentials of AWX",
+    "bench": "simulations and what else the measurements compute",
     "documents": "pages against the code",
     "gpu_races": "several calls about the same GPUs, and calls that are killed",
     "instances/guests": "whole verbs on guests",
