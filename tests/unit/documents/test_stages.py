@@ -216,7 +216,7 @@ try:
     time.sleep(60)
 finally:
     for number in range(20):
-        time.sleep(0.25)
+        time.sleep(0.5)
         SAYS
     made.unlink()
 """
@@ -239,7 +239,7 @@ def test_what_takes_a_lab_down_is_waited_for_while_it_says_anything(tmp_path, mo
         while not made.exists() and time.monotonic() < until:
             time.sleep(0.05)
         assert made.exists()
-        lanes.end_tools(patience=3, again=0.2)
+        lanes.end_tools(patience=8, again=0.2)  # on a busy machine half a second may take some
         with pytest.raises(StageFailed):
             stage.result(60)
     assert made.exists() is (who == "nobody")
