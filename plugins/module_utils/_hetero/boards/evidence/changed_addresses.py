@@ -18,8 +18,8 @@ from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...nfs.exports import exporter
 from ...roots.roots import Root
-from ...site import board_states
 from ...tftp.kernels_by_hand import names
+from ..records import rest
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
@@ -48,7 +48,7 @@ def refuse_changed(proxy: Proxy, board: Board) -> None:
 def changed_address(proxy: Proxy, board: Board, power: str | None = None) -> Refused | None:
     """Return why a board is not touched: it, or another one at its address, may be at work and is served elsewhere.
 
-    :param power: the state of the board's outlet as it was just seen; None for the record's.
+    :param power: the state of the board's outlet as it was just seen, of which "off" is enough; None for the record's.
     """
     for number in (board.id, *_kernels(proxy, board)):
         name = _at_work(proxy, number, power if number == board.id else None)
@@ -99,15 +99,14 @@ def _at_work(proxy: Proxy, number: int, power: str | None = None) -> str | None:
     """Return the instance that may be at work on a board, which is not at rest by the database, or by the claim's own
     record; None where none may be.
 
-    :param power: the state of its outlet as it was just seen, of which "off" is enough; None for the record's.
+    :param power: see changed_address.
     """
     if power == "off":
         return None
     record, kept = proxy.store.record(number), None
     with suppress(HeteroError):
         kept = proxy.store.kept(number)
-    works = kept is not None and kept.state in board_states.AT_WORK
-    if board_states.is_at_rest(record.state, power or record.power) and not works:
+    if rest.is_at_rest(record, kept, power):
         return None
     claim = record.claim or (kept and kept.claim)
     return claim.instance if claim else None

@@ -20,6 +20,8 @@ from .presence import ALIVE, OWN_KEY
 if TYPE_CHECKING:
     import threading
 
+    from ...drivers.boot.driver import BootDriver
+    from ...site.boards_file import Board
     from .board_views import PoweredBoot, PowerWork
 
 #: Seconds of one look: a board on the same network answers within milliseconds, also an emulated one.
@@ -89,6 +91,11 @@ class Silence:
         """Return, in words, why the board's silence proves nothing."""
         asked = "was off before" if self.answered is None else "was not answering before"
         return f"no own proof: it has no console and {asked}"
+
+
+def lives(driver: BootDriver, board: Board) -> bool:
+    """Return whether a board answers a few looks, whatever answers there."""
+    return any(driver.alive(board, LOOK) for _turn in range(LOOKS))
 
 
 def contradiction(work: PowerWork, signs: Sequence[str]) -> str:

@@ -228,7 +228,7 @@ class KeptClaims(Recorded):
             return False
         if kept is None:
             return any(lost.is_same(claim) for lost in self.lost())
-        return _is_of_before(kept, claim)
+        return is_of_before(kept, claim)
 
     def _keep(self, touched: dict[int, Touch]) -> None:
         """Write, before a transaction is committed, the records of boards whose claims or states it changes.
@@ -321,7 +321,7 @@ class KeptClaims(Recorded):
             kept = self.kept(claim.board)
         except HeteroError:
             return True
-        if kept is None or _is_of_before(kept, claim):
+        if kept is None or is_of_before(kept, claim):
             return self._records_of_claims is not None and claim.image_hash is not None
         return kept.claim.is_same(claim) and kept.ran
 
@@ -331,6 +331,6 @@ def _may_be_replaced(found: Kept, wanted: Kept) -> bool:
     return not found.is_somebodys or found.claim.is_same(wanted.claim)
 
 
-def _is_of_before(kept: Kept, claim: Claim) -> bool:
+def is_of_before(kept: Kept, claim: Claim) -> bool:
     """Return whether a record is one of an earlier claim of the board, whose own record is gone."""
     return not kept.claim.is_same(claim) and kept.claim.created < claim.created

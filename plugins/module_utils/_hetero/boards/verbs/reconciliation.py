@@ -224,7 +224,7 @@ def _answer(look: Look) -> str | None:
 
 
 def _lives(work: BoardWork) -> bool:
-    return any(work.driver.alive(work.board, power_proof.LOOK) for _turn in range(power_proof.LOOKS))
+    return power_proof.lives(work.driver, work.board)
 
 
 def _crossed(proxy: Proxy, looks: Sequence[Look]) -> list[str]:
@@ -258,7 +258,7 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
     work = look.work
     if look.power is None or look.settled:
         return
-    changed = None if look.ssh == OWN_KEY else changed_address(proxy, work.board, look.power)
+    changed = None if look.ssh == OWN_KEY else changed_address(proxy, work.board, look.power_where_served)
     if changed:
         look.note(f"{changed.what}: {changed.remedy}")
         look.left = True

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Iterator
 
 from ...core.errors import HeteroError, Refused
 from ...core.locks import BUSY, held_by
+from ..evidence.changed_addresses import served_elsewhere
+from ..power import power_proof
 from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY
 from .board_work import BoardWork
 
@@ -111,6 +114,19 @@ class Look:
     def lives_without_power(self) -> bool:
         """Return whether the board lives while its outlet is off, so that another outlet feeds it."""
         return self.power == "off" and self.ssh in (OWN_KEY, OTHER_KEY, ALIVE)
+
+    @property
+    def power_where_served(self) -> str | None:
+        """Return the state of its outlet as changed_address takes it: None for an "off" that proves no rest.
+
+        Where the outlet was off before, with the board at work, another one feeds it; so it does where the board lives
+        at the address at which it is served.
+        """
+        work = self.work
+        if self.power != "off":
+            return self.power
+        old = served_elsewhere(work.proxy, work.board.id) if work.found and work.found.power == "on" else None
+        return "off" if old and not power_proof.lives(work.driver, replace(work.board, ip=old)) else None
 
     @property
     def result(self) -> dict[str, Any]:

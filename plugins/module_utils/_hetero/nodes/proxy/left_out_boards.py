@@ -13,6 +13,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Collection, Iterable
 
+from ...boards.records import rest
 from ...boards.records.claim_records import FOLDER, ClaimRecords
 from ...boards.records.store import Store
 from ...core.errors import HeteroError
@@ -23,7 +24,6 @@ from ...site.boards_file import read as read_boards
 
 if TYPE_CHECKING:
     from ...boards.records.board_records import Record
-    from ...boards.records.claim_records import Claim
     from ...core.findings import Findings
     from ...site.boards_file import Board
     from .setup_plan import Plan
@@ -130,29 +130,22 @@ def _at_rest(plan: Plan, boards: Collection[int]) -> set[int]:
         if boards and os.path.exists(path):
             with Store(path, create=False) as store:
                 records = store.records(boards)
-            rest = {board for board, record in records.items() if _is_at_rest(record)}
-            return {board for board in rest if not _is_anothers(plan, board, records[board].claim)}
+            return {board for board, record in records.items() if _is_at_rest(plan, record)}
     return set()
 
 
-def _is_at_rest(record: Record) -> bool:
-    unmade = record.claim is not None and not record.claim.image_hash
-    unused = unmade and record.state == board_states.POWER_OFF and record.power != "on"
-    return unused or board_states.is_at_rest(record.state, record.power)
-
-
-def _is_anothers(plan: Plan, board: int, claim: Claim | None) -> bool:
-    """Return whether a board may be on by its claim's own record: it runs, or is another claim's than the database has,
-    or has another root.
-    """
+def _is_at_rest(plan: Plan, record: Record) -> bool:
     try:
-        kept = ClaimRecords(os.path.join(plan.state_folder, FOLDER)).read(board)
+        kept = ClaimRecords(os.path.join(plan.state_folder, FOLDER)).read(record.board)
     except HeteroError:
-        return True
-    if kept is None or not kept.is_somebodys or kept.state == board_states.POWER_OFF:
         return False
-    same = claim is not None and kept.claim.is_same(claim) and kept.claim.image_hash == claim.image_hash
-    return not same or kept.state in board_states.AT_WORK
+    claim, unused = record.claim, False
+    if kept and kept.is_somebodys and kept.state != board_states.POWER_OFF:
+        if not claim or not kept.claim.is_same(claim) or kept.claim.image_hash != claim.image_hash:
+            return False  # the board may be on for that one
+    if claim and not claim.image_hash and record.state == board_states.POWER_OFF:
+        unused = record.power != "on" and not rest.is_at_work(kept, claim)
+    return unused or rest.is_at_rest(record, kept)
 
 
 def _before(plan: Plan) -> dict[int, Board]:
