@@ -68,8 +68,8 @@ class Node:
     def __init__(
         self, monkeypatch, state="shutting down", claim=EVE, there=(), kept=(), ran=False, own=True, life=None
     ):
-        self.store, self.done, self.state, self.kept = self, [], state, kept
-        self.power, self.had = "off", True
+        self.store, self.done, self.state, self.records = self, [], state, kept
+        self.power, self.had, self.works, self.unread = "off", True, None, {}
 
         def each(proxy, ids, phase, one, change, deadline, tenant):
             assert (ids, phase, deadline, tenant) == ([0], "image", "soon", EVES)
@@ -79,7 +79,12 @@ class Node:
             if ran:
                 raise Refused("ran")
 
+        def outlet_power(proxy, boards, deadline):
+            boards[0].update(power=None if self.unread else self.power)
+            return self.unread
+
         monkeypatch.setattr(board_images, "each", each)
+        monkeypatch.setattr(board_images, "outlet_power", outlet_power)
         monkeypatch.setattr(board_images, "must_never_have_run", must_never_have_run)
         monkeypatch.setattr(board_images, "remove", lambda proxy, board, change, report: list(there))
         monkeypatch.setattr(board_images, "refuse_changed", lambda proxy, board: None)
@@ -89,7 +94,14 @@ class Node:
         monkeypatch.setattr(board_images, "is_of_nobody_else", lambda proxy, board, claim: own)
 
     def record(self, board):
-        return SimpleNamespace(state=self.state, power=self.power, note="a note")
+        return SimpleNamespace(state=self.state, power=self.power, note="a note", claim=None)
+
+    def kept(self, board):
+        same = SimpleNamespace(is_same=lambda claim: True)
+        return SimpleNamespace(state=self.works or "power off", is_somebodys=True, claim=same)
+
+    def power_seen(self, board, power):
+        assert power == self.power
 
     def had_power(self, claim):
         return self.had
@@ -98,7 +110,7 @@ class Node:
         self.done.append(("anew", board))
 
     def kept_boards(self):
-        return self.kept
+        return self.records
 
     def named_in(self, board):
         return None
@@ -158,6 +170,18 @@ def test_what_is_in_use_is_not_removed(monkeypatch):
         absent(node)
     node.had = False
     assert absent(node)[0] == ["root"], "it is on for nobody"
+    node.works = "booting"
+    with pytest.raises(Refused, match="board0: its outlet was last seen on"):
+        absent(node)
+    node.power = "off"
+    with pytest.raises(Refused, match="board0: it is booting by the record of its claim, and it may run from it"):
+        absent(node)
+    node.works, node.had, node.unread = None, True, {"pdu-a": "pdu-a: no answer"}
+    with pytest.raises(Refused, match=r"board0: whether its outlet is off is not known \(pdu-a: no answer\), and"):
+        absent(node)
+    assert absent(node, never_ran=True)[0] == ["root"], "one that never ran is told by its record"
+    with pytest.raises(Refused, match="board0: is in error: a note, and it may run from it: stop it first"):
+        absent(Node(monkeypatch, "error"))
     with pytest.raises(Refused, match="ran"):
         absent(Node(monkeypatch, ran=True), never_ran=True)
     assert absent(Node(monkeypatch, ran=True, there=["root"]))[0] == ["root"]

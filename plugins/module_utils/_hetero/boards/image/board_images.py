@@ -8,10 +8,11 @@ roots/provision.py makes a board's root, export and files.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
-from ...core.errors import BadInput, Refused
+from ...core.errors import BadInput, HeteroError, Refused
 from ...core.plays import play, stays
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
@@ -27,8 +28,10 @@ from ...site.image_names import default_name, is_source, valid_image
 from ..evidence.adoption import catch_up, is_of_nobody_else
 from ..evidence.changed_addresses import refuse_changed
 from ..power.gone_boards import sign_of_life
+from ..power.outlet_power import outlet_power
 from ..power.presence import OWN_KEY, shown
 from ..records.claim_records import Claim
+from ..records.rest import is_at_rest, is_at_work
 from ..records.store import nobodys
 from ..work.board_work import BoardWork
 from ..work.each_board import EVERY_TENANT, Tenant, each
@@ -221,6 +224,32 @@ def clean(
     return remove(proxy, board, change, report)
 
 
+def _must_be_at_rest(proxy: Proxy, board: Board, claim: Claim, deadline: Deadline) -> None:
+    """Raise Refused where a board may run from what is to be removed; its outlet is read for it.
+
+    One that had no power for its claim passes, and one that is recorded as running, which `clean` refuses.
+    """
+    store, kept = proxy.store, None
+    with suppress(HeteroError):
+        kept = store.kept(board.id)
+    if store.record(board.id).state in board_states.AT_WORK or not (store.had_power(claim) or is_at_work(kept, claim)):
+        return
+    seen: dict[str, Any] = {"id": board.id}
+    unread = "; ".join(outlet_power(proxy, [seen], deadline).values())
+    if seen["power"]:
+        store.power_seen(board.id, seen["power"])
+    record, power = store.record(board.id), seen["power"] or (None if unread else "off")  # one without an outlet
+    if power and is_at_rest(record, kept, power):
+        return
+    if power == "off":
+        error = f"is in error: {record.note}" if record.state == board_states.ERROR else None
+        what = error or f"it is {kept.state if kept else record.state} by the record of its claim"
+    else:
+        what = SEEN_ON if power else f"whether its outlet is off is not known ({unread})"
+    refuse_unproven(proxy, board, claim)  # it says more
+    raise Refused(f"{what}, and it may run from it", board.name, STOP_IT)
+
+
 def say_what_would_go(proxy: Proxy, board: Board, report: roots.Report) -> None:
     """Report what a dry run does not remove."""
     runs = proxy.store.record(board.id).state in (board_states.BOOTING, board_states.RUNNING)
@@ -243,6 +272,8 @@ def absent(
     def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
         if never_ran:
             must_never_have_run(proxy, board, claim)
+        elif claim is not None and not change.check:
+            _must_be_at_rest(proxy, board, claim, deadline)
         there = clean(proxy, board, claim, change, report, deadline)
         if claim is None and board.id in proxy.store.kept_boards():
             # To clean a board without a claim is an operator's word that its record's instance has it no more.
