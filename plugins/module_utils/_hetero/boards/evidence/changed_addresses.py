@@ -51,7 +51,7 @@ def changed_address(proxy: Proxy, board: Board, power: str | None = None) -> Ref
     :param power: the state of the board's outlet as it was just seen, of which "off" is enough; None for the record's.
     """
     for number in (board.id, *_kernels(proxy, board)):
-        name = _at_work(proxy, number, power if number == board.id else None)
+        name = at_work(proxy, number, power if number == board.id else None)
         old = served_elsewhere(proxy, number) if name else None
         if old and (number == board.id or old == board.ip):
             known = proxy.boards.get(number)
@@ -63,7 +63,7 @@ def changed_address(proxy: Proxy, board: Board, power: str | None = None) -> Ref
 
 def address_at_work(proxy: Proxy, board: Board) -> str:
     """Return the address at which a board is served: that of the boards file only where nobody may be at work."""
-    return (_at_work(proxy, board.id) and served_elsewhere(proxy, board.id)) or board.ip
+    return (at_work(proxy, board.id) and served_elsewhere(proxy, board.id)) or board.ip
 
 
 def served_elsewhere(proxy: Proxy, number: int) -> str | None:
@@ -95,7 +95,7 @@ def _is_file(path: str) -> bool:
     return os.path.isfile(path) and not os.path.islink(path)
 
 
-def _at_work(proxy: Proxy, number: int, power: str | None = None) -> str | None:
+def at_work(proxy: Proxy, number: int, power: str | None = None) -> str | None:
     """Return the instance that may be at work on a board, which is not at rest by the database, or by the claim's own
     record; None where none may be.
 

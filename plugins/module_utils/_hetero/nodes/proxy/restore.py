@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 
-from ...boards.evidence.changed_addresses import address_at_work, refuse_changed
+from ...boards.evidence.changed_addresses import address_at_work, at_work, refuse_changed, served_elsewhere
 from ...boards.records.proxy import Proxy
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming, told
@@ -38,6 +38,7 @@ from ..verb_parser import verb_parser
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
     from ...nfs.exporter import Export, Exporter
+    from ...site.boards_file import Board
     from ...site.proxy_config import ProxyConfig
 
 VERB = "restore"
@@ -63,6 +64,7 @@ NAME_THEM = (
     "the NFS server is not started, so that boards wait for it: put the file back that names them, and it starts; or, "
     f"where they are gone for good, end their claims: {play('reconcile', forget='NAME')}"
 )
+UNNAMED_AT = f"exported to {{address}} as before; the boards file does not name it: add it; {play('reconcile')} tells"
 UNREAD_ROOT = "its root is there, and what made.json says of whom it was made for cannot be read"
 
 
@@ -74,6 +76,7 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
     written into the database.
 
     It is not to start either where the boards file names none of the boards that have roots: it may be another node's.
+    Where it only lacks some, those that may be at work are served on at the addresses of their exports.
 
     :param say: called with a text for each thing that was done or could not be.
     :param lost: why the database cannot be read; it is raised where the records give nothing to export either. The
@@ -82,7 +85,7 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
     exports: list[Export] = []
     rows = {claim.board: claim for claim in proxy.store.claims()}
     roots = (number for number, _folder, _made in roots_there(proxy.config.state_folder))
-    records, missing, unnamed = [], [], []
+    records, missing, unnamed, is_named = [], [], [], False
     with suppress(HeteroError):  # the database and the roots count alone then
         records = proxy.store.kept_boards()
     for number in sorted({*rows, *roots, *records}):
@@ -98,13 +101,14 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
             say(f"{whose} is not exported: {told(error, name)}")
             if isinstance(error, Refused) and not Root(proxy.config.state_folder, number).exists():
                 missing.append(whose)
-            if number not in proxy.boards and claim and claim.image_hash and claim.boot_source != DISK:
-                unnamed.append(whose)
         else:
             exports += [export] if export else []
+            is_named = is_named or (export is not None and number in proxy.boards)
+        if number not in proxy.boards and claim and claim.image_hash and claim.boot_source != DISK:
+            unnamed.append(f"{name} of {claim.instance}")
     if lost and not exports:
         raise lost
-    if unnamed and not exports:
+    if unnamed and not is_named:
         raise Refused(UNNAMED.format(names=", ".join(unnamed)), "boards file", NAME_THEM)
     folder = os.path.join(proxy.config.state_folder, ROOTS)
     there = os.listdir(folder) if os.path.isdir(folder) else []
@@ -198,7 +202,7 @@ def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Expor
 
     :raises Refused: its instance ran from a root that is not there.
     """
-    board = proxy.board(claim.board)
+    board = _board(proxy, claim.board)
     place = Place(proxy, board)
     made = place.root.made()
     refuse_lost(proxy, board, claim)
@@ -215,9 +219,23 @@ def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Expor
             place.root.mount(image)
         say(f"{board.name} of {claim.instance}: root mounted")
     address = address_at_work(proxy, board)
-    if address == board.ip:
+    if claim.board not in proxy.boards:
+        say(f"{board.name} of {claim.instance}: {UNNAMED_AT.format(address=address)}")
+    elif address == board.ip:
         refuse_changed(proxy, board)
     return replace(place.export, clients=(address,))
+
+
+def _board(proxy: Proxy, number: int) -> Board:
+    """Return a board; one that the boards file does not name, and that may be at work, with the address of its export.
+
+    :raises BadInput: the boards file does not name it, and it is at rest, or its address is not known.
+    """
+    others = list(proxy.boards.values())
+    if number in proxy.boards or not others or not at_work(proxy, number):
+        return proxy.board(number)
+    address = served_elsewhere(proxy, number)
+    return replace(others[0], id=number, ip=address) if address else proxy.board(number)
 
 
 def _server(config: ProxyConfig) -> Exporter:
