@@ -220,4 +220,9 @@ def test_a_pdu_of_two_names_is_one(site):
     site.write()
     with site.proxy() as proxy:
         watch = bystanders.Bystanders(proxy, [0])
-        assert watch._device("pdu-c") == watch._device("pdu-a") != watch._device("pdu-b")
+        assert watch._alike("pdu-c") == watch._alike("pdu-a") == {"pdu-a", "pdu-c"}
+        assert watch._alike("pdu-b") == {"pdu-b"}
+        assert watch._alike("pdu-z") == {"pdu-z"}
+        for port, alike in ((80, {"pdu-a", "pdu-c"}), (23, {"pdu-a", "pdu-c"})):
+            proxy.config.pdus["pdu-c"] = dict(driver="apc", host="10.0.1.5", port=port)
+            assert bystanders.Bystanders(proxy, [0])._alike("pdu-c") == alike

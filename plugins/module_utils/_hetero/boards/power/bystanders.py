@@ -60,7 +60,7 @@ class Bystanders:
 
     def __init__(self, proxy: Proxy, own: Iterable[int]) -> None:
         self._proxy, self._own = proxy, set(own)
-        self._devices: dict[str, str] | None = None
+        self._pdus = pdu_names.Remembered(proxy.config.pdus)
         self._drivers = BootDrivers(proxy)
         #: {board id of a work: {board id: its record} of those that are looked at for it}.
         self._near: dict[int, dict[int, Record]] = {}
@@ -70,11 +70,11 @@ class Bystanders:
     def find(self, work: PowerWork) -> bool:
         """Read which boards are to be looked at, and return whether there are any."""
         places = {board.id: self._proxy.wiring(board).fed for board in self._proxy.boards.values()}
-        device = self._device(work.pdu)
+        alike = self._alike(work.pdu)
         near = [
             board
             for board, fed in places.items()
-            if fed and board not in self._own and fed != (work.pdu, work.outlet) and self._device(fed[0]) == device
+            if fed and board not in self._own and fed != (work.pdu, work.outlet) and fed[0] in alike
         ]
         records = self._proxy.store.records(near) if near else {}
         self._near[work.board.id] = {board: record for board, record in records.items() if self._may_run(record)}
@@ -179,11 +179,10 @@ class Bystanders:
             return replace(record, claim=kept.claim) if kept else record
         return record
 
-    def _device(self, pdu: str) -> str:
-        """Return what identifies a PDU, for one may have two names."""
-        if self._devices is None:
-            self._devices = pdu_names.devices(self._proxy.config.pdus)
-        return self._devices.get(pdu, pdu)
+    def _alike(self, pdu: str) -> set[str]:
+        """Return all names that a PDU may have: until that is known, an outlet of each counts as one of its."""
+        noted = pdu_names.address(self._pdus[pdu]) if pdu in self._pdus else None
+        return {pdu, *(self._pdus.alike(noted, pdu_names.may_be_same) if noted else ())}
 
     def _which(self, boards: Iterable[int], asked: Callable[[Board], bool]) -> set[int]:
         """Return those of the boards of which `asked` is true, all asked at the same time."""
