@@ -170,7 +170,8 @@ options:
   inrush:
     description:
       - Most outlets that are switched on within one second, so that the power supplies that charge at the same time
-        trip no breaker. Also counts what other runs on the same machine switched on.
+        trip no breaker. Also counts what other runs on the same machine switched on, by any name and port of the same
+        host.
       - Without it all outlets of a run are switched on at once. An outlet that is switched off waits for nothing.
     type: int
     version_added: 0.1.0

@@ -63,9 +63,11 @@ class Place(NamedTuple):
 
     @property
     def keys(self) -> list[str]:
-        """Return texts, in order, at least one of which each other name of the same device has, too."""
-        rest = [str(part) for part in (self.port, self.unit) if part is not None]
-        return sorted(" ".join([host, *rest]) for host in self.hosts)
+        """Return texts, in order, at least one of which each other name of the same device has, too.
+
+        Without the port: by two ports it may be one device. Devices at forwarded ports of one host have the same texts.
+        """
+        return sorted(" ".join([host, self.unit] if self.unit else [host]) for host in self.hosts)
 
 
 def place(settings: Settings) -> Place | None:
