@@ -202,7 +202,7 @@ def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Expor
 
     :raises Refused: its instance ran from a root that is not there.
     """
-    board = _board(proxy, claim.board)
+    board = _board(proxy, claim)
     place = Place(proxy, board)
     made = place.root.made()
     refuse_lost(proxy, board, claim)
@@ -226,16 +226,17 @@ def _restored(proxy: Proxy, claim: Claim, say: Callable[[str], object]) -> Expor
     return replace(place.export, clients=(address,))
 
 
-def _board(proxy: Proxy, number: int) -> Board:
-    """Return a board; one that the boards file does not name, and that may be at work, with the address of its export.
+def _board(proxy: Proxy, claim: Claim) -> Board:
+    """Return a claim's board; one that may be at work without a row in the boards file, with its export's address.
 
     :raises BadInput: the boards file does not name it, and it is at rest, or its address is not known.
     """
-    others = list(proxy.boards.values())
-    if number in proxy.boards or not others or not at_work(proxy, number):
-        return proxy.board(number)
-    address = served_elsewhere(proxy, number)
-    return replace(others[0], id=number, ip=address) if address else proxy.board(number)
+    number, others = claim.board, list(proxy.boards.values())
+    if number not in proxy.boards and others and proxy.store.had_power(claim) and at_work(proxy, number):
+        address = served_elsewhere(proxy, number)
+        if address:
+            return replace(others[0], id=number, ip=address)
+    return proxy.board(number)
 
 
 def _server(config: ProxyConfig) -> Exporter:
