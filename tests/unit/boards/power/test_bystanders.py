@@ -161,6 +161,66 @@ def test_a_killed_stop_is_looked_after_but_for_who_was_stopped_since(site, by_it
     assert by_its_own or NOTE in result["msg"]
 
 
+@pytest.fixture
+def unseen(site):
+    """A process was killed once it had to switch the outlet of board 0 off; boards 1 and 2 answered until then."""
+    site.claim(0, 1, 2)
+    assert not site.run("start", 0, 1, 2)["failed"]
+    with site.proxy() as proxy:
+        proxy.store.move(0, "shutting down")
+        unseen_cuts.begins(proxy, 0)
+        proxy.store.event(0, "switch", "board1, board2 answer: pdu-a outlet 5 is to be switched off")
+    site.cut(0)
+    return site
+
+
+def test_who_lives_after_a_cut_was_not_cut_by_it_but_until_its_process_is_over(unseen):
+    """Lost: who is cut after that look, as the process waited for its PDU then; or who is said to live while dark."""
+    with unseen.proxy() as proxy:
+        with open(f"{proxy.config.run_folder}/locks/board0", "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # as the process does that is to switch it
+            unseen_cuts.lives(proxy, [1])
+            assert unseen_cuts.of(proxy, 0).left == {1, 2}
+        dark(unseen, 2)
+        unseen_cuts.lives(proxy, [1, 2])
+        assert unseen_cuts.of(proxy, 0).left == {2}
+        unseen_cuts.lives(proxy, [1])
+        assert len(unseen.events(1, ("alive",))) == 1
+
+
+@pytest.mark.parametrize("since", ["moved", "stopped"])
+def test_who_was_not_looked_at_is_said_until_it_lives_or_is_stopped(unseen, since):
+    """Lost: the word on who may have been cut, by a second stop; or its worth, where it stays for who was stopped."""
+    with unseen.proxy() as proxy:
+        proxy.store.move(1, "error", "its boot failed")
+        if since == "stopped":
+            proxy.store.move(1, "shutting down")
+    dark(unseen, 1)
+    said = "vm1 on board1 answered until pdu-a outlet 5 was switched off for board0, is silent now, and may have lost"
+    for _turn in range(2):
+        result = unseen.run("stop", 0)
+        assert (result["failed"], unseen.power(0)) == (False, "off")
+        assert (said in str(result["lines"])) == (since == "moved"), result["lines"]
+        with unseen.proxy() as proxy:
+            assert (unseen_cuts.of(proxy, 0) is None) == (since == "stopped")
+    assert [event.text.startswith(said) for event in unseen.events(1, ("wiring",))] == [True] * (since == "moved")
+
+
+def test_a_lost_pdu_counts_for_longer_by_no_clock_of_events(unseen, monkeypatch):
+    """Lost: the power of who was cut by a PDU that was gone for a while; or that of nobody, given back after days."""
+    ages = []
+    with unseen.proxy() as proxy:
+        for lost in (False, True):
+            if lost:
+                unseen_cuts.lost(proxy, 0)
+            mark = unseen_cuts._here()
+            for age in (500, 700, 3700):
+                with monkeypatch.context() as patch:
+                    patch.setattr(unseen_cuts, "_here", lambda later=dict(mark, at=mark["at"] + age): later)
+                    ages.append((lost, age, unseen_cuts.of(proxy, 0).seconds is not None))
+    assert [(lost, age) for lost, age, counts in ages if counts] == [(False, 500), (True, 500), (True, 700)]
+
+
 class Slow:
     """A board whose kernel answers only some looks."""
 

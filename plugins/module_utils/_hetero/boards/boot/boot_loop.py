@@ -375,6 +375,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
         for boot in self._of(pdu):
             if boot.work.over or boot.stage in WITHOUT_PDU:
                 continue
+            self._bystanders.lost(boot.work)
             if boot.doomed:
                 boot.doomed += f"; its outlet was not switched {'on again' if boot.undo else 'off'} ({error})"
                 self._quarantine(boot)

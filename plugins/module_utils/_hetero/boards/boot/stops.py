@@ -22,7 +22,7 @@ from ...core.plays import play
 from ...drivers.boot import blame
 from ...site import board_states
 from ..power import last_outlet, power_proof, presence, unseen_cuts
-from ..power.bystanders import Bystanders
+from ..power.bystanders import SEEN_LATE, Bystanders
 from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
 from ..records.board_records import POWER, SWITCH
@@ -45,8 +45,6 @@ WAYS_OUT = (
 )
 #: The same of a board that nobody has, which came up since it was seen as silent; {board} is its name.
 NOBODYS_WAY = f"see who is at work there; then {play('repair', node='{board}')} switches it off"
-#: Of an outlet that was found off, of which nobody had seen what it cut.
-SEEN_LATE = "{outlet} was switched off before, and no other board has lost its power by that"
 
 
 class Stopping(PduLoop):
@@ -114,7 +112,8 @@ class Stopping(PduLoop):
     # ---- what the board shows
 
     def _is_unseen(self, work: BoardWork) -> bool:
-        return not self.check and unseen_cuts.of(self.proxy, work.board.id) is not None
+        unseen = None if self.check else unseen_cuts.of(self.proxy, work.board.id)
+        return unseen is not None and unseen.seconds is not None
 
     def _look_before(self, work: BoardWork) -> None:
         self._post(self._on_looked_before, work, self._why_left(work))
@@ -205,6 +204,8 @@ class Stopping(PduLoop):
         off = self._cut.get(work.board.id)
         if off and not self._lives(work, signs):
             self._silent[work.board.id] = self._bystanders.silent(work, off, not signs)
+        elif not off and self._bystanders.recalled(work):
+            self._silent[work.board.id] = self._bystanders.silent(work, Deadline(0), not signs)
         self._post(then, work, signs)
 
     def _lives(self, work: BoardWork, signs: list[str]) -> bool:
@@ -316,6 +317,9 @@ class Stopping(PduLoop):
             work.shows(undo.shows)
             self._undo(work, undo)
             return
+        unsure = self._bystanders.may_be_cut(work, self._silent.get(work.board.id, ()))
+        if unsure:
+            work.say(last_outlet.PHASE, unsure)
         if signs:
             work.shows(" and ".join(signs))
             note = power_proof.contradiction(work, signs)
@@ -328,7 +332,7 @@ class Stopping(PduLoop):
             return
         if seconds is None:
             work.shows("silent")  # nothing was switched, so there is nothing to say
-            if work.board.id in self._cut:
+            if self._bystanders.recalled(work) and not unsure:
                 work.say(POWER, SEEN_LATE.format(outlet=work.outlet_name))
         else:
             work.shows(silence.words or silence.unproven)
@@ -362,5 +366,6 @@ class Stopping(PduLoop):
                 continue
             if work.board.id in self._cut:
                 continue  # it is off, and the look at it tells what follows
+            self._bystanders.lost(work)
             work.say("error", f"the board is left as it is: {error}")
             work.fail(blame.PROXY, error, **error.facts)

@@ -12,7 +12,6 @@ are not waited for.
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -25,8 +24,9 @@ from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
 from ...roots.ownership import has_root
 from ...site import board_states
-from ..records.board_records import ANSWER, TO_BE
+from ..records.board_records import ANSWER, STATE_PHASE, TO_BE
 from . import pdu_names, unseen_cuts
+from .last_outlet import PHASE
 from .power_proof import LOOK
 from .presence import strain
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..records.board_records import Record
     from ..records.proxy import Proxy
     from .board_views import PowerWork
+    from .unseen_cuts import UnseenCut
 
 #: Seconds after its outlet was read back as off from which an answer proves that a board has power by another one:
 #: before, it may live on what its power supply has stored.
@@ -43,12 +44,19 @@ SETTLED = 1.0
 LOOKS, EACH = 4, 0.25
 #: Most boards that are looked at at the same time.
 AT_ONCE = 64
-#: The names of boards in the event before a switching (to_be_cut).
-NAMED = re.compile(rf"(?:{ANSWER.format(boards='((?:board[0-9]+, )*board[0-9]+)')})?(.*)")
+#: States in which a board is without power by a verb of its own tenant.
+STOPPED = (board_states.SHUTTING_DOWN, board_states.POWER_OFF)
 
 FELL_SILENT = (
     "{names} answered until {outlet} was switched off, and {is_} silent since, so that outlet may feed {them}, not "
     "{board}: look at the plugs of both ({cabling} says what the outlets of free boards feed)"
+)
+#: What is said of an outlet that is off, of which nobody had seen whom it cut: where it cut nobody, and where it may.
+SEEN_LATE = "{outlet} was switched off before, and no other board has lost its power by that"
+MAY_BE_CUT = (
+    "{names} answered until {outlet} was switched off for {board}, {is_} silent now, and may have lost power by that: "
+    "look there before it is rebooted by power; where it is dark, its plug may be in that outlet: put the plugs right, "
+    "or the wiring"
 )
 
 
@@ -66,6 +74,12 @@ class Bystanders:
         self._near: dict[int, dict[int, Record]] = {}
         #: {board id of a work: ids of the boards that answered before its outlet was switched}.
         self._answered: dict[int, set[int]] = {}
+        #: {board id of a work whose outlet was switched before: what is known of that}, and {board id of it: {board id:
+        #: its record} of those that are only told of}.
+        self._recalled: dict[int, UnseenCut] = {}
+        self._unsure: dict[int, dict[int, Record]] = {}
+        #: Ids of the boards of works whose outlets this process was to switch off.
+        self._begun: set[int] = set()
 
     def find(self, work: PowerWork) -> bool:
         """Read which boards are to be looked at, and return whether there are any."""
@@ -98,31 +112,59 @@ class Bystanders:
         A process that is killed then leaves them to the next one (recall).
         """
         unseen_cuts.begins(self._proxy, work.board.id)
+        self._begun.add(work.board.id)
         names = ", ".join(f"board{board}" for board in sorted(self._answered.get(work.board.id, ())))
         return (ANSWER.format(boards=names) if names else "") + _to_be_off(work)
+
+    def lost(self, work: PowerWork) -> None:
+        """Keep that this process lost the PDU of an outlet that it may have switched off, and cannot look."""
+        if work.board.id in self._begun:
+            unseen_cuts.lost(self._proxy, work.board.id)
 
     def recall(self, work: PowerWork) -> float | None:
         """Take over the look whom an outlet cut that a process switched off which was killed, or lost its PDU, then.
 
-        :returns: the seconds since then; None where the outlet was not switched off so. Only those boards are asked
-            that answered before, and whose state is the same since.
+        :returns: the seconds since then; None where the outlet was not switched off so, or nobody's power is to be
+            given back. Only who answered before is asked. Whose state changed since, or who is worked on, is only told
+            of (may_be_cut), and so is everybody where it was too long ago.
         """
-        unseen = unseen_cuts.of(self._proxy, work.board.id)
+        board = work.board.id
+        unseen = unseen_cuts.of(self._proxy, board)
         if unseen is None:
             return None
-        event, seconds = unseen
-        named = NAMED.fullmatch(event.text)
-        if named is None or not named[2].startswith(_to_be_off(work)) or self._is_older(work.board.id):
-            return None
-        boards = {int(name[len("board") :]) for name in (named[1] or "").split(", ") if name} & set(self._proxy.boards)
-        others = self._proxy.store.records(boards - {work.board.id})
-        self._near[work.board.id] = {
-            board: record
-            for board, record in others.items()
-            if not self._proxy.store.has_moved_since(board, event) and self._may_run(record)
-        }
-        self._answered[work.board.id] = {*self._near[work.board.id], *(boards & {work.board.id})}
+        is_known = unseen.outlet == f"{work.pdu} outlet {work.outlet}" and not self._is_older(board)
+        seconds = unseen.seconds if is_known else None
+        others = self._proxy.store.records(unseen.left - {board})
+        moved = {one for one in others if self._proxy.store.has_since(one, STATE_PHASE, unseen.event)}
+        on = {one: record for one, record in others.items() if not (one in moved and record.state in STOPPED)}
+        sure = [one for one in on if seconds is not None and one not in moved and self._may_run(on[one])]
+        self._near[board] = {one: on[one] for one in sure}
+        self._unsure[board] = {one: on[one] for one in on if one not in sure and self._may_be_on(on[one])}
+        self._answered[board] = {*sure, *self._unsure[board], *(unseen.left & {board})}
+        self._recalled[board] = unseen
         return seconds
+
+    def recalled(self, work: PowerWork) -> bool:
+        """Return whether the look was taken over whom a work's outlet cut."""
+        return work.board.id in self._recalled
+
+    def may_be_cut(self, work: PowerWork, silent: Iterable[int]) -> str:
+        """Return what is to be said of who may have been cut by a switching that was recalled, "" where there is none.
+
+        Their boards keep it as an event.
+        """
+        unseen, known = self._recalled.get(work.board.id), {}
+        if unseen:
+            known = {**self._near[work.board.id], **self._unsure[work.board.id]}
+        found = [known[board] for board in silent if board in known]
+        if unseen is None or not found:
+            return ""
+        is_ = "is" if len(found) == 1 else "are"
+        text = MAY_BE_CUT.format(names=_names(found), outlet=unseen.outlet, board=work.board.name, is_=is_)
+        for record in found:
+            if self._proxy.store.last_said(record.board, text) is None:
+                self._proxy.store.event(record.board, PHASE, text)
+        return text
 
     def silent(self, work: PowerWork, off: Deadline, own: bool) -> list[int]:
         """Return the ids of those that answered before, and are silent now; for any thread.
@@ -218,16 +260,20 @@ def _is_same(now: Record, before: Record) -> bool:
 
 def fell_silent(work: PowerWork, cut: Iterable[Record]) -> str:
     """Return the note on an outlet that cut other boards."""
-    names = [f"{f'{one.claim.instance} on ' if one.claim else ''}board{one.board}" for one in cut]
-    one = len(names) == 1
+    cut = list(cut)
+    one = len(cut) == 1
     return FELL_SILENT.format(
-        names=" and ".join(names),
+        names=_names(cut),
         outlet=f"{work.pdu} outlet {work.outlet}",
         is_="is" if one else "are",
         them="it" if one else "them",
         board=f"{work.instance} on {work.board.name}" if work.instance else work.board.name,
         cabling=play("cabling"),
     )
+
+
+def _names(records: Iterable[Record]) -> str:
+    return " and ".join(f"{f'{one.claim.instance} on ' if one.claim else ''}board{one.board}" for one in records)
 
 
 def _to_be_off(work: PowerWork) -> str:

@@ -29,7 +29,7 @@ from ...roots.disk_files import DiskFiles
 from ...roots.roots import Root
 from ...site import board_states
 from ..records.claim_records import Fed
-from . import pdu_names, presence
+from . import pdu_names, presence, unseen_cuts
 from .doubt import Doubt
 from .outlet_power import statuses
 from .power_proof import Silence
@@ -148,6 +148,7 @@ class Feeds(RecordedFeeds):
             that another board has is not written down.
         """
         board, place = work.board, (work.pdu, work.outlet)
+        unseen_cuts.lives(self.proxy, [] if work.change.check else [board.id])
         fed = self._wired(*place)
         holders = list(self.holders(board, *place))
         last = self.of(board, work.claim)

@@ -3,22 +3,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Switchings of which nobody saw what they cut, for their process was killed, or lost its PDU, before it looked.
 
-The next process looks in its stead. What was seen before this node was restarted proves nothing any more: what took its
-power may have taken the boards'. So the time is kept in the run folder, by the kernel's count, which no clock moves.
+The event before a switching names the boards that answered until then. It counts until the outlet is switched again, or
+each of them was seen to live since, or was stopped for its own tenant; until then each stop and reconcile looks in its
+process's stead (bystanders.py), and says who may have lost its power.
+
+The power is given back only shortly after, for who was silenced then may be silent later for another reason. What was
+seen before this node was restarted proves nothing: what took its power may have taken the boards'. So the time of a
+switching is kept in the run folder, by the kernel's count, which no clock moves.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Collection, NamedTuple
 
-from ...core.errors import BadInput
+from ...core.errors import BadInput, HeteroError
 from ...core.json_file import read_object
+from ...core.locks import held_by_another
+from ...drivers.boot.registry import BootDrivers
 from ...files.whole_file import write_whole
 from ...site.node_clock import boot_id
+from ..records.board_records import ANSWER, TO_BE
+from .power_proof import LOOK
 
 if TYPE_CHECKING:
     from ..records.board_records import Event
@@ -26,36 +36,83 @@ if TYPE_CHECKING:
 
 #: The folder below the run folder that holds a file for each board.
 FOLDER = "cuts"
-#: Seconds for which a switching counts whose process was killed: who was silenced then may be silent later for another
-#: reason. A play that was killed is run again, or reconciled, before that. Where the PDU was lost nobody may be able to
-#: look before, so it counts until somebody did.
-UNSEEN_FOR = 600.0
+#: Seconds after a switching in which the power is given back, where its process was killed, and where it told that it
+#: had lost its PDU, so that nobody could look.
+UNSEEN_FOR, LOST_FOR = 600.0, 3600.0
+#: The names of boards in the event before a switching (Bystanders.to_be_cut), the outlet, and what was to be done.
+NAMED = re.compile(rf"(?:{ANSWER.format(boards='((?:board[0-9]+, )*board[0-9]+)')})?(.*) ({TO_BE.format(state='off')})")
+#: The phase and the text of the event that a board lives on after such a switching.
+ALIVE, ANSWERS = "alive", "answers, after {outlet} was switched off for {name}"
+
+
+class UnseenCut(NamedTuple):
+    """A switching of which nobody saw what it cut.
+
+    :param outlet: the PDU and the outlet, in words.
+    :param left: ids of the boards that answered until then, and were not seen to live since.
+    :param seconds: seconds since then; None where it is too long ago, or not known, to give power back.
+    """
+
+    event: Event
+    outlet: str
+    left: set[int]
+    seconds: float | None
 
 
 def begins(proxy: Proxy, board: int) -> None:
     """Keep the time, before the event that a board's outlet is to be switched off."""
+    _write(proxy, board, _here())
+
+
+def lost(proxy: Proxy, board: int) -> None:
+    """Keep that the process which was to switch a board's outlet off lost the PDU, so that it could not look."""
+    with suppress(BadInput):
+        _write(proxy, board, dict(read_object(_path(proxy, board), ""), lost=True))
+
+
+def of(proxy: Proxy, board: int) -> UnseenCut | None:
+    """Return the switching off of a board's outlet of which it was not seen whom that cut, or None."""
+    event = proxy.store.unseen_cut(board)
+    named = NAMED.match(event.text) if event else None
+    if event is None or named is None:
+        return None
+    names = {int(name[len("board") :]) for name in (named[1] or "").split(", ") if name}
+    left = {one for one in names & set(proxy.boards) if not proxy.store.has_since(one, ALIVE, event)}
+    return UnseenCut(event, named[2], left, _seconds(proxy, board))
+
+
+def lives(proxy: Proxy, boards: Collection[int]) -> None:
+    """Write down of boards that have just answered that they live, where such a switching may be said to have cut them.
+
+    They are asked once more: until then its process may have waited for its PDU.
+    """
+    for other in proxy.boards if boards else ():
+        cut = of(proxy, other)
+        found = (cut.left & set(boards)) - {other} if cut else set()
+        if cut is None or not found or held_by_another(proxy.config.run_folder, f"board{other}"):
+            continue
+        drivers, said = BootDrivers(proxy), ANSWERS.format(outlet=cut.outlet, name=f"board{other}")
+        for board in sorted(found):
+            with suppress(HeteroError):
+                if drivers.of(proxy.board(board)).alive(proxy.board(board), LOOK):
+                    proxy.store.event(board, ALIVE, said)
+
+
+def _seconds(proxy: Proxy, board: int) -> float | None:
+    try:
+        mark, here = read_object(_path(proxy, board), ""), _here()
+        seconds = max(0.0, here["at"] - float(mark["at"]))
+        counts = mark["boot"] == here["boot"] and seconds <= (LOST_FOR if mark.get("lost") else UNSEEN_FOR)
+    except (BadInput, KeyError, TypeError, ValueError):
+        return None
+    return seconds if counts else None
+
+
+def _write(proxy: Proxy, board: int, mark: dict[str, Any]) -> None:
     path = _path(proxy, board)
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        write_whole(path, json.dumps(_here()), 0o600)
-
-
-def of(proxy: Proxy, board: int) -> tuple[Event, float] | None:
-    """Return the event of a board's outlet that was to be switched off, and the seconds since then.
-
-    None where it was seen what came of it, and where it does not count any more.
-    """
-    event = proxy.store.unseen_cut(board)
-    if event is None:
-        return None
-    try:
-        mark, here = read_object(_path(proxy, board), ""), _here()
-        seconds = here["at"] - float(mark["at"]) if mark["boot"] == here["boot"] else None
-    except (BadInput, KeyError, TypeError, ValueError):
-        return None
-    if seconds is None or (seconds > UNSEEN_FOR and not proxy.store.has_failed_since(board, event, UNSEEN_FOR)):
-        return None
-    return event, max(0.0, seconds)
+        write_whole(path, json.dumps(mark), 0o600)
 
 
 def _path(proxy: Proxy, board: int) -> str:

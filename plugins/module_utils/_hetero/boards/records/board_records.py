@@ -174,18 +174,10 @@ class Recorded(ClaimsStore[Claim]):
             return None
         return last
 
-    def has_failed_since(self, board: int, event: Event, within: float) -> bool:
-        """Return whether a process said, within so many seconds of its event, that it could not go on with the board.
-
-        A later error is that of another process, which says nothing of this one.
-        """
-        what = "SELECT 1 FROM events WHERE board = ? AND phase = 'error' AND id > ? AND time <= ? LIMIT 1"
-        return bool(self._db.rows(what, (board, event.id, event.time + within)))
-
-    def has_moved_since(self, board: int, event: Event) -> bool:
-        """Return whether a board's state changed after an event of any board, whatever the clock did meanwhile."""
+    def has_since(self, board: int, phase: str, event: Event) -> bool:
+        """Return whether a board has an event of a phase after that of any board, whatever the clock did meanwhile."""
         what = "SELECT 1 FROM events WHERE board = ? AND phase = ? AND id > ? LIMIT 1"
-        return bool(self._db.rows(what, (board, STATE_PHASE, event.id)))
+        return bool(self._db.rows(what, (board, phase, event.id)))
 
     def last_said(self, board: int, text: str) -> float | None:
         """Return the unix time of the newest event of a board with this text, or None."""

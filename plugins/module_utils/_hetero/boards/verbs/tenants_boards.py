@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
+from ...core.deadline import Deadline
 from ...core.errors import Refused
 from ...core.plays import play
 from ...roots.misplaced_roots import misplaced_of
@@ -21,8 +22,10 @@ from ..boot.boot_entry import ensure_entry, remove_entry
 from ..boot.used_root import may_be_at_work
 from ..evidence.cut_boots import is_cut_off
 from ..power import unseen_cuts
+from ..power.bystanders import SEEN_LATE, Bystanders
+from ..power.power_proof import Silence
 from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY, SILENT
-from ..records.board_records import MAY_HAVE_RUN, UNWATCHED
+from ..records.board_records import MAY_HAVE_RUN, POWER, UNWATCHED
 from .lifecycle import Options, switch_off
 
 if TYPE_CHECKING:
@@ -103,20 +106,38 @@ def see_cuts(proxy: Proxy, looks: Sequence[Look]) -> None:
 
     The locks of all boards are held. In a dry run nothing is known of it.
     """
+    looks = [look for look in looks if not look.work.change.check]
     out = (board_states.ERROR, board_states.MAINTENANCE)
-    unseen = [
+    unseen_cuts.lives(proxy, [look.work.board.id for look in looks if look.ssh in (OWN_KEY, OTHER_KEY, ALIVE)])
+    off = [look for look in looks if look.power == "off" and not (look.nobodys or look.cut_off)]
+    unseen = {look: cut for look in off if (cut := unseen_cuts.of(proxy, look.work.board.id))}
+    fresh = [
         look
-        for look in looks
-        if look.power == "off"
-        and not (look.nobodys or look.cut_off or look.work.contradiction or look.work.change.check)
-        and look.work.state not in out
-        and unseen_cuts.of(proxy, look.work.board.id)
+        for look, cut in unseen.items()
+        if cut.seconds is not None and not look.work.contradiction and look.work.state not in out
     ]
-    if unseen:
-        switch_off(proxy, [look.work for look in unseen], Options(only_looks=True))
-    for look in unseen:
+    if fresh:
+        switch_off(proxy, [look.work for look in fresh], Options(only_looks=True))
+    for look in fresh:
         if look.work.failed:
             look.note(str(look.work.error))
+    for look in unseen:
+        left = None if look.work.failed else unseen_cuts.of(proxy, look.work.board.id)
+        if left and left.left:
+            _tell_who_may_be_cut(proxy, look, looks)
+
+
+def _tell_who_may_be_cut(proxy: Proxy, cutter: Look, looks: Sequence[Look]) -> None:
+    """Note whose power an outlet may have cut of which nobody saw that, and which is not switched on for it."""
+    watch, work = Bystanders(proxy, [cutter.work.board.id]), cutter.work
+    watch.recall(work)
+    silent = watch.silent(work, Deadline(0), not Silence(work).lives())
+    said = watch.may_be_cut(work, silent)
+    if not said:
+        work.say(POWER, SEEN_LATE.format(outlet=work.outlet_name))
+    for look in looks if said else ():
+        if look is cutter or look.work.board.id in silent:
+            look.note(said)
 
 
 def _is_made(work: BoardWork) -> bool:
