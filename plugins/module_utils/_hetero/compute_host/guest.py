@@ -134,6 +134,7 @@ class GuestWork(Work):
             return
         self.must_not_be_lost()
         self._may_be_removed()
+        own_disk.must_hold_only_own(self.folder)
         if self.making == instance_states.BUILDING:  # one that is made anew is so by somebody's word
             must_be_mounted(self.host, self.claim.instance)
         image = self.image(self.claim.image)

@@ -45,8 +45,22 @@ NAMES = "has {path} in place of {own}"
 USE = "have it use the latter, with its own disk there ({editor}), then run this again"
 GOES = "has {paths} beside its root, in its folder, with which that would go"
 KEEP = (
-    "nothing is touched: take it from the domain (virsh detach-disk {name} {path} --config, with --live where it "
-    "runs), and move it out of there, or remove it where nobody needs it; then run this again"
+    "nothing is touched: take it from the domain (virsh detach-disk {name} {path} --config where it starts with it, "
+    "the same with --live where it runs with it), and move it out of there, or remove it where nobody needs it; then "
+    "run this again"
+)
+#: What the making of a guest leaves in its folder, also one that was killed (whole_file.py), with the logs of its
+#: console that libvirt sets aside, and the former disks over which a printed line (guests.py) moves another.
+MADE = re.compile(
+    r"\.(disk\.uuid|domain\.xml)\.[0-9]+~|disk\.uuid|domain\.xml|kernel|initrd|console\.log(\.[0-9]+)?|"
+    r"disk\.raw(\.~[0-9]+~)?"
+)
+#: What it leaves only until the guest is whole.
+HALF_MADE = ("root", "host-key")
+NOT_MADE = "holds {names}, which was not made for the guest and would go with it"
+OUT = (
+    "nothing is touched: see whose it is, such as a disk of data that its domain names no more; move it out of there, "
+    "or remove it where nobody needs it; then run this again"
 )
 ASIDE = "remove nothing: move the copy out of its folder, and put the guest's own disk there, then run this again"
 
@@ -207,7 +221,7 @@ def must_name_own(folder: str, paths: Sequence[str], editor: str) -> None:
 
 def beside(folder: str, paths: Iterable[str]) -> list[str]:
     """Return the disks that a guest's domain has beside its own, and that stay when its folder is removed; raise
-    Refused if one of them lies in there.
+    Refused if one of them lies in there, or anything else that was not made for the guest.
 
     :param paths: those of the domain's disks.
     """
@@ -218,7 +232,24 @@ def beside(folder: str, paths: Iterable[str]) -> list[str]:
         name = os.path.basename(folder)
         way = KEEP.format(name=name, path=shlex.quote(inside[0]))
         raise Refused(GOES.format(paths=", ".join(inside)), f"domain {name}", way)
+    must_hold_only_own(folder)
     return found
+
+
+def must_hold_only_own(folder: str) -> None:
+    """Raise Refused if something lies in a guest's folder that was not made for it; empty folders (lost+found) are
+    nobody's.
+    """
+    made = () if os.path.lexists(os.path.join(folder, DESCRIPTION)) else HALF_MADE
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    others = [name for name in names if not MADE.fullmatch(name) and name not in made]
+    found = [name for name in others if not _is_empty(os.path.join(folder, name))]
+    if found:
+        raise Refused(NOT_MADE.format(names=" and ".join(found)), folder, OUT)
+
+
+def _is_empty(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
 
 
 def other_disks(folder: str, paths: Sequence[str]) -> Sequence[str]:
