@@ -109,6 +109,8 @@ class ContainerWork(Work):
         """Make root, configuration, keys and limits; leave alone what is there and as the claim asks for."""
         start = time.monotonic()
         if self.is_made:
+            if not self.container.running:
+                self.must_be_alone()
             self.correct((new_container.CONFIGURATION, new_container.KEY), self._say_put_back)
             return
         self.must_not_be_lost()
@@ -263,6 +265,7 @@ class ContainerWork(Work):
         self.report("container", "container started", time.monotonic() - start)
 
     def must_start(self) -> None:
+        self.must_be_alone()
         pinning.must_hold("lxc", self.address, self.claim.instance)
         store, asked = self.host.store, self._asked
         with store.transaction(dry=True) if asked else nullcontext():
@@ -323,6 +326,7 @@ class ContainerWork(Work):
     def must_be_own(self) -> None:
         self._refuse_stranger()
         new_container.must_be_own(self.container)
+        self.must_be_alone()
 
     def must_be_whole(self) -> None:
         self._refuse_anothers_folder()

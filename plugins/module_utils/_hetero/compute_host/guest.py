@@ -129,6 +129,8 @@ class GuestWork(Work):
         """Make disk, keys and domain; leave alone what is there and as the claim asks for."""
         start = time.monotonic()
         if self.is_made:
+            if not self.container.running:
+                self.must_be_alone()
             self.must_be_whole()
             self.correct((), self._say_put_back)
             return
@@ -232,6 +234,7 @@ class GuestWork(Work):
         )
 
     def must_start(self) -> None:
+        self.must_be_alone()
         self._must_leave_nothing()
         pinning.must_hold("kvm", self.address, self.claim.instance)
         self.must_have_devices()
@@ -296,6 +299,7 @@ class GuestWork(Work):
         self._refuse_stranger()
         must_hold_no_mount(self.folder, self.domain.thing)
         self._may_be_removed()
+        self.must_be_alone()
         disks = disks_of(self._starts())
         own_disk.must_name_own(self.folder, disks, self._editor)
         self._must_leave_nothing()

@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 MOVED = "{path} is the {word} of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
 COPY = "{path} is a copy of the {word} in {own}: keep it, or, once it is known that nothing uses it, remove it by hand"
+#: What the ways that are printed of mounts and links (files) call a copy, beside the folder of the instance; none of
+#: another name has a point in it. While one is there, nobody but a person can tell which of the two is whole and newer.
+COPIES = (".new", ".all")
+HALF = (
+    "{path} is a copy of {own}, or half of one: nothing is started or removed while it is there: see that what {own} "
+    "was on is mounted, which of the two is whole, and which has what was written last; have that one at {own}, and "
+    "put the other out of {place}; then run this again"
+)
 #: One that was copied to a bigger disk, say: what its guest has written since is there alone.
 USED = (
     "{path} is a copy of the {word} in {own}, and domain {name} uses it: remove nothing: once the guest is down, put "
@@ -53,8 +61,9 @@ def of_another(host: Host, word: str, path: str) -> str | None:
             own = _own(host, claim)
             if _found(word, own) != found:
                 return _told(host, claim, path)
-            said = USED if claim.kind == GUEST.section and _is_used(host, claim.instance, path) else COPY
-            return said.format(path=path, word=word, own=own, name=claim.instance)
+            if claim.kind == GUEST.section and _is_used(host, claim.instance, path):
+                return USED.format(path=path, word=word, own=own, name=claim.instance)
+            return _half(host, claim, path) or COPY.format(path=path, word=word, own=own)
     return None
 
 
@@ -74,6 +83,18 @@ def elsewhere(host: Host, claim: Claim) -> str | None:
         if word == _word(claim) and os.path.basename(path) != claim.instance and _found(word, path) == given:
             return _told(host, claim, path)
     return None
+
+
+def copy_beside(host: Host, claim: Claim) -> str | None:
+    """Return, in words, that a copy of a claim's container or guest, or half of one, lies beside it; else None."""
+    paths = [f"{_own(host, claim)}{end}" for end in COPIES]
+    return next((_half(host, claim, path) for path in paths if os.path.lexists(path)), None)
+
+
+def _half(host: Host, claim: Claim, path: str) -> str | None:
+    own = _own(host, claim)
+    is_one = path in [f"{own}{end}" for end in COPIES]
+    return HALF.format(path=path, own=own, place=os.path.dirname(own)) if is_one else None
 
 
 def note_if_elsewhere(host: Host, claim: Claim, there: str | None) -> None:
@@ -98,6 +119,9 @@ def formerly(host: Host, word: str, path: str) -> str | None:
 
 
 def _told(host: Host, claim: Claim, path: str) -> str:
+    half = _half(host, claim, path)
+    if half:
+        return half
     own = _own(host, claim)
     taken = TAKEN if os.path.lexists(own) else ""
     return MOVED.format(path=path, word=_word(claim), instance=claim.instance, own=own) + taken

@@ -21,7 +21,7 @@ from ..site import instance_states
 from ..site.leases import until
 from .host_claims import why_no_image
 from .info import claim_fields
-from .moved_instances import elsewhere, of_another
+from .moved_instances import copy_beside, elsewhere, of_another
 
 if TYPE_CHECKING:
     from ..claims.host.allocation import Allocation
@@ -201,12 +201,22 @@ class Work(ABC):
     def must_not_be_lost(self) -> None:
         """Raise Refused if the instance is lost, for what is left of it may be all that its tenant has."""
         self._refuse_stranger()
-        moved = None if self.is_made else elsewhere(self.host, self.claim)
+        moved = None if self.is_made else self._copy_beside or elsewhere(self.host, self.claim)
         if self.is_lost:
             way = moved or LOST_WAY.format(anew=self._anew)
             raise Refused(LOST.format(name=self.claim.instance), self.sign, way)
         if moved:
             raise Refused(moved, self.claim.instance)
+
+    @property
+    def _copy_beside(self) -> str | None:
+        return copy_beside(self.host, self.claim) if self._had_one(()) else None
+
+    def must_be_alone(self) -> None:
+        """Raise Refused if a copy of what was made lies beside it, as where a person was moving it."""
+        beside = self._copy_beside
+        if beside:
+            raise Refused(beside, self.claim.instance)
 
     def must_be_seen(self) -> None:
         """Raise Refused if nothing is there of an instance that has run: what holds it may not be mounted.

@@ -13,28 +13,20 @@ import shlex
 import stat
 
 from ..core.errors import Refused
-from .mounts import bring_out, in_one_mount, mounts_below, none_below
+from .mounts import copy_line
 
 LINK = "is a link to {to}, and what belongs here has to lie here itself"
 DEVICE = "is a block device, and what belongs here has to lie here in a file"
-#: The link goes last: where the move fails, it alone says where the data are. Cut off and typed again, it goes on.
+#: The link, which alone says where the data are, goes once the copy is whole; and nothing else does.
 IN_PLACE = (
-    "nothing is touched: stop the instance, unmount what is mounted below {to}, and put that in the place of the link "
-    "({bring} && {{ test ! -L {path} || rm {path}; }} && {{ test -e {path} || mv -T {whole} {path}; }}{rest}); where "
-    "that was cut off, type it again; where that is something else, remove the link alone; then run this again"
+    "nothing is touched: stop the instance, unmount what is mounted below {to}, and copy that beside the link "
+    "({copy}); once that has ended without an error, put the copy in the place of the link ({put}); then run this "
+    "again. What lies at {to} stays as it is, for a person to remove; where that is something else, remove the link "
+    "alone"
 )
-#: In one mount: rename(2).
-MOVE = "{{ test ! -e {to} || mv -T {to} {new}; }}"
-#: To another file system. Once all is copied, what is at `to` has another name, so that nobody can go on with it, and
-#: goes when the copy is in its place. mv itself, cut off while it removes what it has copied, asks for the removal of
-#: the only whole copy.
-TO_ANOTHER = (
-    "{{ test -e {moved} || {{ {none_below}! losetup -j {to} | grep . && cp -aT {to} {new} && sync && mv -T {to} "
-    "{moved}; }}; }}"
-)
-REST = " && sync && rm -rf {moved}"
-#: What is a mount point cannot be moved itself; the folder in its place gets its owner and mode.
-ALIKE = "chown --reference={to} {new} && chmod --reference={to} {new} && "
+PUT = "mv -T {new} {path}"
+#: rename(2) puts no folder in the place of a link. A second time, rm removes no folder.
+PUT_FOLDER = "test -d {new} && rm -f {path} && mv -T {new} {path}"
 #: Of a device, such as a logical volume: moved or removed is only its node, and the data stay.
 COPY = (
     "nothing is touched: stop the instance, and put a copy of what is on the device in its place (umask 077 && cp "
@@ -48,8 +40,7 @@ OTHERS = (
 )
 AWAY = (
     "nothing is touched: no file or folder is there now, and only the link says where the data are: mount what holds "
-    "it, or put it back, or type the line again that was cut off while it moved them; then run this again; where they "
-    "are gone for good, remove the link"
+    "it, or put it back; then run this again; where they are gone for good, remove the link"
 )
 
 
@@ -72,14 +63,9 @@ def must_be_no_link(folder: str, *parts: str) -> None:
 
 def _words(to: str, path: str) -> dict[str, str]:
     """Return what the printed ways are made of."""
-    names = {"to": to, "path": path, "new": f"{path}.new", "whole": f"{path}.new", "moved": f"{to}.moved"}
-    words = {name: shlex.quote(value) for name, value in names.items()}
-    if os.path.isdir(to) and to in mounts_below(to):
-        bring = bring_out(to, path, first=f"test -L {words['path']} && ", alike=ALIKE.format(**words))
-        return dict(words, bring=bring, whole=shlex.quote(f"{path}.all"), rest="")
-    if os.path.exists(to) and in_one_mount(to, os.path.dirname(path)):
-        return dict(words, bring=MOVE.format(**words), rest="")
-    return dict(words, bring=TO_ANOTHER.format(none_below=none_below(to), **words), rest=REST.format(**words))
+    words = {"to": shlex.quote(to), "path": shlex.quote(path), "new": shlex.quote(f"{path}.new")}
+    put = (PUT_FOLDER if os.path.isdir(to) else PUT).format(**words)
+    return dict(words, copy=copy_line(to, f"{path}.new"), put=put)
 
 
 def _who_has_it_too(folder: str, part: str, to: str) -> str | None:

@@ -28,25 +28,22 @@ CLONE_NEWNS = 0x20000
 
 #: If somebody's folder itself is the point, such as of a bind mount: unmounted, it is empty, and all in it would stay.
 IS_POINT = "is a mount point, and what belongs here has to lie in the folder itself"
-#: Ends a line at what is mounted below, which it prints: copied or removed would be what that holds.
-NONE_BELOW = "! grep -F {below} /proc/mounts && "
-#: Brings all that is in a mount point into a new folder, which is called `all` once it is whole and the point is empty.
-#: Cut off and typed again, it goes on; but not where the point is unmounted by then: what the mount has hidden may be
-#: older. mv would not do: cut off while it removes what it has copied, it asks for the removal of the only whole copy.
-BRING = (
-    "{{ test -e {all} || {{ mountpoint {old} && {first}{none_below}mkdir -p -m 711 {new} && {alike}find {old} "
-    "-mindepth 1 -maxdepth 1 -exec cp -at {new} {{}} + && sync && find {old} -mindepth 1 -delete && mv -T {new} "
-    "{all}; }}; }}"
-)
+#: Copies all beside the place where it belongs, unless something is mounted below, or as a loop device, which writes to
+#: it still. It touches nothing else: it may be cut off anywhere, and typed again. No line is printed that removes what
+#: it has copied: typed again another day, it might remove the only whole one.
+COPY = "! grep -F {below} /proc/mounts && ! losetup -j {old} | grep . && cp -aT {old} {new} && sync"
+#: Where it is mounted no more, what it has hidden would come over the copy.
+POINT = "mountpoint {old} && "
 PLAIN_WAY = (
-    "nothing is touched: stop the instance, and bring all of it into a plain folder ({bring} && {{ ! mountpoint -q "
-    "{old} || umount {old}; }} && mv -T {all} {old}); where that was cut off, type it again; then run this again"
+    "nothing is touched: stop the instance, unmount what is mounted below that, and copy all of it beside it ({copy}); "
+    "once that has ended without an error, unmount it (umount {old}), move what lies there then, which it has hidden, "
+    "out of {place}, and put the copy there (mv -T {new} {old}); then run this again. What was mounted there stays as "
+    "it is, for a person to remove"
 )
 TWICE = (
     "nothing is touched: more than one is mounted there, one over another: stop the instance, see which of them has "
     "its data (findmnt {old}), and leave that one alone (umount {old} takes the upper one); then run this again"
 )
-UNMOUNT = "{{ ! mountpoint -q {point} || umount {point}; }} && "
 
 
 @dataclass(frozen=True)
@@ -131,43 +128,19 @@ def must_hold_no_mount(folder: str, thing: str, own: str | None = None) -> None:
     if mounted:
         raise Refused("is mounted in it", f"{thing}: {mounted[0]}", "unmount it, then run this again")
     if folder in mounts:
-        root = "".join(UNMOUNT.format(point=shlex.quote(point)) for point in mounts if point == own)
-        old, whole = shlex.quote(folder), shlex.quote(f"{folder}.all")
-        way = PLAIN_WAY.format(bring=bring_out(folder, folder, first=root), old=old, all=whole)
+        old, new, place = map(shlex.quote, (folder, f"{folder}.new", os.path.dirname(folder)))
+        way = PLAIN_WAY.format(copy=copy_line(folder, f"{folder}.new"), old=old, new=new, place=place)
         real = os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder))
         times = [point for _id, _system, _root, point in _places()].count(real)
         raise Refused(IS_POINT, f"{thing}: {folder}", TWICE.format(old=old) if times > 1 else way)
 
 
-def bring_out(point: str, path: str, first: str, alike: str = "") -> str:
-    """Return the line that brings all that is in a mount point beside a path (BRING).
-
-    :param first: what comes before anything is copied.
-    :param alike: what is done with the new folder.
-    """
-    old, new, whole = (shlex.quote(name) for name in (point, f"{path}.new", f"{path}.all"))
-    return BRING.format(old=old, new=new, all=whole, first=first, alike=alike, none_below=none_below(point))
-
-
-def none_below(folder: str) -> str:
-    """Return the beginning of a line that goes on only where nothing is mounted below a folder (NONE_BELOW)."""
+def copy_line(old: str, new: str) -> str:
+    """Return the line that copies a folder or file (COPY)."""
     # proc(5): blanks and some others are written as \\040 there.
-    point = re.sub(r"[ \t\n\\]", lambda found: f"\\{ord(found.group()):03o}", folder)
-    return NONE_BELOW.format(below=shlex.quote(f" {point}/"))
-
-
-def in_one_mount(*paths: str) -> bool:
-    """Return whether all paths, of which links are followed, lie in one mount, so that rename(2) moves from one to
-    another.
-    """
-    found = set()
-    for path in paths:
-        file = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        try:
-            found.add(_mount_of(file))
-        finally:
-            os.close(file)
-    return len(found) == 1
+    point = re.sub(r"[ \t\n\\]", lambda found: f"\\{ord(found.group()):03o}", old)
+    line = (POINT if old in mounts_below(old) else "") + COPY
+    return line.format(below=shlex.quote(f" {point}/"), old=shlex.quote(old), new=shlex.quote(new))
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,16 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The line that is printed of a guest's folder that is a mount point, typed as printed, and typed again after it was
-stopped.
-"""
+"""The way that is printed of a guest's folder that is a mount point, typed as printed, and again after it stopped."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.unit.files.printed_moves import followed, steps, typed
 from ansible_collections.hetero.compute.tests.unit.instances.guests.test_moved_guests_folder import BARE
 
 
@@ -41,62 +39,42 @@ def bind(site, folder):
     return big
 
 
-def printed(site):
-    said = site.do("absent", "a")["msg"]
-    return said, re.search(r"folder \((.*?)\); where that was cut off", said)
-
-
-def typed(line):
-    return subprocess.run(["bash", "-c", line[1]], check=False, capture_output=True).returncode
+def said(site):
+    return site.do("absent", "a")["msg"]
 
 
 def is_whole(site, folder):
     assert not is_mounted(folder)
     assert (folder / ".notes").read_text() == "mine"
-    assert not folder.with_name("a.new").exists()
-    assert not folder.with_name("a.all").exists()
-    assert site.do("running", "a").get("msg") is None
+    assert sorted(os.listdir(folder.parent)) == ["a"]
+    return site.do("running", "a").get("msg") is None
 
 
 def test_all_of_it_comes(one):
-    """Lost: what begins with a dot, in what is unmounted; and each way on, where a name has a blank."""
+    """Lost: what begins with a dot; and each way on, where a name has a blank."""
     site, folder = one
-    big = bind(site, folder)
-    assert typed(printed(site)[1]) == 0
-    assert os.listdir(big) == []
-    is_whole(site, folder)
+    bind(site, folder)
+    assert followed(said(site))
+    assert is_whole(site, folder)
 
 
 def test_where_it_is_in_use(one):
-    """Lost: the way on for a guest whose files are moved already, and whose folder is still in use."""
+    """Lost: the way on for a guest whose files are copied already, and whose folder is still in use."""
     site, folder = one
     bind(site, folder)
-    line = printed(site)[1]
+    copy, unmount, put = steps(said(site))
+    assert typed(copy).returncode == 0
     shell = subprocess.Popen(["sleep", "60"], cwd=folder)
     try:
-        assert typed(line) != 0
+        assert typed(unmount).returncode != 0
+        assert typed(put).returncode != 0
     finally:
         shell.kill()
         shell.wait()
-    for verb in ("running", "absent"):
-        said = site.do(verb, "a")["msg"]
-        assert "rebuild" not in said
-    assert "is a mount point" in said
-    assert typed(line) == 0
-    is_whole(site, folder)
-
-
-def test_what_the_mount_hid_replaces_nothing(one):
-    """Lost: what the guest has written since its folder was copied, to who types the line again."""
-    site, folder = one
-    big = bind(site, folder)
-    subprocess.run(["umount", folder], check=True)
-    (folder / ".notes").write_text("older")
-    subprocess.run(["mount", "--bind", big, folder], check=True)
-    line = printed(site)[1]
-    for _time in range(2):
-        assert typed(line) != 0
-    assert (folder.with_name("a.all") / ".notes").read_text() == "mine"
+    assert "is a mount point" in said(site)
+    assert f"{folder}.new is a copy of {folder}, or half of one" in site.do("running", "a")["msg"]
+    assert followed(said(site))
+    assert is_whole(site, folder)
 
 
 def test_where_two_are_mounted(one):
@@ -104,9 +82,9 @@ def test_where_two_are_mounted(one):
     site, folder = one
     bind(site, folder)
     subprocess.run(["mount", "--bind", site.folder / "big", folder], check=True)
-    said, line = printed(site)
-    assert line is None
-    assert f"umount {folder} takes the upper one" in said.replace("'", "")
+    told = said(site)
+    assert "cp -a" not in told
+    assert f"umount {folder} takes the upper one" in told.replace("'", "")
     subprocess.run(["umount", folder], check=True)
-    assert typed(printed(site)[1]) == 0
-    is_whole(site, folder)
+    assert followed(said(site))
+    assert is_whole(site, folder)
