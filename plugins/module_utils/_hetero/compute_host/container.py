@@ -9,6 +9,7 @@ lifecycle.py calls them in order, and decides what is done when a step fails.
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -42,6 +43,12 @@ PUT_BACK = (
     "its folder is a copy of that one's, such as from a backup or on another disk: where it is to be the container "
     "from now on, and none else is, write {number} in place of {old} into the line '# hetero.compute: id' of that "
     "file, then run this again"
+)
+
+#: Of such a copy, in another folder of containers (lxcpath), once that is written: the first one would be another.
+FORMER = (
+    "{former}, of which that is a copy, is there still: where the copy is to be the container from now on, give the "
+    "former one, once it does not run, another name (mv -T {former} {former}.former); then run this again"
 )
 
 #: What lies in the folder of one that was never made: somebody's own, or all that is left of what a lost claim had.
@@ -171,6 +178,8 @@ class ContainerWork(Work):
         if found is None or found[0] != identity.id_of(self.claim.container):
             return "look into it; to be made anew, it must be moved away"
         number = os.stat(self.container.folder).st_ino
+        if number == found[1]:
+            return FORMER.format(former=shlex.quote((self.claim.container or "").rpartition("#")[0]))
         return PUT_BACK.format(number=number, old=found[1])
 
     def has_run(self) -> bool:
