@@ -87,13 +87,16 @@ def elsewhere(host: Host, claim: Claim) -> str | None:
 
 def copy_beside(host: Host, claim: Claim) -> str | None:
     """Return, in words, that a copy of a claim's container or guest, or half of one, lies beside it; else None."""
-    paths = [f"{_own(host, claim)}{end}" for end in COPIES]
-    return next((_half(host, claim, path) for path in paths if os.path.lexists(path)), None)
+    return next((_half(host, claim, path) for path in _copies(host, claim) if os.path.lexists(path)), None)
+
+
+def _copies(host: Host, claim: Claim) -> list[str]:
+    return [f"{_own(host, claim)}{end}" for end in COPIES]
 
 
 def _half(host: Host, claim: Claim, path: str) -> str | None:
     own = _own(host, claim)
-    is_one = path in [f"{own}{end}" for end in COPIES]
+    is_one = path in _copies(host, claim)
     return HALF.format(path=path, own=own, place=os.path.dirname(own)) if is_one else None
 
 

@@ -210,7 +210,8 @@ class Work(ABC):
 
     @property
     def _copy_beside(self) -> str | None:
-        return copy_beside(self.host, self.claim) if self._had_one(()) else None
+        beside = copy_beside(self.host, self.claim)
+        return beside if beside and self._had_one(()) else None
 
     def must_be_alone(self) -> None:
         """Raise Refused if a copy of what was made lies beside it, as where a person was moving it."""
