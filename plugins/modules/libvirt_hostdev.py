@@ -142,14 +142,13 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._hetero.claims.host.config import state_db_here
 from ..module_utils._hetero.claims.host.store import Store
 from ..module_utils._hetero.compute_host.lost_database import must_not_be_lost_here
 from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
 from ..module_utils._hetero.core.module import run
-from ..module_utils._hetero.devices.pci.paths import Paths
+from ..module_utils._hetero.devices.pci.paths import here
 from ..module_utils._hetero.hypervisors.libvirt.attachment import Asked, attach, detach
 from ..module_utils._hetero.hypervisors.libvirt.domain import Libvirt
 
@@ -173,7 +172,7 @@ def work(params, check):
     """Look what the domain has, change that, read it back."""
     change = Change(check)
     must_not_be_lost_here(database=params["state_db"])
-    paths = Paths(state_db=params["state_db"] or state_db_here())
+    paths = here(params["state_db"])
     domain = Libvirt(Deadline(params["timeout"]), params["uri"]).domain(params["domain"])
     asked = Asked(
         tuple(params["devices"]), params["managed"], params["live"], params["config"], params["all_functions"]

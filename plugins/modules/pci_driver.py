@@ -143,14 +143,13 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._hetero.claims.host.config import state_db_here
 from ..module_utils._hetero.compute_host.lost_database import must_not_be_lost_here
 from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
 from ..module_utils._hetero.core.module import run
 from ..module_utils._hetero.devices.pci.binding_change import change_driver
-from ..module_utils._hetero.devices.pci.paths import Paths
+from ..module_utils._hetero.devices.pci.paths import here
 
 SPEC = ArgumentSpec(
     dict(
@@ -167,7 +166,7 @@ def work(params, check):
     change = Change(check)
     asked = {name: params[name] for name in ("devices", "driver", "persistent", "force")}
     must_not_be_lost_here()
-    paths = Paths(state_db=state_db_here())
+    paths = here()
     result = change_driver(asked, change, Deadline(params["timeout"]), paths)
     return dict(change.result, **result)
 

@@ -159,11 +159,10 @@ from fnmatch import fnmatchcase
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._hetero.claims.host.config import state_db_here
 from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.module import run
 from ..module_utils._hetero.devices.pci.info import information
-from ..module_utils._hetero.devices.pci.paths import Paths
+from ..module_utils._hetero.devices.pci.paths import here
 
 SPEC = ArgumentSpec(
     dict(
@@ -197,7 +196,7 @@ def wanted(params):
 
 
 def work(params, check):
-    return dict(information(Paths(state_db=state_db_here()), wanted(params)), changed=False)
+    return dict(information(here(), wanted(params)), changed=False)
 
 
 def main():

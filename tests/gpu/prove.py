@@ -105,10 +105,11 @@ def given_and_taken_back(folder, found, gpu):
     from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
     from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
     from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
+    from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.site import Site
 
     print(f"{gpu.address} {gpu.model} ({gpu.arch}), driver {found.driver_version}")
     with Store(os.path.join(folder, "host.db"), "proof") as store, Proof(folder) as proof:
-        site = attachment.Site(store, found, (proof.lxcpath,), os.path.join(folder, "run"))
+        site = Site(store, found, (proof.lxcpath,), os.path.join(folder, "run"))
         expect(proof, gpu, False, "before")
         given = Change()
         wanted = GpuRequest(gpus=(gpu.address,))

@@ -28,7 +28,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import discovery
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.site import Site
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import compute_host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import backup, gpu_restore, reap
 from ansible_collections.hetero.compute.plugins.modules import host_info, host_reconcile
@@ -62,8 +62,9 @@ def here(site, monkeypatch):
     for module in (compute_host, host_info, host_reconcile, reap):
         monkeypatch.setattr(module, "Host", mine)
     monkeypatch.setattr(discovery, "find", lambda overrides=None, paths=None: find(overrides, site.machine.paths))
-    begin = attachment.Site.__init__
-    monkeypatch.setattr(begin, "__defaults__", (*begin.__defaults__[:2], site.machine.paths, site.here))
+    begin = Site.__init__
+    first, last = begin.__defaults__[:2], begin.__defaults__[4:]
+    monkeypatch.setattr(begin, "__defaults__", (*first, site.machine.paths, site.here, *last))
     site.claim()
     site.up()
     return site

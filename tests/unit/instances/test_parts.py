@@ -14,9 +14,9 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import (
     read_config,
-    state_db_here,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.paths import Paths, here
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import id_maps, limits
 
 
@@ -148,9 +148,10 @@ def test_a_host_of_containers_and_guests_says_each_for_itself_and_the_machine_on
     path.write_text(json.dumps({"lxc": lxc, "kvm": dict(kvm, state_folder="/srv/other")}))
     with pytest.raises(BadInput, match=r"state_folder is '/srv/state' for lxc and '/srv/other' for kvm.*give roles"):
         read_config(str(path))
-    assert state_db_here(str(tmp_path / "nowhere")) == "/var/lib/hetero/host.db"
-    path.write_text(json.dumps({"kvm": kvm}))
-    assert state_db_here(str(path)) == "/srv/state/host.db"
+    assert here(config=str(tmp_path / "nowhere")) == Paths()
+    path.write_text(json.dumps({"kvm": dict(kvm, guests_folder="/srv/guests")}))
+    assert here(config=str(path)) == Paths(state_db="/srv/state/host.db", guests="/srv/guests")
+    assert here("/else/host.db", str(path)).state_db == "/else/host.db"
     path.write_text(json.dumps({"kvm": True}))
     with pytest.raises(BadInput, match="kvm: is true: give an object"):
         read_config(str(path))

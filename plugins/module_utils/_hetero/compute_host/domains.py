@@ -11,22 +11,21 @@ libvirt, whose files may be older, has no domain of it.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple, Sequence
 
 from ..claims.host.allocation import short
 from ..core.plays import play
 from ..devices.pci import domains, sysfs
 from ..devices.pci.allocation import write_down
+from ..devices.pci.domains import is_there
+from ..devices.pci.made_guests import is_made, only_by_folder
 from ..hypervisors.libvirt.attachment import holder_of
-from ..hypervisors.libvirt.guest_folder import description, is_whole
 from ..site.kinds import GUEST
 from .unclaimed_instances import whose
 
 if TYPE_CHECKING:
     from ..claims.host.allocation import Allocation
     from ..core.changes import Change
-    from ..devices.pci.paths import Paths
     from .host import Host
 
 PHASE = "pci"
@@ -44,7 +43,7 @@ class Seen(NamedTuple):
 
     :param rows: all allocations.
     :param instances: the holders of all claims.
-    :param defined: {address of a device: names of the domains, and of `undefined` guests, that would start with it}.
+    :param defined: {address of a device: names of the domains, and guests `only_by_folder`, that would start with it}.
     :param running: {address of a device: names of the running domains that have it}.
     """
 
@@ -60,7 +59,7 @@ def audit(host: Host, change: Change) -> list[dict[str, Any]]:
         rows = host.store.allocations()
         instances = {claim.holder for claim in host.store.claims()}
         defined, running = domains.holders(host.pci)
-        for address, names in undefined(host).items():
+        for address, names in only_by_folder(host.pci).items():
             defined.setdefault(address, []).extend(names)
         seen = Seen(rows, instances, defined, running)
         findings = _had(host, seen, change) + _given(host, seen, change)
@@ -92,7 +91,7 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
                 found += f", and it is allocated to {', '.join(map(short, holders))}"
             else:
                 found += ", and it is allocated to nobody"
-            ours = not holders and (record is not None or _is_made(host, name))
+            ours = not holders and (record is not None or is_made(name, host.pci))
             found += "" if ours else f": {NEWER if record or not is_defined else TAKE.format(name=name)}"
             if ours and sysfs.look(address, host.pci) is None:
                 found, ours = f"{found}{GONE}", False
@@ -109,24 +108,6 @@ def _record_of(host: Host, name: str) -> str | None:
     return None if kept and kept.kind != GUEST.section else whose(host, name)
 
 
-def _is_made(host: Host, name: str) -> bool:
-    return is_whole(os.path.join(host.config.kvm.guests_folder, name))
-
-
-def undefined(host: Host) -> dict[str, list[str]]:
-    """Return {address of a device: names of the guests that have it by what lies in their folders, and of which neither
-    the database nor libvirt knows}: both may be older than they are.
-    """
-    found: dict[str, list[str]] = {}
-    folder, known = host.config.kvm.guests_folder, {claim.instance for claim in host.store.claims()}
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        made = None if name in known or is_there(name, host.pci) else description(os.path.join(folder, name))
-        if made is not None and made.findtext("name") == name:  # else it is a copy of another's
-            for address in domains.addresses(made):
-                found.setdefault(address, []).append(name)
-    return found
-
-
 def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
     """Return the findings about what domains of no instance are to have and lack."""
     findings = []
@@ -141,8 +122,8 @@ def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             findings.append(_finding(name, row.address, found))
             continue
         record = _record_of(host, name)
-        if record or _is_made(host, name):
-            of = record or f"guest {name} lies in {host.config.kvm.guests_folder}"
+        if record or is_made(name, host.pci):
+            of = record or f"guest {name} lies in {host.pci.guests}"
             found = f"allocated to a guest that neither the database nor libvirt has ({of}): {NEWER}"
             findings.append(_finding(name, row.address, found))
             continue
@@ -160,8 +141,3 @@ def free_again(host: Host, row: Allocation) -> None:
 
 def _finding(name: str, address: str, found: str, done: str | None = None) -> dict[str, Any]:
     return dict(domain=name, address=address, found=found, done=done)
-
-
-def is_there(name: str, paths: Paths) -> bool:
-    """Return whether libvirt has a file of a domain, which is defined or runs."""
-    return any(os.path.exists(os.path.join(folder, f"{name}.xml")) for folder in (paths.domains, paths.running_domains))

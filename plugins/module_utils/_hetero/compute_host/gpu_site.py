@@ -15,7 +15,8 @@ from typing import Any, Iterator, Mapping
 from ..claims.host.config import config_here
 from ..claims.host.store import Store
 from ..devices.gpus import discovery
-from ..hypervisors.lxc_gpus.attachment import Site
+from ..devices.pci import paths as pci_paths
+from ..hypervisors.lxc_gpus.site import Site
 from .lost_database import must_not_be_lost_here
 
 #: Seconds to wait for others' transactions on the table.
@@ -40,4 +41,5 @@ def gpu_site(params: Mapping[str, Any], create: bool, lost: bool = False) -> Ite
     found = discovery.find(overrides)
     # Many may ask at the same moment; each looks at all running containers inside its transaction (1 ms each).
     with Store(path, create=create, busy=BUSY) as store:
-        yield Site(store, found, (os.path.normpath(lxcpath),), config.run_folder)
+        pci = pci_paths.here(path, params["config"])
+        yield Site(store, found, (os.path.normpath(lxcpath),), config.run_folder, pci=pci)

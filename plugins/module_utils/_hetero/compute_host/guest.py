@@ -23,6 +23,7 @@ from ..core.plays import play
 from ..devices.pci import sysfs
 from ..devices.pci.allocation import is_own
 from ..devices.pci.binding_change import change_driver
+from ..devices.pci.domains import is_there
 from ..devices.pci.sysfs import STUBS
 from ..files.file_system import has_errors
 from ..files.mounts import must_hold_no_mount
@@ -33,7 +34,6 @@ from ..hypervisors.libvirt.domain import Libvirt
 from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_have_one_name
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
-from .domains import is_there
 from .guests_folder import must_be_mounted
 from .work import BACK, Work
 

@@ -21,7 +21,7 @@ from ..devices.gpus.paths import Paths as GpuPaths
 from ..devices.pci.paths import Paths
 from ..hypervisors.lxc import persistence
 from ..hypervisors.lxc.images import image_store
-from ..hypervisors.lxc_gpus import attachment
+from ..hypervisors.lxc_gpus.site import Site
 from ..site.kinds import BY_HYPERVISOR
 from .lost_database import must_not_be_lost
 
@@ -80,7 +80,7 @@ class Host:
         self.cpu_arch = platform.machine()
         self.capacity = self.config.capacity
         self.paths, self.machine = places.paths, places.machine
-        self.pci = places.pci._replace(state_db=self.config.state_db)
+        self.pci = places.pci._replace(state_db=self.config.state_db, guests=self.config.kvm.guests_folder)
         self._found: Found | None = None
         self.store = Store(self.config.state_db, self.actor, create=create, write=write)
 
@@ -112,10 +112,10 @@ class Host:
         )
 
     @property
-    def site(self) -> attachment.Site:
+    def site(self) -> Site:
         """The place where GPUs are given to containers."""
         folders, run_folder = (self.config.lxc.lxcpath,), self.config.run_folder
-        return attachment.Site(self.store, self.found, folders, run_folder, self.paths, self.machine)
+        return Site(self.store, self.found, folders, run_folder, self.paths, self.machine, self.pci)
 
     @property
     def images(self) -> ImageStore:

@@ -30,6 +30,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
     restoration,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.access import Proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.site import Site
 
 LXCPATH = "/lxc"
 SHARED = DeviceNode("/dev/nvidiactl", "c", 195, 255, present=True)
@@ -113,7 +114,7 @@ class Host:
         command.write_text("")
         command.chmod(0o755)
         here = SimpleNamespace(command=str(command), private="/private", machine_id="mine")
-        self.site = attachment.Site(self.store, self.found, (LXCPATH,), str(folder / "run"), "paths", here)
+        self.site = Site(self.store, self.found, (LXCPATH,), str(folder / "run"), "paths", here)
         self.site.running = lambda box, pid: Running(self, box)
         put = monkeypatch.setattr
         put(attachment.open_rights, "look", lambda folders, gpus: open_rights.Live(tuple(self._reaches())))

@@ -29,6 +29,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
     attachment,
     gpu_reconciliation,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.site import Site
 from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR, bare, four
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import boxes, pure_v2
@@ -58,7 +59,7 @@ class Host:
 
     def site(self, store):
         found = self.machine.find()
-        return attachment.Site(store, found, (self.boxes.lxcpath,), self.run_folder, self.machine.paths, self.here)
+        return Site(store, found, (self.boxes.lxcpath,), self.run_folder, self.machine.paths, self.here)
 
     def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, seconds=20, **more):
         with Store(self.state_db, "test", create=not check, busy=60) as store:

@@ -31,7 +31,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
     persistence,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment, site
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import attach as run_inside
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS, SHARED
 
@@ -261,8 +261,8 @@ def test_who_is_given_a_gpu_while_it_runs_is_told_to_start_anew_once(host):
 
 def test_who_waits_for_a_container_is_told_for_what(host, monkeypatch):
     """Lost: whether to wait, or to look for a play that hangs."""
-    held, taken = [], attachment.lock
-    monkeypatch.setattr(attachment, "lock", lambda *words: held.append(words[2:4]) or taken(*words))
+    held, taken = [], site.lock
+    monkeypatch.setattr(site, "lock", lambda *words: held.append(words[2:4]) or taken(*words))
     box = host.boxes.make()
     host.attach(box, gpus=[FIRST])
     host.detach(box)

@@ -16,7 +16,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment, site
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.site import Site
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.boxes import SHARED, Box, gpu, standing_in
 
 ONE, TWO, THREE = gpu(1), gpu(2, model="Tesla C2050"), gpu(3)
@@ -32,7 +33,7 @@ def host(monkeypatch):
 
 def test_where_a_site_is_by_itself():
     """Lost: locks and containers where the host's other commands and its owner look for them."""
-    site = attachment.Site(None, None)
+    site = Site(None, None)
     assert (site.lxcpaths, site.run_folder) == (("/var/lib/lxc",), "/run/hetero")
 
 
@@ -238,14 +239,14 @@ def test_isolation_without_rules_is_called_what_it_is(host):
 
 def test_verbs_take_turns_by_their_names(host, monkeypatch):
     """Lost: for what one waits, in the words of those who wait; and a site's own folders."""
-    held, taken = [], attachment.lock
-    monkeypatch.setattr(attachment, "lock", lambda *words: held.append(words[:4]) or taken(*words))
+    held, taken = [], site.lock
+    monkeypatch.setattr(site, "lock", lambda *words: held.append(words[:4]) or taken(*words))
     box = host.box("ml")
     host.attach(box, 1)
     host.detach(box)
     folder = host.site.run_folder
     assert held == [(folder, "lxc-ml", "attach", "test"), (folder, "lxc-ml", "detach", "test")]
-    monkeypatch.setattr(attachment, "Running", lambda *given: given)
+    monkeypatch.setattr(site, "Running", lambda *given: given)
     del host.site.running
     assert host.site.running(box, 7) == (box, 7, "/private")
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import attachment
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import folders
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import open_rights
@@ -182,10 +183,12 @@ def test_what_one_has(monkeypatch, wild, state, node, nodes, found):
 
 def test_who_lives(monkeypatch, tmp_path):
     """Lost: the GPU of a guest, an instance, or a container whose disk is not mounted, as of one that is no more."""
-    live = open_rights.Live((open_rights.Reach("/a/b#1", "b", "x", open_rights.CLOSED, ""),))
+    paths = Paths(domains="/nowhere", running_domains=str(tmp_path), guests=str(tmp_path / "guests"))
+    live = open_rights.Live((open_rights.Reach("/a/b#1", "b", "x", open_rights.CLOSED, ""),), pci=paths)
     (tmp_path / "vm1.xml").write_text("")
+    (tmp_path / "guests/vm3").mkdir(parents=True)
+    (tmp_path / "guests/vm3/domain.xml").write_text("")
     (tmp_path / "lxc/ml").mkdir(parents=True)
-    monkeypatch.setattr(open_rights, "LIBVIRT", ("/nowhere", str(tmp_path)))
     defined = {"ml": "id1", "off": None}
     monkeypatch.setattr(open_rights.liblxc, "Container", lambda name, folder: SimpleNamespace(name=name))
     # without a configuration one has none
@@ -195,6 +198,7 @@ def test_who_lives(monkeypatch, tmp_path):
         "/a/b#1": True,
         "domain:vm1": True,
         "domain:vm2": False,
+        "domain:vm3": True,
         "instance:ml": False,
         "kvm:vm1": True,
         "/nowhere/at/all/ml#id1": True,

@@ -59,6 +59,7 @@ class Site:
     def __init__(self, virt, image):
         self.virt, self.image = virt, image
         self.folder = virt.root
+        virt.paths = virt.paths._replace(guests=str(self.folder / "guests-files"))
         self.config = self.folder / "etc/host.json"
         self.config.parent.mkdir(exist_ok=True)
         self.configure()

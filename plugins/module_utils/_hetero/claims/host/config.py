@@ -176,11 +176,6 @@ def disk_gb(config: HostConfig) -> int:
     return _local_gb(config, MEMINFO)
 
 
-def state_db_here(path: str = CONFIG) -> str:
-    """Return the path of this host's database, even if no role set it up: all who give devices away share one table."""
-    return config_here(path).state_db
-
-
 def _memory_mb(_config: HostConfig, meminfo: str) -> int:
     with naming(meminfo), open(meminfo, encoding="ascii") as file:
         total = next((line.split()[1] for line in file if line.startswith("MemTotal:")), None)

@@ -159,7 +159,7 @@ def why_not(
         return f"IOMMU group {other.group} is not viable: {other.address} in it is on the host's {other.driver}"
     for mate in mates:
         # the machine's boot display was bound for guests on purpose
-        against = [one for one in held.get(mate.address, ()) if one.kind not in ("display", "allocation")]
+        against = [one for one in held.get(mate.address, ()) if one.kind != "display"]
         if against:
             return against[0].text
         if defined.get(mate.address):

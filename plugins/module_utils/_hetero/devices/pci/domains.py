@@ -9,7 +9,7 @@ This file does not know what libvirt does to a device's binding.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator
 from xml.etree import ElementTree
 
 from ...core.errors import HeteroError
@@ -26,13 +26,28 @@ def holders(paths: Paths) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 def _read(folder: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
+    for name, domain in _in(folder):
+        for address in addresses(domain):
+            found.setdefault(address, []).append(name)
+    return found
+
+
+def _in(folder: str) -> Iterator[tuple[str, ElementTree.Element]]:
     for path in files(folder):
         domain = described(path)
         if domain is not None:
-            for address in addresses(domain):
-                name = domain.findtext("name") or os.path.basename(path)[: -len(".xml")]
-                found.setdefault(address, []).append(name)
-    return found
+            yield domain.findtext("name") or os.path.basename(path)[: -len(".xml")], domain
+
+
+def uuids(paths: Paths) -> set[str | None]:
+    """Return the UUIDs of all domains that are defined or run."""
+    known = [*_in(paths.domains), *_in(paths.running_domains)]
+    return {domain.findtext("uuid") for _name, domain in known}
+
+
+def is_there(name: str, paths: Paths) -> bool:
+    """Return whether libvirt has a file of a domain, which is defined or runs."""
+    return any(os.path.exists(os.path.join(folder, f"{name}.xml")) for folder in (paths.domains, paths.running_domains))
 
 
 def files(folder: str) -> list[str]:

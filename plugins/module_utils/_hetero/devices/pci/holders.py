@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Collection
 
 from ...claims.host.store import Store
+from ...core.plays import play
 from ..gpus import discovery, processes
-from . import domains, network, storage
+from . import domains, made_guests, network, storage
 from .sysfs import text
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Kinds that `force` does not override: the host would lose its files or its network, an instance its GPU.
 FIRM = ("storage", "network", "allocation")
+#: Of a guest that neither the table nor libvirt knows, or not as what it is.
+BY_FOLDER = f"is guest {{name}}'s, by {{file}}, and libvirt has no domain of that: {play('reconcile')} tells of it"
 #: A process's name, which the kernel cuts at 15 characters (proc(5), comm).
 PERSISTENCED = "nvidia-persistenced"[:15]
 DISPLAY_SERVERS = ("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "weston", "sway")
@@ -71,13 +74,15 @@ def holders(
     open_by = processes.holders(sorted(numbers), paths)
     defined, running = domains.holders(paths)
     given, found = _allocations(paths, own), {}
+    for address, more in _by_folders(paths, own).items():
+        given.setdefault(address, more)
     for device in chosen:
         part, address = parts[device.address], device.address
         held = [Holder(address, "storage", said) for said in storage.uses(part.disks, paths)]
         held += [Holder(address, "network", said) for said in network.uses(part.interfaces, paths)]
         if device.boot_display:
             held.append(Holder(address, "display", "is the display that this machine boots on"))
-        held += [Holder(address, "allocation", f"is allocated to {holder}") for holder in given.get(address, ())]
+        held += [Holder(address, "allocation", said) for said in given.get(address, ())]
         held += [Holder(address, "guest", f"running domain {name} has it") for name in running.get(address, ())]
         # one process opens many nodes of a card
         by_pid = {process.pid: process for number in part.numbers for process in open_by[number]}
@@ -87,12 +92,23 @@ def holders(
 
 
 def _allocations(paths: Paths, own: str | None) -> dict[str, list[str]]:
-    """Return {address: who else it is allocated to} from this host's database."""
+    """Return {address: in words, to whom else it is allocated} from this host's database."""
     found: dict[str, list[str]] = {}
     with Store(paths.state_db, create=False) as store:
         for allocation in store.allocations():
             if allocation.holder != own:
-                found.setdefault(allocation.address, []).append(allocation.holder)
+                found.setdefault(allocation.address, []).append(f"is allocated to {allocation.holder}")
+    return found
+
+
+def _by_folders(paths: Paths, own: str | None) -> dict[str, list[str]]:
+    """Return {address: in words, which others have it of which only the folder tells}."""
+    found: dict[str, list[str]] = {}
+    for address, names in made_guests.only_by_folder(paths).items():
+        for name in names:
+            if f"domain:{name}" != own:
+                file = os.path.join(paths.guests, name, made_guests.DESCRIPTION)
+                found.setdefault(address, []).append(BY_FOLDER.format(name=name, file=file))
     return found
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple, Tuple
 
+from ...claims.host.config import CONFIG, config_here
+
 #: Name of the lock: one change of bindings at a time on a host.
 LOCK = "pci"
 
@@ -30,6 +32,8 @@ class Paths(NamedTuple):
     #: Where libvirt keeps its domains: all that are defined, and those that run.
     domains: str = "/etc/libvirt/qemu"
     running_domains: str = "/run/libvirt/qemu"
+    #: Where the files of the guests lie that were made here.
+    guests: str = "/var/lib/libvirt/hetero"
 
     @property
     def run_folder(self) -> str:
@@ -45,6 +49,19 @@ class Paths(NamedTuple):
 
     def driver(self, name: str, *attribute: str) -> str:
         return os.path.join(self.sys, "bus/pci/drivers", name, *attribute)
+
+
+#: Without its configuration.
+THIS_HOST = Paths()
+
+
+def here(state_db: str | None = None, config: str = CONFIG) -> Paths:
+    """Return this host's, by its configuration, even if no role set it up: all who give devices away share one table.
+
+    :param state_db: another database.
+    """
+    of_host = config_here(config)
+    return Paths(state_db=state_db or of_host.state_db, guests=of_host.kvm.guests_folder)
 
 
 def below(root: str) -> Paths:

@@ -5,18 +5,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import Callable
-from xml.etree import ElementTree
 
 from ...core.errors import Refused
-from ...files.plain_file import read_at, read_plain
+from ...devices.pci.made_guests import DESCRIPTION, MOST, description
+from ...files.plain_file import read_at
 
-#: The file with its domain as it was made, which is written last.
-DESCRIPTION = "domain.xml"
-#: Bytes of the largest that is read; ours have 2,000.
-MOST = 1 << 20
 CONSOLE = "console.log"
 DISK = "disk.raw"
 
@@ -46,16 +41,6 @@ def must_be_readable(folder: str) -> None:
         except OSError as error:
             what = f"cannot be read ({error.strerror}), and says which guest lies there"
             raise Refused(what, path, "nothing is touched: put the guest's own file back") from error
-
-
-def description(folder: str) -> ElementTree.Element | None:
-    """Return the domain, as it was made, of the guest whose files lie in a folder; None where none do, or that cannot
-    be read.
-    """
-    with contextlib.suppress(OSError, ElementTree.ParseError):
-        made = read_plain(os.path.join(folder, DESCRIPTION), MOST)
-        return None if made is None else ElementTree.fromstring(made)
-    return None
 
 
 def made_for(folder: str) -> str | None:

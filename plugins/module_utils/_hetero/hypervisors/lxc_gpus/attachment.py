@@ -9,36 +9,32 @@ Killed anywhere and run again it converges: each step looks first, and nothing i
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ContextManager, Dict, Iterable, NamedTuple, Sequence, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Dict, Iterable, NamedTuple, Sequence, cast
 
-from ...claims.host.allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_gone, gpu_of
+from ...claims.host.allocation import ATTACHED, DETACHING, PHASE, allocate, find, forget_the_gone
 from ...core.errors import BadInput, HeteroError, Refused
-from ...core.locks import lock
 from ...core.plays import play
 from ...devices.cgroup.devices import of_container
 from ...devices.gpus import gpu_users, libraries
 from ...devices.gpus.container_gpus import closing_nodes, nodes_for
-from ...devices.gpus.paths import HERE, Paths
 from ..lxc import folders, identity, persistence
 from . import open_rights
-from .access import ACCESS, HOST, Running, refuse_wild
-from .restoration import by_files, folders_in, must_be_written_down
+from .access import ACCESS, HOST, refuse_wild
+from .restoration import must_be_written_down
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest
-    from ...claims.host.store import Store
     from ...core.changes import Change
     from ...core.deadline import Deadline
-    from ...devices.gpus.discovery import Found, Gpu
+    from ...devices.gpus.discovery import Gpu
     from ..lxc.liblxc import Container
+    from .site import Site
 
 Rows = Sequence["Allocation"]
 #: What a module returns, or a part of it.
 Result = Dict[str, Any]
 
-RUN_FOLDER = "/run/hetero"
 #: Number of times that a container may restart while one GPU is given to it.
 RESTARTS = 3
 
@@ -50,50 +46,6 @@ class Meant(NamedTuple):
 
     rows: Sequence[Allocation]
     gpus: Sequence[Gpu]
-
-
-@dataclass
-class Site:
-    """Where GPUs are given: the host's table, the GPUs found, and the folders whose containers may hold GPUs.
-
-    :param host: for which boot of this machine a container's file is valid.
-    """
-
-    store: Store
-    found: Found
-    lxcpaths: tuple[str, ...] = ("/var/lib/lxc",)
-    run_folder: str = RUN_FOLDER
-    paths: Paths = HERE
-    host: persistence.Host = persistence.HERE
-
-    def look(self) -> open_rights.Live:
-        """Return what the kernel says now of containers in these folders and in those that the table knows; and what
-        containers have by their own files, if the table is older.
-        """
-        live = open_rights.look(sorted(folders_in(self.store).union(self.lxcpaths)), self.found.gpus)
-        return open_rights.Live((*by_files(self), *live.reaches), self.store.marked())
-
-    def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:
-        """Let one verb at a time work on a container; check mode takes no lock."""
-        if change.check:
-            return ExitStack()
-        return lock(self.run_folder, container.lock_name, verb, self.store.actor, deadline)
-
-    def running(self, container: Container, pid: int) -> Running:
-        return Running(container, pid, self.host.private)
-
-    def rows(self, holder: str) -> list[Allocation]:
-        return self.store.allocations(holder)
-
-    def kept(self, holder: str, persistent: bool = False) -> list[Allocation]:
-        """Return the allocations that a container is to have; with `persistent` only those that outlive its restart."""
-        rows = [row for row in self.rows(holder) if row.state != DETACHING]
-        return [row for row in rows if row.persistent or not persistent]
-
-    def gpus_of(self, rows: Iterable[Allocation]) -> list[Gpu]:
-        """Return the GPUs of allocations, without those that are gone."""
-        gpus = (gpu_of(row.address, row.uuid, self.found.gpus) for row in rows)
-        return [gpu for gpu in gpus if gpu is not None]
 
 
 def attach(

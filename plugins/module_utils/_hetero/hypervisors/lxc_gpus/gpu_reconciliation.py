@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ...devices.cgroup.devices import DeviceCgroup
     from ...devices.gpus.discovery import Gpu
     from .access import Running
-    from .attachment import Site
+    from .site import Site
 
 RESTART = "take the rule out of its configuration, or it is back after a restart"
 TAKE_BACK = (

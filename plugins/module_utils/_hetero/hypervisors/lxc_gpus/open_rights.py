@@ -17,7 +17,9 @@ from ...devices.cgroup.devices import of_container
 from ...devices.cgroup.rules import MAJORS, MINORS
 from ...devices.gpus.discovery import HELD_FOR_GUESTS
 from ...devices.gpus.nodes import NO_GPU, NVIDIA
-from ...devices.pci.paths import Paths
+from ...devices.pci import domains
+from ...devices.pci.made_guests import is_made
+from ...devices.pci.paths import THIS_HOST, Paths
 from ..lxc import device_nodes, folders, identity, liblxc
 
 if TYPE_CHECKING:
@@ -40,9 +42,8 @@ DOUBT = "in doubt"
 LOOKS = 5
 #: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
 CAP_MKNOD = 27
-#: Beginning of a holder that is a libvirt domain, and the folders with libvirt's files of defined and running ones.
+#: Beginning of a holder that is a libvirt domain.
 DOMAIN = "domain:"
-LIBVIRT = (Paths().domains, Paths().running_domains)
 #: The file systems that the machine is to have.
 FSTAB = "/etc/fstab"
 #: A device that no driver has and no rule names: the last number.
@@ -77,10 +78,12 @@ class Live:
     """What all running containers of a host can open, and what containers are to have at their next start.
 
     :param marked: the folders of containers that have had their mark, with its id (folders.py).
+    :param pci: where libvirt's files and those of guests lie.
     """
 
     reaches: tuple[Reach, ...]
     marked: folders.Marks = field(default_factory=dict)
+    pci: Paths = THIS_HOST
 
     def open(self, address: str) -> list[Reach]:
         """Return the Reaches of the containers that can open this GPU, or could once they are started."""
@@ -99,12 +102,14 @@ class Live:
         return {reach.address: reach for reach in self.reaches if reach.holder == holder}
 
     def is_there(self, holder: str) -> bool:
-        """Return whether a container with this id, or a libvirt domain, exists; False for an instance without one."""
+        """Return whether a container with this id, a libvirt domain or a guest exists; False for an instance without
+        one.
+        """
         if any(reach.holder == holder for reach in self.reaches):
             return True
         if holder.startswith(DOMAIN):
-            file = f"{holder[len(DOMAIN) :]}.xml"
-            return any(os.path.exists(os.path.join(folder, file)) for folder in LIBVIRT)
+            name = holder[len(DOMAIN) :]
+            return domains.is_there(name, self.pci) or is_made(name, self.pci)
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])

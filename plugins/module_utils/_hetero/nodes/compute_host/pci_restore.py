@@ -13,7 +13,6 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, Sequence, Tuple
 
-from ...claims.host.config import state_db_here
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError
 from ...core.locks import lock
@@ -22,7 +21,7 @@ from ...devices.pci.change_plan import Plan, refuse
 from ...devices.pci.change_steps import begin, carry_out, load, settle
 from ...devices.pci.holders import holders
 from ...devices.pci.journal import Journal
-from ...devices.pci.paths import LOCK, Paths
+from ...devices.pci.paths import LOCK, Paths, here
 from ...devices.pci.persistence import read
 
 if TYPE_CHECKING:
@@ -111,6 +110,6 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
-    paths = Paths(state_db=state_db_here())
+    paths = here()
     well = restore(paths, Deadline(options.timeout), lambda text: sys.stdout.write(f"{text}\n"))
     return 0 if well else 1
