@@ -110,6 +110,8 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
         if options.user_data:
             must_have_cloud_init(image)
         same = new == dict(image=old.image, ssh_public_key=old.ssh_public_key) and hash == old.image_hash
+        if not options.fresh:
+            work.must_not_be_newer()
         if not same or options.fresh:
             before = dict(shown(host, old), image_hash=old.image_hash, fresh=False)
             change.note(old.instance, before, dict(before, **new, image_hash=hash, fresh=options.fresh))

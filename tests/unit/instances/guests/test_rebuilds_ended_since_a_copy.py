@@ -58,6 +58,25 @@ def test_a_rebuild_that_was_ended_since_is_not_ended_once_more(older):
     assert "start_instance" not in said
 
 
+@pytest.mark.parametrize("options", [{}, {"image": "bootable"}])
+@pytest.mark.parametrize("check", [True, False])
+def test_a_rebuild_to_what_it_has_makes_nothing_anew(older, options, check):
+    """Lost: all of it, to a tenant who has rebuild_instance run each day, without fresh, for a newer image."""
+    done = older.do("rebuilt", "a", check=check, **options)
+    assert SAID in done["msg"]
+    assert "fresh=true" in done["msg"]
+    assert is_there(older, "guests-files")
+
+
+def test_a_rebuild_that_was_cut_off_is_asked_for_again(site, monkeypatch):
+    """If this fails, an ordinary rebuild that was killed is not to be asked for once more, as it was."""
+    site.provision("a", flavor=BARE)
+    write(site, "guests-files")
+    cut_off(site, monkeypatch)
+    assert not site.do("rebuilt", "a").get("failed")
+    assert not is_there(site, "guests-files")
+
+
 @pytest.mark.parametrize(("verb", "options"), [("rebuilt", {"fresh": True}), ("absent", {})])
 def test_a_tenants_word_ends_it(older, verb, options):
     """As is printed. If this fails, nothing leads on."""
