@@ -17,7 +17,7 @@ from typing import Iterable, Sequence
 from ..claims import lost_database
 from ..claims.host.claim_records import ClaimRecords
 from ..claims.host.config import CONFIG, HostConfig, config_here
-from ..claims.host.tables import claims_beside, mark_beside
+from ..claims.host.tables import claims_beside, mark_beside, marked_in
 from ..claims.lost_database import RECONCILE, listed
 from ..core.errors import HeteroError, Refused, naming
 from ..files.whole_file import sync_folder, write_whole
@@ -157,12 +157,15 @@ def _in_places(config: HostConfig, also: Iterable[str]) -> list[str]:
 
 
 def _signs(config: HostConfig, lxcpath: str | None) -> list[str]:
-    """Return what was made in the host's folder, in the caller's, and in each in which a container runs, and the
-    records of claims.
+    """Return what was made in the host's folder, in the caller's, in each in which a container runs or that has had the
+    mark, those of which that is not to be seen, and the records of claims.
     """
-    also = [*folders.in_use(), *([os.path.normpath(lxcpath)] if lxcpath else [])]
+    marked = marked_in(config.state_db)
+    also = [*folders.in_use(), *marked, *([os.path.normpath(lxcpath)] if lxcpath else [])]
     records = ClaimRecords(claims_beside(config.state_db))
     there = [f"{kind} {path}" for kind, path in made_here(config, also)]
+    unseen = folders.out_of_sight(marked, [config.lxc.lxcpath])
+    there += [f"{path}, whose file system may not be mounted" for path in unseen]
     there += [why for path, why in unread_here(config, also) if os.path.lexists(os.path.join(path, identity.FOLDER))]
     return there + [f"record of a claim {records.path(instance)}" for instance in records.instances()]
 

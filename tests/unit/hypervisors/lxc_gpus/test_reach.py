@@ -215,13 +215,13 @@ def test_a_container_whose_file_system_the_fstab_has_and_that_is_not_mounted_may
     (disk / "lxc").mkdir(parents=True)
     folders.mark(str(disk / "lxc"))  # of before it was put on a disk of its own
     (tmp_path / "fstab").write_text(f"# x {tmp_path}\n\nswap none swap sw 0 0\n/dev/sda1 / ext4 defaults 0 1\n")
-    monkeypatch.setattr(open_rights, "FSTAB", str(tmp_path / "fstab"))
+    monkeypatch.setattr(folders, "FSTAB", str(tmp_path / "fstab"))
     live, holder = open_rights.Live(()), f"{disk}/lxc/trainer#id1"
     assert not live.is_there(holder)
     with open(tmp_path / "fstab", "a", encoding="ascii") as table:
         table.write(f"/dev/sdb1 {disk} ext4 nofail 0 2\n")
     assert live.is_there(holder)
-    monkeypatch.setattr(open_rights.os.path, "ismount", lambda point: True)
+    monkeypatch.setattr(folders.os.path, "ismount", lambda point: True)
     assert not live.is_there(holder)
 
 

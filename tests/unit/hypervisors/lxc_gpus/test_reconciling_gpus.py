@@ -247,7 +247,7 @@ def test_what_only_its_own_file_names(host, monkeypatch, why, repair, check, don
         asked.append(dry)
         return why
 
-    monkeypatch.setattr(gpu_reconciliation.restoration, "unwritten", lambda site, box: [(ONE, GpuRequest(1))])
+    monkeypatch.setattr(gpu_reconciliation.own_files, "unwritten", lambda site, box: [(ONE, GpuRequest(1))])
     monkeypatch.setattr(gpu_reconciliation.restoration, "write_down", write_down)
     look = host.look(repair, check)
     assert gpu_reconciliation._unwritten(look, host.box("ml", 7)) == left

@@ -13,7 +13,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import identity
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import own_files, restoration
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.boxes import LXCPATH, SHARED, gpu, standing_in
 
 #: The real one, which the stand-ins replace.
@@ -129,19 +129,19 @@ def test_on_another_host_it_shares_what_it_shared(host, shares, shared):
 def test_what_a_file_has_and_the_table_has_not(host):
     """Lost: a container's GPU, by the next write of its file; that is refused, and says how to go on."""
     box = host.box("ml")
-    assert restoration.unwritten(host.site, box) == []
+    assert own_files.unwritten(host.site, box) == []
     host.files["ml"] = file(ONE, TWO, gpu(9), count=3)
     host.has(box, ONE)
-    assert [(one.address, wanted) for one, wanted in restoration.unwritten(host.site, box)] == [
+    assert [(one.address, wanted) for one, wanted in own_files.unwritten(host.site, box)] == [
         (TWO.address, GpuRequest(3)),
     ]
     with pytest.raises(Refused, match=f"container ml: has {TWO.address} by its own file, and not by the table"):
-        restoration.must_be_written_down(host.site, box)
-    restoration.must_be_written_down(host.site, box, {TWO.address})
+        own_files.must_be_written_down(host.site, box)
+    own_files.must_be_written_down(host.site, box, {TWO.address})
     # one that moved is in the table by its old address
     host.store.free(host.store.allocations()[0])
     host.has(box, gpu(8), uuid="GPU-1")
-    assert [one.address for one, _wanted in restoration.unwritten(host.site, box)] == [TWO.address]
+    assert [one.address for one, _wanted in own_files.unwritten(host.site, box)] == [TWO.address]
 
 
 def test_it_is_written_down_or_it_is_said_why_not(host):

@@ -30,7 +30,7 @@ from ...site.owners import refuse_mixed, refuse_taken
 from ..ended import RELEASE_PHASE
 from .allocation import Allocation, GpuRequest, allocate
 from .claim_copies import KeptClaims
-from .tables import marked_beside
+from .tables import marked_beside, marked_in
 
 if TYPE_CHECKING:
     import sqlite3
@@ -259,15 +259,7 @@ class Store(KeptClaims):
         return set(filter(None, [*made, *(row.holder for row in self.allocations())]))
 
     def marked(self) -> dict[str, str | None]:
-        """Return {folder of containers that has had the mark of this collection: the mark's id, or None where none was
-        noted yet} (hypervisors/lxc/folders.py).
-        """
-        try:
-            with open(marked_beside(self.path), encoding="utf-8", errors="surrogateescape") as file:
-                lines = [line.partition("\t") for line in file.read().splitlines()]
-        except OSError:
-            return {}
-        return {folder: mark or None for folder, _tab, mark in lines}
+        return marked_in(self.path)
 
     def note_marked(self, folder: str, mark: str | None = None) -> None:
         """Write down that a folder of containers has the mark: where that is missing, another is seen there."""

@@ -36,6 +36,18 @@ def marked_beside(path: str) -> str:
     return f"{os.path.splitext(path)[0]}.folders"
 
 
+def marked_in(path: str) -> dict[str, str | None]:
+    """Return {folder of containers that has had the mark of this collection: the mark's id, or None where none was
+    noted yet}, by the list beside a database.
+    """
+    try:
+        with open(marked_beside(path), encoding="utf-8", errors="surrogateescape") as file:
+            lines = [line.partition("\t") for line in file.read().splitlines()]
+    except OSError:
+        return {}
+    return {folder: mark or None for folder, _tab, mark in lines}
+
+
 ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
 LAYOUT = Layout(
     schema=2,

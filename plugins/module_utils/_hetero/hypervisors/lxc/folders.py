@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from typing import Mapping
+from typing import Iterable, Mapping
 
 from ...core.errors import Refused
 from ...files.whole_file import write_whole
@@ -27,6 +27,8 @@ another id than the host noted: then it is that of another folder, such as the b
 id {id}
 """
 ID = re.compile(r"^id ([0-9a-f]{32})$", re.MULTILINE)
+#: The file systems that the machine is to have.
+FSTAB = "/etc/fstab"
 #: A person's word, in place of the mark, that all containers of the folder (with this id) are no more.
 GONE = "gone"
 AWAY = "has no containers, and {name} was made in it: its file system may not be mounted"
@@ -92,6 +94,34 @@ def is_seen(lxcpath: str, marked: Marks = NONE) -> bool:
     An empty one may be the point where their file system is to be mounted; so may one that lost the mark.
     """
     return is_marked(lxcpath, marked) or (lxcpath not in marked and _has_folders(lxcpath))
+
+
+def is_unmounted(folder: str) -> bool:
+    """Return whether the machine is to have a file system at a folder, or above it, that is not mounted now.
+
+    What is seen there then is not what was there.
+    """
+    try:
+        with open(FSTAB, encoding="utf-8", errors="surrogateescape") as table:
+            lines = [line.split() for line in table if not line.lstrip().startswith("#")]
+    except OSError:
+        return False
+    points = [words[1] for words in lines if len(words) > 1 and os.path.isabs(words[1])]
+    below = os.path.join(os.path.realpath(folder), "")
+    above = [point for point in points if below.startswith(os.path.join(os.path.realpath(point), ""))]
+    return not all(map(os.path.ismount, above))
+
+
+def out_of_sight(marked: Marks, lxcpaths: Iterable[str] = ()) -> list[str]:
+    """Return the folders that have had the mark and show none, or another's: they may be bare points of mounts. One
+    that was removed, or whose mark was moved to another folder, with all that was in it, is none of them.
+
+    :param lxcpaths: folders to which it may have been moved, beside those that have had a mark.
+    """
+    there = [lxcpath for lxcpath in sorted(marked) if os.path.lexists(lxcpath) or is_unmounted(lxcpath)]
+    bare = [lxcpath for lxcpath in there if not is_marked(lxcpath, marked)]
+    seen = set(map(id_in, {*marked, *lxcpaths})) - {None} if bare else set()
+    return [lxcpath for lxcpath in bare if marked[lxcpath] not in seen]
 
 
 def _has_folders(lxcpath: str) -> bool:

@@ -21,7 +21,7 @@ from ...devices.gpus.container_gpus import closing_nodes, nodes_for
 from ..lxc import folders, identity, persistence
 from . import open_rights
 from .access import ACCESS, HOST, refuse_wild
-from .restoration import must_be_written_down
+from .own_files import must_be_written_down
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest

@@ -21,7 +21,7 @@ from ...devices.gpus import gpu_users, processes
 from ...devices.gpus.container_gpus import nodes_for
 from ...devices.gpus.nodes import NO_GPU, NVIDIA, DeviceNode, majors
 from ..lxc import device_nodes, identity, liblxc, persistence
-from . import open_rights, restoration
+from . import open_rights, own_files, restoration
 from .access import ACCESS, rule_for
 from .attachment import Meant, bring_up, finish, take_back
 
@@ -191,7 +191,7 @@ def _unwritten(look: Look, container: liblxc.Container) -> list[Gpu]:
     Nothing of these is closed, and the container's file stays.
     """
     site, left = look.site, []
-    for gpu, wanted in restoration.unwritten(site, container):
+    for gpu, wanted in own_files.unwritten(site, container):
         why = restoration.write_down(site, container, gpu, wanted, dry=True)
         text = f"it has it by its own file, and not by the table: {why or 'that was lost, or is older'}"
         mend = partial(restoration.write_down, site, container, gpu, wanted)

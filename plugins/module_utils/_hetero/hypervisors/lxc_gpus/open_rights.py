@@ -44,8 +44,6 @@ LOOKS = 5
 CAP_MKNOD = 27
 #: Beginning of a holder that is a libvirt domain.
 DOMAIN = "domain:"
-#: The file systems that the machine is to have.
-FSTAB = "/etc/fstab"
 #: A device that no driver has and no rule names: the last number.
 UNKNOWN = ("c", MAJORS - 1, MINORS - 1)
 
@@ -113,29 +111,13 @@ class Live:
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])
-        if not folders.is_seen(folder, self.marked) or _is_unmounted(folder):
+        if not folders.is_seen(folder, self.marked) or folders.is_unmounted(folder):
             return True  # its file system may not be mounted yet
         try:
             # also in a copy of its folder in the same place, such as on a bigger disk
             return identity.key_by_id(liblxc.Container(name, folder)) == holder
         except Refused:
             return True  # whose configuration cannot be read may be the one
-
-
-def _is_unmounted(folder: str) -> bool:
-    """Return whether the machine is to have a file system at a folder, or above it, that is not mounted now.
-
-    What is seen there then is not what was there.
-    """
-    try:
-        with open(FSTAB, encoding="utf-8", errors="surrogateescape") as table:
-            lines = [line.split() for line in table if not line.lstrip().startswith("#")]
-    except OSError:
-        return False
-    points = [words[1] for words in lines if len(words) > 1 and os.path.isabs(words[1])]
-    below = os.path.join(os.path.realpath(folder), "")
-    above = [point for point in points if below.startswith(os.path.join(os.path.realpath(point), ""))]
-    return not all(map(os.path.ismount, above))
 
 
 def look(lxcpaths: Collection[str], gpus: Sequence[Gpu]) -> Live:

@@ -17,15 +17,12 @@ from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
     Any,
-    Collection,
     ContextManager,
     Dict,
     Iterable,
     List,
     Mapping,
     NamedTuple,
-    Protocol,
-    cast,
 )
 
 from ...claims.host.allocation import (
@@ -38,61 +35,24 @@ from ...claims.host.allocation import (
     gpu_of,
     write_again,
 )
-from ...claims.lost_database import RECONCILE, listed
+from ...claims.lost_database import listed
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused, told
 from ...core.locks import lock
-from ...core.this_node import THIS_NODE
 from ...devices.gpus.container_gpus import nodes_for
-from ...scheduling.compute_hosts import gpu_count
 from ..lxc import folders, identity, liblxc, persistence
 from .access import ACCESS
-from .open_rights import BY_FILE, DOUBT, Reach, has, rule_of
+from .open_rights import has, rule_of
+from .own_files import SOME, by_own_file, key_of_made, request_of
 
 if TYPE_CHECKING:
     from ...claims.host.claim_records import Claim
-    from ...claims.host.store import Store
-    from ...devices.gpus.discovery import Found, Gpu
-    from .open_rights import Live
+    from ...devices.gpus.discovery import Gpu
+    from .own_files import Site
 
 VERB = "restore"
 #: Seconds to wait for others who work on a container; at boot there are none.
 TURN_TIME = 60.0
-OLDER = "by its own file; the table was lost or is older"
-#: Whose a GPU may be.
-COPIED = "may be container {name}'s, by the file that was copied with it: {way}"
-UNREAD = "may be container {name}'s: the table has none of it, and what it has by its own file cannot be read: {error}"
-ELSEWHERE = (
-    "may be container {name}'s of {lxcpath}, by its own file, and the table does not have it: have module "
-    "hetero.compute.gpu_reconcile write it down (lxcpath {lxcpath}, repair true), or take it back (module "
-    "hetero.compute.lxc_gpu_attach, state detached, lxcpath {lxcpath}, container {name}), where it is not wanted there"
-)
-UNSEEN = (
-    f"may be {{name}}'s: no claim of it is in the database of {THIS_NODE}, which may be older than the record of one, "
-    f"{{path}}, and its container is not to be seen: run {RECONCILE}, which says how it comes back"
-)
-
-
-class Site(Protocol):
-    """What is used here of attachment.Site."""
-
-    @property
-    def store(self) -> Store: ...
-    @property
-    def found(self) -> Found: ...
-    @property
-    def lxcpaths(self) -> tuple[str, ...]: ...
-    @property
-    def run_folder(self) -> str: ...
-    @property
-    def host(self) -> persistence.Host: ...
-
-    def look(self) -> Live: ...
-    def rows(self, holder: str) -> list[Allocation]: ...
-    def kept(self, holder: str, persistent: bool = False) -> list[Allocation]: ...
-    def gpus_of(self, rows: Iterable[Allocation]) -> list[Gpu]: ...
-
-
 def restore(site: Site) -> dict[str, str | None]:
     """Rewrite the files of all containers with GPUs; return {name: None, or why it will not start}."""
     for claim in site.store.claims():
@@ -127,7 +87,7 @@ def resolve(
     """
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")
-    own = here or _by_own_file(site, container) is not None
+    own = here or by_own_file(site, container) is not None
     rows = _own(site, container, persisted) if own else _afresh(site, container, persisted)
     nodes = nodes_for(site.found, site.gpus_of(rows))
     return persistence.Persisted(
@@ -136,137 +96,6 @@ def resolve(
         nodes=nodes,
         rules=[f"{rule_of(node)} {ACCESS}" for node in nodes],
     )
-
-
-def _by_own_file(site: Site, container: liblxc.Container) -> persistence.Persisted | None:
-    """Return what a container has by its own file, if that is of this machine: by its id, or by the UUID of a GPU, for
-    that stays the same where the machine is installed anew.
-    """
-    persisted = persistence.read(container, site.host)
-    if persisted is not None:
-        return persisted
-    persisted = persistence.read(container)
-    shown = {gpu.uuid for gpu in site.found.gpus if gpu.uuid}
-    return persisted if persisted and any(old["uuid"] in shown for old in persisted.gpus) else None
-
-
-def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, GpuRequest]]:
-    """Return [(GPU, GpuRequest)] that a container has by its own file, and not by a table that was lost or is older."""
-    persisted = _by_own_file(site, container)
-    return _unknown(site, _key(container), persisted) if persisted else []
-
-
-def _unknown(site: Site, key: str, persisted: persistence.Persisted) -> list[tuple[Gpu, GpuRequest]]:
-    """Return [(GPU, GpuRequest)] that the container with a key has by what is written, and not by the table."""
-    rows, found = site.rows(key), []
-    had = {row.address for row in rows}.union(gpu.address for gpu in site.gpus_of(rows))
-    for old, request in zip(persisted.gpus, persisted.request):
-        gpu = gpu_of(old["address"], old["uuid"], site.found.gpus)
-        if gpu is not None and gpu.address not in had:
-            found.append((gpu, _wanted(request)))
-    return found
-
-
-def by_files(site: Site) -> list[Reach]:
-    """Return a Reach for each GPU that a container has by its own file, and not by a table that is older; and for each
-    that may be one's own of which that cannot be told, also in other folders in which containers of ours are or were.
-    """
-    found = _by_records(site)
-    others = _other_folders(site)
-    for lxcpath in (*site.lxcpaths, *others):
-        for name in liblxc.containers(lxcpath):
-            try:
-                container = liblxc.Container(name, lxcpath)
-            except BadInput:  # a folder that was moved aside may have any name
-                continue
-            try:
-                for gpu, wanted in unwritten(site, container):
-                    # one that was left where all were copied to another folder takes no GPU from who has it there
-                    state, why = (DOUBT, ELSEWHERE) if lxcpath in others else (BY_FILE, OLDER)
-                    why = why.format(name=name, lxcpath=lxcpath)
-                    found.append(Reach(_key(container), name, gpu.address, state, why, alone=not wanted.share))
-                found += _by_copied_file(site, container)
-            except HeteroError as error:
-                found += _by_unread_file(site, container, error)
-    return found
-
-
-def folders_in(store: Store) -> set[str]:
-    """Return the folders whose containers have GPUs by the table."""
-    holders = (row.holder for row in store.allocations())
-    return {os.path.dirname(holder.rpartition("#")[0]) for holder in holders if holder.startswith("/")}
-
-
-def _other_folders(site: Site) -> list[str]:
-    """Return the folders of containers, beside the site's, that have had the mark or are in the table."""
-    paths = sorted({*folders_in(site.store), *site.store.marked()}.difference(site.lxcpaths))
-    own = [os.stat(lxcpath) for lxcpath in site.lxcpaths if os.path.isdir(lxcpath)]
-    there = [path for path in paths if os.path.isdir(path)]
-    return [path for path in there if not any(os.path.samestat(os.stat(path), one) for one in own)]
-
-
-def _by_unread_file(site: Site, container: liblxc.Container, error: HeteroError) -> list[Reach]:
-    """Return a Reach for each GPU where a container's own file cannot be read, and the table has nothing of it."""
-    folder = container.folder
-    had = any(row.holder.startswith(f"{folder}#") for row in site.store.allocations())
-    if had or not os.path.lexists(identity.file_of(container)):
-        return []
-    with suppress(Refused):  # a configuration that cannot be read may be of one that has GPUs
-        if not identity.includes(container):
-            return []
-        folder = identity.key_by_id(container) or folder
-    why = UNREAD.format(name=container.name, error=error)
-    return [Reach(folder, container.name, gpu.address, DOUBT, why) for gpu in site.found.gpus]
-
-
-def _by_copied_file(site: Site, container: liblxc.Container) -> list[Reach]:
-    """Return a Reach for each GPU that a container had which may be this one, in a copy of its folder in its place, and
-    which the table does not have.
-    """
-    written = persistence.read_file(identity.file_of(container))
-    if written is None or written.machine != site.host.machine_id or identity.key_of(container) is not None:
-        return []
-    if identity.key_by_id(container) != written.key or not identity.includes(container):
-        return []
-    why = COPIED.format(name=container.name, way=persistence.copy_way(container, written.key))
-    unknown = _unknown(site, written.key, written)
-    return [Reach(written.key, container.name, gpu.address, DOUBT, why) for gpu, _wanted_then in unknown]
-
-
-def _by_records(site: Site) -> list[Reach]:
-    """Return a Reach for each GPU, for the claims of which only the record is known, and whose container, which is to
-    have more GPUs than the table knows, is not to be seen.
-    """
-    found: list[Reach] = []
-    for claim in site.store.all_forgotten():
-        key = claim.container
-        if key is None or len(site.rows(key)) >= gpu_count(claim.flavor) or _is_seen(site, key):
-            continue
-        why = UNSEEN.format(name=claim.instance, path=site.store.records.path(claim.instance))
-        found += [Reach(key, claim.instance, gpu.address, DOUBT, why) for gpu in site.found.gpus]
-    return found
-
-
-def _is_seen(site: Site, key: str) -> bool:
-    """Return whether the container with a key lies in its place, or a copy of it, so that its file tells what it has.
-    """
-    folder = key.rpartition("#")[0]
-    try:
-        return os.path.dirname(folder) in site.lxcpaths and identity.key_by_id(identity.Folder(folder)) == key
-    except Refused:
-        return False
-
-
-def must_be_written_down(site: Site, container: liblxc.Container, taken: Collection[str] = ()) -> None:
-    """Raise Refused if a container has GPUs only by its own file, which would now be written without them.
-
-    :param taken: addresses of GPUs that are being taken back.
-    """
-    left = [gpu.address for gpu, _wanted_then in unwritten(site, container) if gpu.address not in taken]
-    if left:
-        what = f"has {listed(left)} by its own file, and not by the table, which was lost or is older"
-        back = f"or take them back (module hetero.compute.lxc_gpu_attach, state detached, gpus {', '.join(left)})"
-        raise Refused(what, container.thing, f"run {RECONCILE}, which writes them down, {back}")
 
 
 def write_down(
@@ -318,6 +147,9 @@ def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun
                 had += [(name, row) for row in _had(site, container)] if identity.key_of(container) else []
             except Exception as error:  # noqa: BLE001 - the others have what they have, whatever is wrong with one
                 left.append(told(error, container.thing))
+    marked = site.store.marked()
+    unseen = folders.out_of_sight(marked, site.lxcpaths)
+    left += [str(folders.unseen(lxcpath, SOME, marked)) for lxcpath in unseen]
     named = sorted({name for name, row in had if row.persistent})
     if named and not site.found.gpus:
         gone = f"where they are gone for good, move {identity.FOLDER}/{identity.FILE} of these containers aside"
@@ -336,11 +168,11 @@ def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun
 
 def _had(site: Site, container: liblxc.Container) -> list[Allocation]:
     """Return allocations of what a container has by its own file, and of what else it can open."""
-    key = _key(container)
+    key = key_of_made(container)
     rows: dict[str, Allocation] = {}
-    persisted = _by_own_file(site, container)
+    persisted = by_own_file(site, container)
     for old, request in zip(persisted.gpus, persisted.request) if persisted else ():
-        gpu, wanted = gpu_of(old["address"], old["uuid"], site.found.gpus), _wanted(request)
+        gpu, wanted = gpu_of(old["address"], old["uuid"], site.found.gpus), request_of(request)
         row = _row(key, gpu, wanted) if gpu else _row_of_the_lost(key, old, wanted, site.found.gpus)
         rows[row.address] = replace(row, uuid=row.uuid or old["uuid"])
     pid = container.init_pid
@@ -375,12 +207,12 @@ def _own(site: Site, container: liblxc.Container, persisted: persistence.Persist
             raise Refused(gpu.unsupported, f"GPU {gpu.address}", f"mend that, then run hetero gpu-{VERB}")
         named.append(gpu)
     with site.store.transaction():
-        had = {row.address: row for row in site.rows(_key(container))}
+        had = {row.address: row for row in site.rows(key_of_made(container))}
         for gpu, request in zip(named, persisted.request):
             if gpu.address not in had:
-                _given_again(site, container, gpu, _wanted(request))
+                _given_again(site, container, gpu, request_of(request))
         uuids = {gpu.address: gpu.uuid or old["uuid"] for gpu, old in zip(named, persisted.gpus)}
-        rows = [row for row in site.kept(_key(container), persistent=True) if row.address in uuids]
+        rows = [row for row in site.kept(key_of_made(container), persistent=True) if row.address in uuids]
         rows = [replace(row, uuid=row.uuid or uuids[row.address]) for row in rows]
         for row in rows:
             site.store.grant(row)
@@ -389,18 +221,18 @@ def _own(site: Site, container: liblxc.Container, persisted: persistence.Persist
 
 def _afresh(site: Site, container: liblxc.Container, persisted: persistence.Persisted) -> list[Allocation]:
     """Allocate as many GPUs of each kind as a container had elsewhere."""
-    asked = [_wanted(request) for request in persisted.request]
+    asked = [request_of(request) for request in persisted.request]
     counts = Counter(wanted.arch for wanted in asked)
     share = all(wanted.share for wanted in asked)
     with site.store.transaction():
         # Requests for any architecture come last: GPUs that the container has by then count for them.
         for arch in sorted(counts, key=lambda arch: arch is None):
             _allocated(site, container, GpuRequest(counts[arch] if arch else len(asked), arch, share=share))
-        return site.kept(_key(container), persistent=True)
+        return site.kept(key_of_made(container), persistent=True)
 
 
 def _allocated(site: Site, container: liblxc.Container, wanted: GpuRequest) -> None:
-    for row in allocate(site.store, _key(container), wanted, site.found.gpus, site.look):
+    for row in allocate(site.store, key_of_made(container), wanted, site.found.gpus, site.look):
         site.store.grant(replace(row, state=ATTACHED))
 
 
@@ -408,18 +240,9 @@ def _given_again(
     site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, persistent: bool = True
 ) -> None:
     """Write exactly this GPU down again. The request stays what it was, and a UUID that is not shown yet."""
-    key, it = _key(container), replace(wanted, count=None, gpus=(gpu.address,))
+    key, it = key_of_made(container), replace(wanted, count=None, gpus=(gpu.address,))
     persisted = persistence.read(container)
     uuids = {old["address"]: old["uuid"] for old in persisted.gpus} if persisted else {}
     for row in allocate(site.store, key, it, site.found.gpus, site.look, persistent):
         uuid = row.uuid or uuids.get(row.address)
         site.store.grant(replace(row, uuid=uuid, state=ATTACHED, wanted=wanted))
-
-
-def _key(container: liblxc.Container) -> str:
-    """Return the key of a container that has one."""
-    return cast("str", identity.key_of(container))
-
-
-def _wanted(request: Mapping[str, Any]) -> GpuRequest:
-    return GpuRequest(**dict(request, gpus=tuple(request["gpus"])))

@@ -17,7 +17,7 @@ from ...devices.pci.paths import Paths as PciPaths
 from ..lxc import persistence
 from . import open_rights
 from .access import Running
-from .restoration import by_files, folders_in
+from .own_files import by_files, folders_in
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation
