@@ -204,6 +204,7 @@ def restore(
     resolve: Resolve,
     host: Host = HERE,
     turn: Callable[[Container], ContextManager[object]] = lambda container: nullcontext(),
+    chosen: Callable[[Container], bool] = lambda container: True,
 ) -> dict[str, str | None]:
     """Rewrite what containers start with for this boot of the host, before LXC starts the first.
 
@@ -211,6 +212,7 @@ def restore(
         False for a container from another host, whose identities are of no use, unlike its request. A HeteroError is
         why it cannot have them, and refuses its start.
     :param turn: returns a context manager in which nobody else changes what the container has.
+    :param chosen: returns whether a container is meant.
     :returns: {name: None, or why it will not start}.
     """
     done: dict[str, str | None] = {}
@@ -218,7 +220,7 @@ def restore(
         try:
             container = Container(name, lxcpath)
             path = identity.file_of(container)
-            if not os.path.lexists(path):
+            if not (os.path.lexists(path) and chosen(container)):
                 continue
             with turn(container):
                 written = read_file(path)

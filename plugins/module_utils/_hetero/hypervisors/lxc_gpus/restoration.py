@@ -43,7 +43,7 @@ from ...devices.gpus.container_gpus import nodes_for
 from ..lxc import folders, identity, liblxc, persistence
 from .access import ACCESS
 from .open_rights import has, rule_of
-from .own_files import SOME, by_own_file, key_of_made, request_of
+from .own_files import SOME, by_own_file, key_of_made, other_folders, request_of
 
 if TYPE_CHECKING:
     from ...claims.host.claim_records import Claim
@@ -53,8 +53,14 @@ if TYPE_CHECKING:
 VERB = "restore"
 #: Seconds to wait for others who work on a container; at boot there are none.
 TURN_TIME = 60.0
+
+
 def restore(site: Site) -> dict[str, str | None]:
-    """Rewrite the files of all containers with GPUs; return {name: None, or why it will not start}."""
+    """Rewrite the files of all containers with GPUs; return {name: None, or why it will not start}.
+
+    In folders that are not the site's, only of those that the table knows: others may have been left there in a move.
+    They are named with their folder.
+    """
     for claim in site.store.claims():
         with suppress(HeteroError):  # its own start says what is odd about it
             site.store.as_recorded(claim, _is_there)
@@ -64,9 +70,19 @@ def restore(site: Site) -> dict[str, str | None]:
     def turn(container: liblxc.Container) -> ContextManager[object]:
         return lock(site.run_folder, container.lock_name, VERB, site.store.actor, Deadline(TURN_TIME))
 
+    def known(container: liblxc.Container) -> bool:
+        key = identity.key_of(container)
+        return key is not None and bool(site.rows(key))
+
+    def own(*asked: Any) -> persistence.Persisted:
+        return resolve(site, *asked)
+
     done: dict[str, str | None] = {}
     for lxcpath in site.lxcpaths:
-        done.update(persistence.restore(lxcpath, lambda *asked: resolve(site, *asked), site.host, turn))
+        done.update(persistence.restore(lxcpath, own, site.host, turn))
+    for lxcpath in other_folders(site):
+        found = persistence.restore(lxcpath, own, site.host, turn, known)
+        done.update({os.path.join(lxcpath, name): why for name, why in found.items()})
     identity.note_marks(site.lxcpaths, site.store)
     return done
 
