@@ -338,6 +338,8 @@ def of_domain(command, name, rest):
             if os.path.exists(path(folder, name)):
                 os.unlink(path(folder, name))
     elif command == "autostart":
+        if kept is None:
+            fail("Requested operation is not valid: cannot set autostart for transient domain")
         os.makedirs(AUTOSTART, exist_ok=True)
         if "--disable" in rest:
             os.unlink(path(AUTOSTART, name))

@@ -143,6 +143,16 @@ class Domain:
         return self.state not in (SHUT_OFF, "crashed")
 
     @property
+    def ended(self) -> bool:
+        """Return whether its guest has ended. One that was undefined while it ran is then no more there."""
+        try:
+            return not self.active
+        except BadInput:
+            if self.defined:
+                raise
+            return True
+
+    @property
     def persistent(self) -> bool:
         """Return whether libvirt keeps the domain when its guest ends."""
         found = re.search(r"^Persistent:\s+(\S+)", self._call("dominfo"), re.M)
@@ -174,7 +184,7 @@ class Domain:
         whole = f"(gave up after {self.libvirt.deadline.seconds:g} s)"
         its = f"within {timeout:g} s" if end.seconds == timeout else whole
         error = TimedOut(f"its guest did not end {its}", self.thing, "does its init know ACPI's power button?")
-        self.wait(lambda: not self.active, end, error)
+        self.wait(lambda: self.ended, end, error)
 
     def wait(self, is_done: Callable[[], bool], end: Deadline, error: TimedOut) -> None:
         """Ask libvirt again until something is done; raise `error` if it is not in time.
@@ -196,23 +206,29 @@ class Domain:
 
     def stop(self) -> None:
         """End it by force. It may have ended by itself."""
-        if self.active:
+        if not self.ended:
             try:
                 self._call("destroy")
             except HeteroError:
-                if self.active:
+                if not self.ended:
                     raise
 
     def autostart(self, wanted: bool) -> bool:
-        """Have it start with the host, or not; return whether that was changed."""
-        found = re.search(r"^Autostart:\s+(\S+)", self._call("dominfo"), re.M)
-        if found and (found[1] == "enable") == wanted:
+        """Have it start with the host, or not; return whether that was changed. One not kept has no next start."""
+        said = self._call("dominfo")
+        found = re.search(r"^Autostart:\s+(\S+)", said, re.M)
+        if re.search(r"^Persistent:\s+no", said, re.M) or (found and (found[1] == "enable") == wanted):
             return False
         self._call("autostart", *([] if wanted else ["--disable"]))
         return True
 
     def undefine(self) -> None:
-        self._call("undefine", "--managed-save", "--nvram")
+        """Have libvirt know it no more. One that was undefined while it ran was gone with its end."""
+        try:
+            self._call("undefine", "--managed-save", "--nvram")
+        except BadInput:
+            if self.defined:
+                raise
 
     def _call(self, word: str, *more: str, stdin: str = "") -> str:
         must_be_name(self.name)
