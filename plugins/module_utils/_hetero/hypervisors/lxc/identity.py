@@ -126,8 +126,11 @@ def note_marks(lxcpaths: Iterable[str], notes: Notes, sure: bool = False) -> Non
         is_it = sure or folders.is_gone(lxcpath, marked)
         with suppress(Refused):  # of a configuration that cannot be read nobody can tell
             is_it = is_it or (bool(here) and all(map(_lies_there, here)))
-        if is_it:
-            notes.note_marked(lxcpath, found or folders.mark_anew(lxcpath))
+        if is_it and found is None:
+            with suppress(OSError):  # on a full disk, the next look does it
+                found = folders.mark_anew(lxcpath)
+        if is_it and found is not None:
+            notes.note_marked(lxcpath, found)
         elif lxcpath not in marked:
             notes.note_marked(lxcpath)
 
