@@ -24,7 +24,8 @@ from ..hypervisors.lxc import disks, folders, id_maps, identity, limits, new_con
 from ..hypervisors.lxc.liblxc import Container
 from ..hypervisors.lxc_gpus import attachment, open_rights
 from ..hypervisors.lxc_gpus.access import HOST
-from ..scheduling.compute_hosts import gpu_count
+from ..scheduling.compute_hosts import gpu_arch, gpu_count
+from ..scheduling.extra_specs import satisfies
 from ..site import instance_states
 from .host_claims import free_ids, wanted_of
 from .moved_instances import note_if_elsewhere
@@ -55,10 +56,10 @@ FORMER = (
 SOMEBODYS = "{folder} is not empty, and nothing was made there for this claim: nothing of it is removed"
 SOMEBODYS_WAY = "see whose it is; move it to another name (mv, once nothing is mounted in it), then run this again"
 
-#: Of an instance without a GPU that it has by its flavor's request alone.
-ALL_NAMED = (
-    "all its GPUs were asked for by name, by hand: where its flavor's is not among them, for it was taken back, ask "
-    "for as many as it is to have (module hetero.compute.lxc_gpu_attach, count {count})"
+#: Of an instance without a GPU that was asked for as its flavor asks.
+ALL_BY_HAND = (
+    "all its GPUs were asked for by hand: where its flavor's is not among them, for it was taken back, ask for as many "
+    "as it is to have (module hetero.compute.lxc_gpu_attach, count {count}{kind})"
 )
 
 
@@ -301,14 +302,27 @@ class ContainerWork(Work):
 
     def give_devices(self) -> None:
         """Open its GPUs, and prove all others closed."""
-        named = self._asked
-        for asked in named:
-            self._give(*asked)
-        # whether the one of its flavor was taken back, or is one of those by hand, nobody can tell
-        if named and all(wanted.gpus for wanted, _persistent, _method in named) and gpu_count(self.claim.flavor):
-            count = gpu_count(self.claim.flavor) + len(self.more["gpus"])
-            if self.claim.state != instance_states.RUNNING:
-                self.report("gpus", ALL_NAMED.format(count=count))
+        asked = self._asked
+        for one in asked:
+            self._give(*one)
+        if asked and self.claim.state != instance_states.RUNNING:
+            self._say_if_by_hand([wanted for wanted, _persistent, _method in asked])
+
+    def _say_if_by_hand(self, asked: Sequence[GpuRequest]) -> None:
+        """Say it if no request for GPUs may be its flavor's: whether that one was taken back, or is one of those by
+        hand, nobody can tell.
+        """
+        count, kind = gpu_count(self.claim.flavor), gpu_arch(self.claim.flavor)
+
+        def is_kind(arch: str | None) -> bool:
+            return arch is not None and satisfies(arch, kind)
+
+        its = [one for one in asked if one.arch is None or (kind and is_kind(one.arch))]
+        if count and not any((wanted.count or 0) >= count for wanted in its):
+            fit = [gpu for gpu in self.host.gpus if kind is None or is_kind(gpu.arch)]
+            whole = count + len({gpu.address for gpu in fit}.intersection(self.more["gpus"]))
+            archs = " or ".join(sorted({str(gpu.arch) for gpu in fit})) if kind else ""
+            self.report("gpus", ALL_BY_HAND.format(count=whole, kind=f", arch {archs}" if archs else ""))
 
     def _give(self, wanted: GpuRequest, persistent: bool, method: str) -> None:
         """Open the GPUs of one request."""
