@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.restoration import restore
 
-HOLDER = "/var/lib/lxc/c1#id1"
+HOLDER = "/nowhere/lxc/c1#id1"
 OLD, NEW = ("0000:05:00.0", "0000:06:00.0"), ("0000:06:00.0", "0000:41:00.0")
 
 

@@ -16,7 +16,7 @@ from ...claims.lost_database import RECONCILE, listed
 from ...core.errors import BadInput, HeteroError, Refused
 from ...core.this_node import THIS_NODE
 from ...scheduling.compute_hosts import gpu_count
-from ..lxc import folders, identity, liblxc, persistence
+from ..lxc import identity, liblxc, persistence
 from .open_rights import BY_FILE, DOUBT, Reach
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from .open_rights import Live
 
 OLDER = "by its own file; the table was lost or is older"
-#: Of which neither table nor folder tells.
-SOME = "a container"
 #: Whose a GPU may be.
 COPIED = "may be container {name}'s, by the file that was copied with it: {way}"
 UNREAD = "may be container {name}'s: the table has none of it, and what it has by its own file cannot be read: {error}"
@@ -35,7 +33,6 @@ ELSEWHERE = (
     "hetero.compute.gpu_reconcile write it down (lxcpath {lxcpath}, repair true), or take it back (module "
     "hetero.compute.lxc_gpu_attach, state detached, lxcpath {lxcpath}, container {name}), where it is not wanted there"
 )
-UNMOUNTED = "may be one's that the table, which may be older, does not know: {error}"
 UNSEEN = (
     f"may be {{name}}'s: no claim of it is in the database of {THIS_NODE}, which may be older than the record of one, "
     f"{{path}}, and its container is not to be seen: run {RECONCILE}, which says how it comes back"
@@ -95,7 +92,7 @@ def by_files(site: Site) -> list[Reach]:
     """Return a Reach for each GPU that a container has by its own file, and not by a table that is older; and for each
     that may be one's own of which that cannot be told, also in other folders in which containers of ours are or were.
     """
-    found = [*_by_records(site), *_by_folders(site)]
+    found = _by_records(site)
     others = other_folders(site)
     for lxcpath in (*site.lxcpaths, *others):
         for name in liblxc.containers(lxcpath):
@@ -168,19 +165,6 @@ def _by_records(site: Site) -> list[Reach]:
             continue
         why = UNSEEN.format(name=claim.instance, path=site.store.records.path(claim.instance))
         found += [Reach(key, claim.instance, gpu.address, DOUBT, why) for gpu in site.found.gpus]
-    return found
-
-
-def _by_folders(site: Site) -> list[Reach]:
-    """Return a Reach for each GPU, for the folders that are not to be seen, and of whose containers the table has none.
-    """
-    marked = site.store.marked()
-    unseen = folders.out_of_sight(marked, site.lxcpaths)
-    known = {os.path.dirname(key.rpartition("#")[0]) for key in site.store.made()} if unseen else set()
-    found: list[Reach] = []
-    for lxcpath in sorted({*unseen} - known):
-        why = UNMOUNTED.format(error=folders.unseen(lxcpath, SOME, marked))
-        found += [Reach(lxcpath, SOME, gpu.address, DOUBT, why) for gpu in site.found.gpus]
     return found
 
 

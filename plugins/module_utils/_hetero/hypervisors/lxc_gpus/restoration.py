@@ -43,7 +43,7 @@ from ...devices.gpus.container_gpus import nodes_for
 from ..lxc import folders, identity, liblxc, persistence
 from .access import ACCESS
 from .open_rights import has, rule_of
-from .own_files import SOME, by_own_file, key_of_made, other_folders, request_of
+from .own_files import by_own_file, key_of_made, other_folders, request_of
 
 if TYPE_CHECKING:
     from ...claims.host.claim_records import Claim
@@ -165,7 +165,7 @@ def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun
                 left.append(told(error, container.thing))
     marked = site.store.marked()
     unseen = folders.out_of_sight(marked, site.lxcpaths)
-    left += [str(folders.unseen(lxcpath, SOME, marked)) for lxcpath in unseen]
+    left += [str(folders.unseen(lxcpath, "a container", marked)) for lxcpath in unseen]
     named = sorted({name for name, row in had if row.persistent})
     if named and not site.found.gpus:
         gone = f"where they are gone for good, move {identity.FOLDER}/{identity.FILE} of these containers aside"
