@@ -38,7 +38,7 @@ def test_check_mode_leaves_an_older_database_as_it_is(site, monkeypatch):
     """As it runs, and as it is where somebody ended the guest by hand."""
     for module in (compute_host, host_info, host_reconcile):
         monkeypatch.setattr(module, "Host", partial(Host, places=Places(pci=site.virt.paths)))
-    monkeypatch.setattr(libvirt_hostdev, "Paths", lambda state_db: site.virt.paths._replace(state_db=state_db))
+    monkeypatch.setattr(libvirt_hostdev, "here", lambda state_db: site.virt.paths._replace(state_db=state_db))
     site.provision("ml-8")
     site.virt.define("other")
     path = site.folder / "var/lib/hetero/host.db"
