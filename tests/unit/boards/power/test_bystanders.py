@@ -179,12 +179,12 @@ def test_who_lives_after_a_cut_was_not_cut_by_it_but_until_its_process_is_over(u
     with unseen.proxy() as proxy:
         with open(f"{proxy.config.run_folder}/locks/board0", "rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)  # as the process does that is to switch it
-            unseen_cuts.lives(proxy, [1])
+            unseen_cuts.lives(proxy, [1], unseen_cuts.all_of(proxy))
             assert unseen_cuts.of(proxy, 0).left == {1, 2}
         dark(unseen, 2)
-        unseen_cuts.lives(proxy, [1, 2])
+        unseen_cuts.lives(proxy, [1, 2], unseen_cuts.all_of(proxy))
         assert unseen_cuts.of(proxy, 0).left == {2}
-        unseen_cuts.lives(proxy, [1])
+        unseen_cuts.lives(proxy, [1], unseen_cuts.all_of(proxy))
         assert len(unseen.events(1, ("alive",))) == 1
 
 

@@ -89,6 +89,8 @@ class Feeds(RecordedFeeds):
     def __init__(self, proxy: Proxy) -> None:
         #: The instance of each claim, by its board, once it was asked for.
         self._names: dict[int, str] | None = None
+        #: Switchings of which nobody saw what they cut, once they were asked for; each call reads them once.
+        self._cuts: dict[int, unseen_cuts.UnseenCut] | None = None
         #: Times of claims, read before their records, so that no claim which is made meanwhile counts as without one.
         self._begun = proxy.store.begun()
         super().__init__(proxy)
@@ -148,7 +150,10 @@ class Feeds(RecordedFeeds):
             that another board has is not written down.
         """
         board, place = work.board, (work.pdu, work.outlet)
-        unseen_cuts.lives(self.proxy, [] if work.change.check else [board.id])
+        if not work.change.check:
+            if self._cuts is None:
+                self._cuts = unseen_cuts.all_of(self.proxy)
+            unseen_cuts.lives(self.proxy, [board.id], self._cuts)
         fed = self._wired(*place)
         holders = list(self.holders(board, *place))
         last = self.of(board, work.claim)

@@ -19,7 +19,7 @@ import os
 import re
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Collection, NamedTuple
+from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple
 
 from ...core.errors import BadInput, HeteroError
 from ...core.json_file import read_object
@@ -81,15 +81,22 @@ def of(proxy: Proxy, board: int) -> UnseenCut | None:
     return UnseenCut(event, named[2], left, _seconds(proxy, board))
 
 
-def lives(proxy: Proxy, boards: Collection[int]) -> None:
+def all_of(proxy: Proxy) -> dict[int, UnseenCut]:
+    """Return {board id: the switching off of its outlet} of those that may be said to have cut others."""
+    cuts = {board: of(proxy, board) for board in proxy.boards}
+    return {board: cut for board, cut in cuts.items() if cut and cut.left - {board}}
+
+
+def lives(proxy: Proxy, boards: Collection[int], cuts: Mapping[int, UnseenCut]) -> None:
     """Write down of boards that have just answered that they live, where such a switching may be said to have cut them.
 
     They are asked once more: until then its process may have waited for its PDU.
+
+    :param cuts: as of `all_of`.
     """
-    for other in proxy.boards if boards else ():
-        cut = of(proxy, other)
-        found = (cut.left & set(boards)) - {other} if cut else set()
-        if cut is None or not found or held_by_another(proxy.config.run_folder, f"board{other}"):
+    for other, cut in cuts.items():
+        found = (cut.left & set(boards)) - {other}
+        if not found or held_by_another(proxy.config.run_folder, f"board{other}"):
             continue
         drivers, said = BootDrivers(proxy), ANSWERS.format(outlet=cut.outlet, name=f"board{other}")
         for board in sorted(found):

@@ -108,7 +108,8 @@ def see_cuts(proxy: Proxy, looks: Sequence[Look]) -> None:
     """
     looks = [look for look in looks if not look.work.change.check]
     out = (board_states.ERROR, board_states.MAINTENANCE)
-    unseen_cuts.lives(proxy, [look.work.board.id for look in looks if look.ssh in (OWN_KEY, OTHER_KEY, ALIVE)])
+    alive = [look.work.board.id for look in looks if look.ssh in (OWN_KEY, OTHER_KEY, ALIVE)]
+    unseen_cuts.lives(proxy, alive, unseen_cuts.all_of(proxy) if alive else {})
     off = [look for look in looks if look.power == "off" and not (look.nobodys or look.cut_off)]
     unseen = {look: cut for look in off if (cut := unseen_cuts.of(proxy, look.work.board.id))}
     fresh = [
