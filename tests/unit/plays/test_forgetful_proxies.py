@@ -27,8 +27,11 @@ def test_status_and_terminate_say_that_the_database_is_gone(proxies):
         store.claim("jackie", ["jackie"], ClaimTerms("jo", {"name": "tp64.8x8"}, "debian", KEY), [0])
     copy = Path(backups.make(str(path))).name
     path.unlink()
-    for playbook, flags in (("status", ()), ("terminate_instance", ("--check",)), ("reconcile", ("--check",))):
-        rc, output = plays.play(playbook, *flags, instance="jackie")
+    for rc, output in (
+        plays.play("status"),
+        plays.play("terminate_instance", "--check", instance="jackie"),
+        plays.play("reconcile", "--check"),
+    ):
         said = " ".join(output.split())
         assert rc != 0, output
         assert "/var/lib/hetero/state.db: is not there, and instances were made on node " in said

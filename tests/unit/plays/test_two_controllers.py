@@ -68,7 +68,7 @@ def test_two_controllers_at_once_have_one_instance_of_a_name(controllers, verbs)
     assert sorted(rc for rc, _output in ends) == [0, 2], ends
     assert ends[0 if owner == "jo" else 1][0] == 0, ends
     before = held(folders), power(folders)
-    plays = [second.start(verb, instance="lab") for verb in verbs]
+    plays = [second.start(verb, **({} if verb == "reconcile" else {"instance": "lab"})) for verb in verbs]
     for verb, (rc, output) in zip(verbs, map(second.end, plays)):
         assert changed(output) == 0, output
         assert (rc == 0, f"belongs to {owner}" in output) == ((True, False) if verb == "reconcile" else (False, True))
