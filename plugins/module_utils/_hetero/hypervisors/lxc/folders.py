@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from types import MappingProxyType
 from typing import Iterable, Mapping
 
 from ...core.errors import Refused
@@ -40,7 +41,7 @@ AWAY_WAY = (
 )
 #: {folder of containers that has had the mark, by the host's database: its id; None where it has none yet}.
 Marks = Mapping[str, "str | None"]
-NONE: Marks = {}
+NONE: Marks = MappingProxyType({})
 
 
 def in_use() -> list[str]:
