@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.phases import nfs_connected
+from ansible_collections.hetero.compute.tests.unit.gaps_in_tables import with_gaps
 
 ROW = "  0: {local}:0801 {remote}:D431 01 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0\n"
 ANY = "0" * 32
@@ -22,3 +23,11 @@ def test_only_the_boards_own_address_counts(tmp_path, remote, is_its):
     table = tmp_path / "tcp6"
     table.write_text("  sl  local_address remote_address st\n" + ROW.format(local=ANY, remote=remote))
     assert nfs_connected("10.0.2.1", [str(table)]) is is_its
+
+
+def test_a_connection_is_not_passed_over_while_others_come_and_go(tmp_path, monkeypatch):
+    """Lost: the power of a board at work, which by a table with a gap has nothing mounted."""
+    table = tmp_path / "tcp6"
+    table.write_text("  sl  local_address remote_address st\n" + ROW.format(local=ANY, remote=MAPPED))
+    with_gaps(monkeypatch, str(table), MAPPED)
+    assert nfs_connected("10.0.2.1", [str(table)])

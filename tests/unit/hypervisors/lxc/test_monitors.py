@@ -20,6 +20,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import liblxc, monitors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.folders import in_use
+from ansible_collections.hetero.compute.tests.unit.gaps_in_tables import with_gaps
 
 NOBODY = 65534
 #: An abstract name as liblxc makes one of a long path; of which path, whoever listens there says.
@@ -132,6 +133,13 @@ def test_the_name_of_its_socket_is_lxcs(boxes, length):
     assert boxes.lxcpath in in_use()
     box.stop()
     assert (monitors.owner(name, boxes.lxcpath), liblxc.running(boxes.lxcpath)) == (None, [])
+
+
+def test_none_is_passed_over_while_sockets_come_and_go(boxes, monkeypatch):
+    """Lost: a GPU, which a container has that was passed over, to another one."""
+    box = boxes.make()
+    with_gaps(monkeypatch, monitors.SOCKETS, box.name)
+    assert (boxes.lxcpath, box.name) in monitors.of_root()
 
 
 @contextmanager

@@ -19,9 +19,11 @@ import struct
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Callable, Collection, Container, Iterable
 
+from ...core import kernel_tables
 from ...core.errors import HeteroError
 from ...core.readiness import readable
 from ...site.proxy_config import SET_UP
@@ -264,17 +266,13 @@ def nfs_connected(ip: str, tables: Iterable[str] = ("/proc/net/tcp", "/proc/net/
     mapped = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
     wanted = (f"{int.from_bytes(packed, sys.byteorder):08X}", mapped)
     for table in tables:
-        try:
-            with open(table, encoding="ascii") as file:
-                rows = [line.split() for line in file][1:]
-        except FileNotFoundError:
-            continue  # a kernel without IPv6 has no tcp6
-        for row in rows:
-            local, remote, state = row[1], row[2], row[3]
-            if (
-                state == "01"
-                and int(local.rsplit(":", 1)[1], 16) == NFS_PORT
-                and remote.rsplit(":", 1)[0] in wanted
-            ):
+        with suppress(FileNotFoundError):  # a kernel without IPv6 has no tcp6
+            if any(_is_mount(line.split(), wanted) for lines in kernel_tables.reads(table) for line in lines[1:]):
                 return True
     return False
+
+
+def _is_mount(row: list[str], clients: Container[str]) -> bool:
+    local, remote, state = row[1:4]
+    at_nfs = int(local.rsplit(":", 1)[1], 16) == NFS_PORT
+    return state == "01" and at_nfs and remote.rsplit(":", 1)[0] in clients

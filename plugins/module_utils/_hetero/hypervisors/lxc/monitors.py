@@ -17,13 +17,14 @@ import struct
 from contextlib import contextmanager, suppress
 from typing import Iterator
 
+from ...core import kernel_tables
 from ...core.deadline import Deadline
 from ...core.errors import TimedOut
 
 #: The table of sockets of this network namespace.
 SOCKETS = "/proc/thread-self/net/unix"
 #: A line with a monitor's socket: <lxcpath>/<name>/command, or a shortened name.
-NAMED = re.compile(r" @(?P<address>/.*/[^/]+/command|lxc/[0-9a-f]{16}/command)$", re.MULTILINE)
+NAMED = re.compile(r" @(?P<address>/.*/[^/]+/command|lxc/[0-9a-f]{16}/command)$")
 #: Bytes of the longest name that is not shortened (liblxc, commands_utils.c, lxc_make_abstract_socket_name).
 LONGEST = 105
 #: Constants of the shortened name's hash: FNV-1a of 64 bits (liblxc, string_utils.c).
@@ -64,8 +65,8 @@ def of_root(sockets: str = SOCKETS) -> set[tuple[str, str]]:
 
     :raises TimedOut: a monitor does not say which container it has.
     """
-    with open(sockets, encoding="utf-8", errors="surrogateescape") as file:
-        addresses = {one["address"] for one in NAMED.finditer(file.read())}
+    lines = {line for table in kernel_tables.reads(sockets) for line in table}
+    addresses = {found["address"] for found in map(NAMED.search, lines) if found}
     return set(filter(None, map(_container, addresses)))
 
 
@@ -137,9 +138,9 @@ def _call(client: socket.socket, address: str, deadline: Deadline) -> int | None
 
 def _makers(address: str) -> set[int]:
     """Return the user ids of those who made the listening sockets of this name, by the processes that have them."""
-    pattern = rf"^(?:\S+ +){{3}}{LISTENS} \S+ \S+ +(\d+) @{re.escape(address)}$"
-    with open(SOCKETS, encoding="utf-8", errors="surrogateescape") as file:
-        sockets = {f"socket:[{inode}]" for inode in re.findall(pattern, file.read(), re.MULTILINE)}
+    pattern = re.compile(rf"^(?:\S+ +){{3}}{LISTENS} \S+ \S+ +(\d+) @{re.escape(address)}$")
+    lines = {line for table in kernel_tables.reads(SOCKETS) for line in table}
+    sockets = {f"socket:[{found[1]}]" for found in map(pattern.match, lines) if found}
     makers = set()
     for path in glob.iglob("/proc/[0-9]*/fd/*") if sockets else ():
         with suppress(OSError):  # it was closed meanwhile
