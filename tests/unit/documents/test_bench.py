@@ -40,7 +40,7 @@ def test_records_of_a_year_are_measured(tmp_path):
 def test_the_page_has_what_is_simulated():
     """Lost: a site's links and proxy nodes, to a table of another release."""
     words = [sys.executable, "bench/storm.py"]
-    said = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=300, check=False)
+    said = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=1800, check=False)
     assert said.returncode == 0, said.stderr
     page = guide("playbooks")
     told = f"{named(page, 'storm')}\n{named(page, 'storm-others')}"
