@@ -21,7 +21,7 @@ from ...openstack import specs
 from ...site.instance import age
 from . import sysfs
 from .groups import card, siblings, strangers
-from .holders import holders
+from .holders import ALLOCATED, holders
 from .sysfs import STUBS
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .sysfs import Device
 
 PHASE = "pci"
+#: What holders say of the table as it was before this transaction, which is asked here itself.
+TABLE = ALLOCATED.format(holder="")
 PF = "type-PF"
 
 
@@ -159,7 +161,8 @@ def why_not(
         return f"IOMMU group {other.group} is not viable: {other.address} in it is on the host's {other.driver}"
     for mate in mates:
         # the machine's boot display was bound for guests on purpose
-        against = [one for one in held.get(mate.address, ()) if one.kind != "display"]
+        others = [one for one in held.get(mate.address, ()) if not one.text.startswith(TABLE)]
+        against = [one for one in others if one.kind != "display"]
         if against:
             return against[0].text
         if defined.get(mate.address):

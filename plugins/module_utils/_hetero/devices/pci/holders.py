@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Kinds that `force` does not override: the host would lose its files or its network, an instance its GPU.
 FIRM = ("storage", "network", "allocation")
+#: Of a device in the table, as it is committed.
+ALLOCATED = "is allocated to {holder}"
 #: Of a guest that neither the table nor libvirt knows, or not as what it is.
 BY_FOLDER = f"is guest {{name}}'s, by {{file}}, and libvirt has no domain of that: {play('reconcile')} tells of it"
 #: A process's name, which the kernel cuts at 15 characters (proc(5), comm).
@@ -97,7 +99,7 @@ def _allocations(paths: Paths, own: str | None) -> dict[str, list[str]]:
     with Store(paths.state_db, create=False) as store:
         for allocation in store.allocations():
             if allocation.holder != own:
-                found.setdefault(allocation.address, []).append(f"is allocated to {allocation.holder}")
+                found.setdefault(allocation.address, []).append(ALLOCATED.format(holder=allocation.holder))
     return found
 
 

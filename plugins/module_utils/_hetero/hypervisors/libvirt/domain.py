@@ -145,6 +145,7 @@ class Domain:
     @property
     def ended(self) -> bool:
         """Return whether its guest has ended. One that was undefined while it ran is then no more there."""
+        must_be_name(self.name)
         try:
             return not self.active
         except BadInput:
