@@ -356,7 +356,7 @@ class GuestWork(Work):
         self.must_be_own()
         if self._beside:
             self.report("disk", STAY.format(paths=", ".join(self._beside)))
-        guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove)
+        guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove, self._refuse_hidden)
         self.put(container=None, host_key=None, image_hash=None)
 
     def is_on_host(self, row: Allocation) -> bool:

@@ -14,7 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import Libvirt
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.domain import Domain, Libvirt
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CARD
 from ansible_collections.hetero.compute.tests.unit.instances.guests.conftest import KG1
 
@@ -72,6 +72,14 @@ def test_a_guest_gets_not_what_a_domain_of_its_name_has_that_libvirt_does_not_li
     with pytest.raises(NoneFree, match="there is a domain a already that is no instance"):
         site.provision("a", flavor=BARE)
     assert site.table() == {CARD: "domain:a"}
+
+
+def test_a_guest_that_libvirt_forgets_in_the_middle_of_its_end_keeps_its_disk(kept, monkeypatch):
+    """Lost: the disk of a guest that runs on, as libvirt was restarted meanwhile, and its driver did not start."""
+    monkeypatch.setattr(Domain, "stop", lambda _self: (kept.folder / "forgot").touch())
+    said = kept.do("absent", "ml-9")
+    assert "ml-9.xml: by this file of libvirt's it runs, and libvirt lists no such domain: restart" in said["msg"]
+    assert is_kept(kept)
 
 
 @pytest.mark.parametrize("verb", ["absent", "rebuilt"])

@@ -16,7 +16,7 @@ import os
 import re
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -381,14 +381,20 @@ def uuid_of(name: str, libvirt: Libvirt) -> str | None:
     return libvirt.domain(name).xml(live=False).findtext("uuid")
 
 
-def remove(name: str, folder: str, libvirt: Libvirt, deadline: Deadline) -> None:
-    """End a guest and remove its domain and its folder, in whatever state they are."""
+def remove(
+    name: str, folder: str, libvirt: Libvirt, deadline: Deadline, must_be_gone: Callable[[], None] = lambda: None
+) -> None:
+    """End a guest and remove its domain and its folder, in whatever state they are.
+
+    :param must_be_gone: raises HeteroError where the guest may run, although libvirt has no such domain any more.
+    """
     domain = libvirt.domain(name)
     if domain.defined:
         domain.stop()
         domain.undefine()
         if domain.defined:
             raise HeteroError("is still there, although it was undefined", domain.thing, "see: virsh list --all")
+    must_be_gone()
     # First, so that the rest of a killed removal is not taken for a whole guest.
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.unlink(os.path.join(folder, DESCRIPTION))
