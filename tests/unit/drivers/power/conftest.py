@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Emulated PDUs that end with their test; what such a PDU is, is in emulated_pdu.py."""
+"""Emulated PDUs and BMCs that end with their test; what these are, is in emulated_pdu.py and simulated_bmc.py."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import json
 import pytest
 
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import EmulatedPdu
+from ansible_collections.hetero.compute.tests.unit.drivers.power.simulated_bmc import SimulatedBmc
 
 
 @pytest.fixture
@@ -26,6 +27,22 @@ def emulated(tmp_path):
     yield start
     for pdu in started:
         pdu.stop()
+
+
+@pytest.fixture
+def bmc(tmp_path):
+    """A function that starts a BMC; all are stopped at the end of the test."""
+    started = []
+
+    def start(**options):
+        folder = tmp_path / f"bmc{len(started)}"
+        folder.mkdir()
+        started.append(SimulatedBmc(folder, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
 
 
 @pytest.fixture

@@ -13,24 +13,8 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
-from ansible_collections.hetero.compute.tests.unit.drivers.power.simulated_bmc import OBEY, SimulatedBmc
+from ansible_collections.hetero.compute.tests.unit.drivers.power.simulated_bmc import OBEY
 from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import run
-
-
-@pytest.fixture
-def bmc(tmp_path):
-    """A function that starts a BMC; all are stopped at the end of the test."""
-    started = []
-
-    def start(**options):
-        folder = tmp_path / f"bmc{len(started)}"
-        folder.mkdir()
-        started.append(SimulatedBmc(folder, **options))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.stop()
 
 
 def batch(settings, secrets, folder, wanted, seconds=60.0, **options):

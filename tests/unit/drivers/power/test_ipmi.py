@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadli
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import ipmi
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
-from ansible_collections.hetero.compute.tests.unit.drivers.power.simulated_bmc import OBEY, SimulatedBmc
+from ansible_collections.hetero.compute.tests.unit.drivers.power.simulated_bmc import OBEY
 from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import run
 
 #: Its chassis is a process of the test: on starts it, off ends it.
@@ -29,22 +29,6 @@ if [ "$3" = 1 ]; then sleep 1000 >/dev/null 2>&1 & echo $! >"$folder/machine"
 else kill -9 "$(cat "$folder/machine")"; fi; """
     + OBEY
 )
-
-
-@pytest.fixture
-def bmc(tmp_path):
-    """A function that starts a BMC; all are stopped at the end of the test."""
-    started = []
-
-    def start(**options):
-        folder = tmp_path / f"ipmi{len(started)}"
-        folder.mkdir()
-        started.append(SimulatedBmc(folder, **options))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.stop()
 
 
 def settings_of(bmc, **more):
