@@ -15,11 +15,13 @@ import subprocess
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import info, made_guests
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.allocation import write_down
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import hostdev
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import gpu_reconciliation
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import CARD
@@ -67,6 +69,17 @@ def test_it_is_not_given_by_hand(forgotten):
 def test_it_is_shown_whose_it_is(forgotten):
     (shown,) = [one for one in info.information(forgotten.virt.paths)["devices"] if one["address"] == CARD]
     assert ["is guest ml-8's" in one["text"] for one in shown["holders"] if one["kind"] == "allocation"] == [True]
+
+
+def test_an_older_line_of_the_table_hides_nobody(forgotten):
+    """Lost: the same card, where the older table has it for a domain of that time, which is gone."""
+    paths = forgotten.virt.paths
+    with Store(paths.state_db) as store, store.transaction():
+        write_down(store, "domain:gone", CARD, paths)
+    (shown,) = [one for one in info.information(paths)["devices"] if one["address"] == CARD]
+    said = [one["text"] for one in shown["holders"] if one["kind"] == "allocation"]
+    assert ["is guest ml-8's" in text for text in said] == [True, False]
+    assert said[1] == "is allocated to domain:gone"
 
 
 def test_what_its_domain_has_no_more_is_free(site):

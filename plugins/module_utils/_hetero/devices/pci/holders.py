@@ -75,16 +75,15 @@ def holders(
     numbers = {number for part in parts.values() for number in part.numbers}
     open_by = processes.holders(sorted(numbers), paths)
     defined, running = domains.holders(paths)
-    given, found = _allocations(paths, own), {}
-    for address, more in _by_folders(paths, own).items():
-        given.setdefault(address, more)
+    table, folders, found = _allocations(paths, own), _by_folders(paths, own), {}
     for device in chosen:
         part, address = parts[device.address], device.address
         held = [Holder(address, "storage", said) for said in storage.uses(part.disks, paths)]
         held += [Holder(address, "network", said) for said in network.uses(part.interfaces, paths)]
         if device.boot_display:
             held.append(Holder(address, "display", "is the display that this machine boots on"))
-        held += [Holder(address, "allocation", said) for said in given.get(address, ())]
+        given = {**folders.get(address, {}), **table.get(address, {})}  # of one holder the table's word is said
+        held += [Holder(address, "allocation", said) for said in given.values()]
         held += [Holder(address, "guest", f"running domain {name} has it") for name in running.get(address, ())]
         # one process opens many nodes of a card
         by_pid = {process.pid: process for number in part.numbers for process in open_by[number]}
@@ -93,24 +92,25 @@ def holders(
     return found, defined
 
 
-def _allocations(paths: Paths, own: str | None) -> dict[str, list[str]]:
-    """Return {address: in words, to whom else it is allocated} from this host's database."""
-    found: dict[str, list[str]] = {}
+def _allocations(paths: Paths, own: str | None) -> dict[str, dict[str, str]]:
+    """Return {address: {holder: in words, that it is allocated to it}} of others, from this host's database."""
+    found: dict[str, dict[str, str]] = {}
     with Store(paths.state_db, create=False) as store:
         for allocation in store.allocations():
             if allocation.holder != own:
-                found.setdefault(allocation.address, []).append(ALLOCATED.format(holder=allocation.holder))
+                said = ALLOCATED.format(holder=allocation.holder)
+                found.setdefault(allocation.address, {})[allocation.holder] = said
     return found
 
 
-def _by_folders(paths: Paths, own: str | None) -> dict[str, list[str]]:
-    """Return {address: in words, which others have it of which only the folder tells}."""
-    found: dict[str, list[str]] = {}
+def _by_folders(paths: Paths, own: str | None) -> dict[str, dict[str, str]]:
+    """Return {address: {holder: in words, that it has it}} of others of which only the folder tells."""
+    found: dict[str, dict[str, str]] = {}
     for address, names in made_guests.only_by_folder(paths).items():
         for name in names:
-            if f"domain:{name}" != own:
-                file = os.path.join(paths.guests, name, made_guests.DESCRIPTION)
-                found.setdefault(address, []).append(BY_FOLDER.format(name=name, file=file))
+            holder, file = f"domain:{name}", os.path.join(paths.guests, name, made_guests.DESCRIPTION)
+            if holder != own:
+                found.setdefault(address, {})[holder] = BY_FOLDER.format(name=name, file=file)
     return found
 
 
