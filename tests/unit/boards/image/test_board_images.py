@@ -71,9 +71,9 @@ class Node:
         self.store, self.done, self.state, self.records = self, [], state, kept
         self.power, self.had, self.works, self.unread = "off", True, None, {}
 
-        def each(proxy, ids, phase, one, change, deadline, tenant):
+        def side_by_side(proxy, ids, phase, one, change, deadline, tenant):
             assert (ids, phase, deadline, tenant) == ([0], "image", "soon", EVES)
-            return one(BOARD, claim, lambda *said: self.done.append(said))
+            return one(BOARD, claim, lambda *said: self.done.append(said), change)
 
         def must_never_have_run(proxy, board, claim):
             if ran:
@@ -83,7 +83,7 @@ class Node:
             boards[0].update(power=None if self.unread else self.power)
             return self.unread
 
-        monkeypatch.setattr(board_images, "each", each)
+        monkeypatch.setattr(board_images, "side_by_side", side_by_side)
         monkeypatch.setattr(board_images, "outlet_power", outlet_power)
         monkeypatch.setattr(board_images, "must_never_have_run", must_never_have_run)
         monkeypatch.setattr(board_images, "remove", lambda proxy, board, change, report: list(there))

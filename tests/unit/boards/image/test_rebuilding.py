@@ -48,7 +48,7 @@ def node(monkeypatch, tmp_path):
         found.asked.append((ids, verb, deadline, tenant))
         lines = []
         report = Report(SimpleNamespace(store=events), BOARD, "eve-1", False, lines)
-        return dict(boards=[dict(one(BOARD, found.claim, report), board=0)], lines=lines)
+        return dict(boards=[dict(one(BOARD, found.claim, report, change), board=0)], lines=lines)
 
     def get(name):
         return SimpleNamespace(name=name, hash=HASHES[name])

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -24,7 +26,7 @@ def test_each_board_has_its_own_outcome(node):
     """Lost: what was done on a board beside one that failed, why that failed, or the lock that keeps others away."""
     held, change = [], Change()
 
-    def one(board, claim, report):
+    def one(board, claim, report, change):
         held.append(held_by(str(node.run_folder), board.name))
         report("step", "looked at", 1.23456)
         if board.id != 1:
@@ -57,6 +59,60 @@ def test_each_board_has_its_own_outcome(node):
     assert held_by(str(node.run_folder), "board0") is None
 
 
+def test_boards_side_by_side_wait_for_no_other_one(node):
+    """Lost: minutes of a request for many boards, whose roots were made one after another."""
+    there = threading.Barrier(3)
+
+    def one(board, claim, report, change):
+        there.wait(60)  # broken where another one has not begun
+        report("step", f"first of {board.name}")
+        there.wait(60)
+        if board.id == 1:
+            raise HeteroError("is hot", board.name, "cool it")
+        change.note(board.name, {"root": None}, {"root": "new"})
+        report("step", f"then of {board.name}")
+        return dict(changed=change.changed)
+
+    change = Change()
+    with node.proxy() as proxy:
+        claimed(proxy, "lab", range(3))
+        result = each_board.side_by_side(proxy, [2, 0, 1], "test", one, change, Deadline(100))
+        assert held_by(str(node.run_folder), "board0") is None
+    assert [(board["board"], board["changed"], board["failed"]) for board in result["boards"]] == [
+        (2, True, False),
+        (0, True, False),
+        (1, False, True),
+    ]
+    said = [(line["node"], line["instance"], line["text"]) for line in result["lines"]]
+    assert said == [
+        ("board2", "lab-3", "first of board2"),
+        ("board2", "lab-3", "then of board2"),
+        ("board0", "lab-1", "first of board0"),
+        ("board0", "lab-1", "then of board0"),
+        ("board1", "lab-2", "first of board1"),
+    ]
+    assert [entry["before_header"] for entry in result["diff"]] == ["board2", "board0"]
+    assert (result["changed"], change.changed, result["msg"]) == (True, True, "board1: is hot: cool it")
+
+
+@pytest.mark.parametrize(("ids", "at_once", "most"), [([0], 8, []), ([0, 1, 2], 8, [3]), ([0, 1, 2], 2, [2])])
+def test_no_more_boards_at_a_time_than_is_said(node, monkeypatch, ids, at_once, most):
+    """Lost: the proxy's memory and disk, to a request for a rack whose roots were all made at once."""
+    asked = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers):
+            asked.append(workers)
+            super().__init__(workers)
+
+    monkeypatch.setattr(each_board, "AT_ONCE", at_once)
+    monkeypatch.setattr(each_board, "ThreadPoolExecutor", Pool)
+    with node.proxy() as proxy:
+        result = each_board.side_by_side(proxy, ids, "test", lambda *given: {}, Change(check=True), Deadline(100))
+    assert [board["board"] for board in result["boards"]] == ids
+    assert asked == most
+
+
 def test_who_waits_for_a_board_is_told_for_whom_and_how_long(node, monkeypatch):
     """Lost: why an extension, or a board's image, takes minutes: whose verb it waits for, and until when."""
     monkeypatch.setattr(each_board, "QUIET", 0.1)
@@ -77,7 +133,7 @@ def test_a_dry_run_takes_no_lock_and_writes_nothing_down(node):
     """Lost: another's verb, which would wait for who only looks; or the truth of what happened to a board."""
     held = []
 
-    def one(board, claim, report):
+    def one(board, claim, report, change):
         held.append(held_by(str(node.run_folder), board.name))
         report("step", "would do it")
         return dict(claim=claim)

@@ -42,7 +42,7 @@ class Node:
 
         def each(proxy, ids, verb, one, change, deadline):
             assert (proxy, verb, deadline) == (self, "maintenance", "soon")
-            return one(BOARD, ids, Report(self.done))
+            return one(BOARD, ids, Report(self.done), change)
 
         def outlet_power(proxy, boards, deadline):
             assert (boards, deadline) == ([{"id": 0}], "soon")

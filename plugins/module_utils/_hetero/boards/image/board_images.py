@@ -34,7 +34,7 @@ from ..records.claim_records import Claim
 from ..records.rest import is_at_rest, is_at_work
 from ..records.store import nobodys
 from ..work.board_work import BoardWork
-from ..work.each_board import EVERY_TENANT, Tenant, each
+from ..work.each_board import EVERY_TENANT, Tenant, side_by_side
 from .rebuilds import must_have_keys, rebuilt_claim
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def present(
     """Make the boards ready to boot; return the module's result."""
     image, key = request.image, request.key
 
-    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
+    def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
         claim = request.claim_of(board, claim) if change.check else claim
         if claim is None:
             raise nobodys(board.name, tenant.instance)
@@ -172,7 +172,7 @@ def present(
 
     if key:
         must_be_keys(key)
-    result = each(proxy, ids, PHASE, one, change, deadline, tenant)
+    result = side_by_side(proxy, ids, PHASE, one, change, deadline, tenant)
     if image is not None:
         shown = dict(asdict(image), kernels=sorted(image.kernels))
         result["image"] = {field: value for field, value in shown.items() if field in SHOWN}
@@ -269,7 +269,7 @@ def absent(
     A dry run takes a board that runs, for a dry run of its stop may have come before.
     """
 
-    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
+    def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
         if never_ran:
             must_never_have_run(proxy, board, claim)
         elif claim is not None and not change.check:
@@ -285,4 +285,4 @@ def absent(
             say_what_would_go(proxy, board, report)
         return dict(removed=there, changed=bool(there))
 
-    return each(proxy, ids, PHASE, one, change, deadline, tenant)
+    return side_by_side(proxy, ids, PHASE, one, change, deadline, tenant)

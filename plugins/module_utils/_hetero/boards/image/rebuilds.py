@@ -94,7 +94,7 @@ def rebuild(
     request.check()
     feeds = last_outlet.Feeds(proxy)
 
-    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
+    def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
         if claim is None:
             raise Refused("was given back meanwhile", board.name, f"ask for {instances.request} anew")
         must_own(claim, instances.owner)

@@ -48,7 +48,7 @@ def extend(
     must_be_hours(hours, "hours", endless=True)
     late = extend_lease(proxy.store, REAPER, change.check) if hours else ""
 
-    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
+    def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
         if claim is None:
             raise Refused("was given back meanwhile", board.name, f"ask for {instances.request} anew")
         must_own(claim, instances.owner)

@@ -55,7 +55,7 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
     if len(reason) > LONGEST:
         raise BadInput(f"has {len(reason)} characters, and at most {LONGEST} are kept", "reason", "say it in fewer")
 
-    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
+    def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
         record = proxy.store.record(board.id)
         if claim:
             what = f"is {record.state}, and {claim.instance} of {claim.owner} has it"
@@ -81,7 +81,7 @@ def end(proxy: Proxy, ids: Sequence[int], change: Change, deadline: Deadline) ->
     Of one that somebody has, what is left is its tenant's. Where only its own record has it out of use, that ends.
     """
 
-    def one(board: Board, claim: Claim | None, report: Report) -> dict[str, Any]:
+    def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
         record, out = proxy.store.record(board.id), proxy.store.out_of_use(board.id)
         whose = f", and {claim.instance} of {claim.owner} has it" if claim else ""
         if out and claim is None:
