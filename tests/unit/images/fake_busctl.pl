@@ -103,6 +103,9 @@ my @arguments = grep { !/^--/ } @ARGV;
 my @target = splice @arguments, 0, 4;
 $short && "@target" eq "@TARGET" or fail("Unknown method or interface");
 -e $ENV{FAKE_GANESHA} or fail("The name org.ganesha.nfsd was not provided by any .service files");
+# It carries out one call at a time, as its one thread for D-Bus does: until this ends, no other one begins.
+open my $turn, "<", $ENV{FAKE_GANESHA} or die "$ENV{FAKE_GANESHA}: $!";
+flock $turn, 2 or die "$ENV{FAKE_GANESHA}: $!";  # LOCK_EX
 my @exports = kept(slurp($ENV{FAKE_GANESHA}));
 my ($method, $signature, @values) = (@arguments, "", "");
 my $called = "$method $signature";
