@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The SQLite file below a store: opening, its schema number, transactions, and what SQLite's errors mean to a person.
+"""The SQLite file below a store: opening, its schema number, transactions.
 
 The stores know which tables there are and what their rows mean. The file is never deleted or repaired here:
 that is a person's decision.
@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Iterator, Sequence
 
 from . import backups, database_copy, reserve
+from .database_errors import HOLDER, explained
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 from .locks import taken
-from .plays import play
 from .release import RELEASE, as_number, as_text
 from .write_turns import turn
 
@@ -44,27 +44,10 @@ class Layout:
     upgrades: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
-#: The remedy where something that is no file is in the database's place.
-NO_FILE = f"see what it is, and move it away or name another file; then {play('reconcile')} says what is known again"
-#: What SQLite says (any Python from 3.8 has the text, only 3.11 the code) → (what is wrong, what to do).
-MEANINGS = (
-    ("locked", "has been locked by another process for {busy:g} s", "{holder}"),
-    ("busy", "has been locked by another process for {busy:g} s", "{holder}"),
-    ("not a database", "is no SQLite database", "{broken}"),
-    ("malformed", "is damaged", "{broken}"),
-    ("file is encrypted", "is no SQLite database", "{broken}"),
-    ("readonly", "cannot be written", "make the file and its folder writable for {user}"),
-    ("unable to open", "cannot be opened", "make the file and its folder readable and writable for {user}"),
-    ("disk is full", "cannot grow, its disk is full", "free space on the file system of {folder}"),
-    ("disk i/o", "cannot be read or written (disk I/O error)", "look at the disk of {folder}: space, dmesg"),
-)
-#: What they say on a file system that is read-only.
-CANNOT_WRITE = ("readonly", "unable to open", "disk i/o")
 READ, WRITE = "BEGIN DEFERRED", "BEGIN IMMEDIATE"
 #: So many times the wait for one other process's transaction, while many are served.
 TURNS = 12
 UPGRADE = "have a verb that changes something upgrade it (without check mode)"
-HOLDER = "see who holds it (fuser -v {path}), then run this again"
 
 
 class Database:
@@ -374,30 +357,5 @@ class Database:
     def _folder(self) -> str:
         return os.path.dirname(os.path.abspath(self.path))
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn SQLite's errors in the block into HeteroErrors that say what is wrong and what to do."""
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            said = str(error)
-            if "disk i/o" in said.lower() and reserve.is_short(self.path):
-                said = f"database or disk is full, {said}"
-            words: dict[str, Any] = {
-                "path": self.path,
-                "folder": self._folder,
-                "busy": self.busy,
-                "user": f"user id {os.geteuid()}",
-                "broken": self.layout.restore(self.path),
-                "holder": HOLDER.format(path=self.path),
-            }
-            beside = [f"{self.path}{end}" for end in ("", "-wal", "-shm")]
-            for path in [path for path in beside if os.path.lexists(path) and not os.path.isfile(path)]:
-                raise HeteroError(f"is no file, nor leads to one (SQLite: {said})", path, NO_FILE) from error
-            for part, what, remedy in MEANINGS:
-                if part in said.lower():
-                    if part in CANNOT_WRITE and database_copy.is_read_only(self._folder):
-                        what, remedy = database_copy.READ_ONLY
-                    what = f"{what.format(**words)} (SQLite: {said})"
-                    raise HeteroError(what, self.path, remedy.format(**words)) from error
-            raise HeteroError(f"SQLite says: {said}", self.path, words["broken"]) from error
+    def _explained(self) -> ContextManager[None]:
+        return explained(self.path, self.busy, self.layout.restore)
