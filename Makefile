@@ -24,7 +24,7 @@ help:
 	@echo "make lab-up, lab-down     the lab alone; lab-down leaves nothing behind"
 	@echo "make docs                 all documentation as a web site: build/docs/html/index.html"
 	@echo "make release VERSION=1.2.3   changelog, archive, commit and tag, once make test has passed"
-	@echo "make bench                what it costs, beside what others cost, measured in one run"
+	@echo "make bench                what it costs, beside what others cost, measured in one run; QUICK=1: some of it, in minutes"
 	@echo "make figures              the house in figures: files, lines, circles, types; REVISIONS=\"v1 HEAD\" beside each other"
 	@echo "make test, test-all       all tests, and those that take long; one stage: make test-ruff, test-types, test-layers,"
 	@echo "                          test-docs, test-unit, test-sanity, test-lint, test-package, test-e2e, test-attack,"
@@ -63,6 +63,8 @@ lab-down: setup
 figures: setup-test
 	@.venv/bin/python tests/figures.py $(REVISIONS)
 
+# QUICK=1: some of it, one turn each
+bench: export QUICK := $(QUICK)
 bench:
 	@tools/setup bench
 	@tools/bench

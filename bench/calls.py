@@ -13,11 +13,11 @@ import statistics
 import subprocess
 import tempfile
 
-from goals import record, say
+from goals import record, say, turns
 from measured import run
 
 FOLDER, ASIDE = "/usr/lib/hetero", "/usr/lib/hetero-aside"
-TIMES = 5
+TIMES = turns(5)
 
 
 def move(old, new):

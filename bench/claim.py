@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, "build")
 
-from goals import record
+from goals import record, turns
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import (
@@ -34,7 +34,7 @@ from ansible_collections.hetero.compute.tests.unit.images.packing import image_t
 SAMPLE = Path("roles/lab/files/tilera_boards").read_text()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 1, "local_gb": 500, "cpu_arch": "tilepro64"}
-TIMES = 9
+TIMES = turns(9)
 
 
 def many(number):

@@ -18,14 +18,14 @@ sys.path.insert(0, "build")
 
 import yaml
 from big_site import Site
-from goals import record, say
+from goals import record, say, turns
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import status_table
 
-TIMES = 5
+TIMES = turns(5)
 TYPES = yaml.safe_load(Path("playbooks/vars/instance_types.yml").read_text())["hetero_instance_types"]
 GPU_HOSTS = 20
 

@@ -3,18 +3,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the measurements are held to: each part records what it saw, and `bench/goals.py` prints it beside the goals.
 
-It ends with 1 where something was not measured. A goal that is missed is a result, and no error.
+It ends with 1 where something was not measured, but for QUICK. A goal that is missed is a result, and no error.
+`bench/goals.py --page` prints the same as the page of figures of the documentation, with the machine.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
+import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
+#: Whether each part takes one turn, and long ones none (make bench QUICK=1).
+QUICK = bool(os.environ.get("QUICK"))
 #: One line a record, between the parts of one run.
 RECORDS = Path(os.environ.get("BENCH_RECORDS", "build/logs/bench.jsonl"))
 #: What is to be measured; None is what we show without having promised anything.
@@ -61,6 +67,33 @@ GOALS = {
     "the same attach, unprivileged container": "below LXD, 1 device",
 }
 
+NOT_MEASURED = "not measured"
+PAGE = """\
+.. Copyright: hetero.compute contributors
+.. GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+.. SPDX-License-Identifier: GPL-3.0-or-later
+
+.. _ansible_collections.hetero.compute.docsite.figures:
+
+Figures
+=======
+
+What things cost, beside what others cost, as ``make bench`` measured it in one run, on the lab of a single machine.
+Boards are emulated by its processors, so their own boots are slow, and take from what runs beside them. A row without a
+goal is there for comparison. ``make bench QUICK=1`` measures some of it, once each. This page is what
+``bench/goals.py --page`` prints after ``make bench``.
+
+- Code: {commit}
+- Machine: {machine}
+
+.. list-table::
+   :header-rows: 1
+
+   * - What
+     - Goal
+     - Measured
+     -
+"""
 
 # A part that is cut off at its limit ends what it has started, as it does at its own end.
 signal.signal(signal.SIGTERM, lambda *_which: sys.exit("cut off at its limit"))
@@ -74,22 +107,54 @@ def record(goal, measured, met=None):
         file.write(json.dumps({"goal": goal, "measured": measured, "met": met}) + "\n")
 
 
+def turns(number):
+    """How many turns a part takes, of which the median counts."""
+    return 1 if QUICK else number
+
+
 def say(text):
     """A line of progress, with the time of day, seen at once."""
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
-def main():
-    """The table; returns whether all was measured."""
+def rows():
+    """(what, goal, measured, verdict) of each goal; in a quick run of those that it measures."""
     lines = RECORDS.read_text(encoding="utf-8").splitlines() if RECORDS.exists() else []
     seen = {entry["goal"]: entry for entry in map(json.loads, lines)}
-    print(f"{'':58}{'goal':28}{'measured':42}")
     for goal, limit in GOALS.items():
-        entry = seen.get(goal, {"measured": "not measured", "met": None})
-        verdict = {True: "met", False: "MISSED", None: ""}[entry["met"]]
-        print(f"{goal:58}{limit or '':28}{entry['measured']:42}{verdict}".rstrip())
-    return set(seen) == set(GOALS)
+        entry = seen.get(goal, {"measured": NOT_MEASURED, "met": None})
+        if goal in seen or not QUICK:
+            yield goal, limit or "", entry["measured"], {True: "met", False: "MISSED", None: ""}[entry["met"]]
+
+
+def main():
+    """The table; returns whether all was measured."""
+    print(f"{'':58}{'goal':28}{'measured':42}")
+    found = list(rows())
+    for goal, limit, measured, verdict in found:
+        print(f"{goal:58}{limit:28}{measured:42}{verdict}".rstrip())
+    return bool(found) and all(measured != NOT_MEASURED for _goal, _limit, measured, _verdict in found)
+
+
+def machine():
+    """The machine in words: processors, memory, kernel, Python."""
+    model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    what = f"{os.cpu_count()} processors ({model[1].strip() if model else platform.machine()}), {memory:.0f} GiB"
+    return f"{what}, Linux {platform.release()}, Python {platform.python_version()}"
+
+
+def page():
+    """The page of figures (reStructuredText)."""
+    commit = ["git", "show", "--no-patch", "--format=%h of %cs", "HEAD"]
+    done = subprocess.run(commit, check=True, capture_output=True, text=True).stdout.strip()
+    print(PAGE.format(commit=done, machine=machine()), end="")
+    for row in rows():
+        print("\n".join(f"   {'  ' if number else '* '}- {cell}".rstrip() for number, cell in enumerate(row)))
 
 
 if __name__ == "__main__":
-    sys.exit(0 if main() else "not everything was measured")
+    if sys.argv[1:] == ["--page"]:
+        page()
+    else:
+        sys.exit(0 if main() else "not everything was measured")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, "build")
 
-from goals import record, say
+from goals import record, say, turns
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
@@ -26,7 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.stor
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import Root
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hetero-compute"
-TIMES = 5
+TIMES = turns(5)
 #: Of a flavor with local_gb 500.
 SIZE = 500 << 30
 
