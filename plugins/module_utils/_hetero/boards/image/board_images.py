@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 STOP_IT = "stop it first: tilera_boot with state stopped"
 SEEN_ON = "its outlet was last seen on"
+NEITHER = "its PDU says {power} of it"
 #: What goes of a board that nobody has: the record in its place, of which another board's only one is kept.
 RECORD, ANOTHERS = "the record of its claim", "the record of board{of}, which is kept under another name beside it"
 MAY_BE_ITS = "{sign}, and no claim of it is known: what runs there may have its root from here"
@@ -232,13 +233,16 @@ def _must_be_at_rest(proxy: Proxy, board: Board, claim: Claim, deadline: Deadlin
     store, kept = proxy.store, None
     with suppress(HeteroError):
         kept = store.kept(board.id)
-    if store.record(board.id).state in board_states.AT_WORK or not (store.had_power(claim) or is_at_work(kept, claim)):
+    record = store.record(board.id)
+    if record.state in board_states.AT_WORK or not (store.had_power(claim) or is_at_work(kept, record)):
         return
     seen: dict[str, Any] = {"id": board.id}
     unread = "; ".join(outlet_power(proxy, [seen], deadline).values())
-    if seen["power"]:
+    if seen["power"] in ("on", "off"):
         store.power_seen(board.id, seen["power"])
-    record, power = store.record(board.id), seen["power"] or (None if unread else "off")  # one without an outlet
+    elif seen["power"]:
+        unread = NEITHER.format(power=seen.pop("power"))
+    record, power = store.record(board.id), seen.get("power") or (None if unread else "off")  # one without an outlet
     if power and is_at_rest(record, kept, power):
         return
     if power == "off":

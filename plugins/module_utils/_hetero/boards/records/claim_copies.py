@@ -9,6 +9,7 @@ A file is written before the database is committed, so it is never older than th
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,10 @@ from .maintenance_records import STATES, MaintenanceRecords, OutOfUse
 if TYPE_CHECKING:
     from .board_records import Record
     from .claim_records import Claim, Fed
+
+
+#: States that a board with a claim has only after it was to be switched on, and before it was seen off again.
+POWERED = (*board_states.AT_WORK, board_states.SHUTTING_DOWN)
 
 
 @dataclass
@@ -310,7 +315,15 @@ class KeptClaims(Recorded):
 
     def had_power(self, claim: Claim) -> bool:
         """Return whether a board ever had power for its claim."""
-        return self.has_run(claim) or self.first_since_claim(claim, SWITCH, f"%{TO_BE.format(state='on')}") is not None
+        switched = self.first_since_claim(claim, SWITCH, f"%{TO_BE.format(state='on')}")
+        return self.has_run(claim) or switched is not None or self._had_power_by_record(claim)
+
+    def _had_power_by_record(self, claim: Claim) -> bool:
+        """Return whether the record of a claim tells of a boot or a stop that an older database does not know of."""
+        with suppress(HeteroError):  # one that cannot be read counts as of one that ran
+            kept, state = self.kept(claim.board), self.record(claim.board).state
+            return kept is not None and kept.claim.is_same(claim) and kept.state in POWERED and kept.state != state
+        return False
 
     def _ran_by_record(self, claim: Claim) -> bool:
         """Return whether an instance ran, or may have run, by the record of its claim.

@@ -14,7 +14,7 @@ from .claim_copies import is_of_before
 
 if TYPE_CHECKING:
     from .board_records import Record
-    from .claim_records import Claim, Kept
+    from .claim_records import Kept
 
 
 def is_at_rest(record: Record, kept: Kept | None, power: str | None = None) -> bool:
@@ -23,14 +23,17 @@ def is_at_rest(record: Record, kept: Kept | None, power: str | None = None) -> b
     :param kept: what the record of its claim says; None where there is none, or it cannot be read.
     :param power: the state of its outlet as it was just seen; None for the database's.
     """
-    return board_states.is_at_rest(record.state, power or record.power) and not is_at_work(kept, record.claim)
+    return board_states.is_at_rest(record.state, power or record.power) and not is_at_work(kept, record)
 
 
-def is_at_work(kept: Kept | None, claim: Claim | None) -> bool:
-    """Return whether a board runs or boots by the record of its claim.
+def is_at_work(kept: Kept | None, record: Record) -> bool:
+    """Return whether a board runs or boots by the record of its claim, or may do so.
 
-    That of an earlier claim tells nothing of it, nor one of a claim for which nothing was made.
+    It may where that says that its stop was begun, or failed, and the database knows nothing of it: so the database is
+    older, and what it knows of the outlet, too. The record of an earlier claim tells nothing of it, nor that of a claim
+    for which nothing was made.
     """
-    if kept is None or not kept.is_somebodys or kept.state not in board_states.AT_WORK:
+    if kept is None or not kept.is_somebodys or (record.claim is not None and is_of_before(kept, record.claim)):
         return False
-    return claim is None or not is_of_before(kept, claim)
+    unknown = kept.state in (board_states.SHUTTING_DOWN, board_states.ERROR) and kept.state != record.state
+    return kept.state in board_states.AT_WORK or unknown

@@ -14,14 +14,13 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple
 
-from ...core.errors import BadInput
+from ...core.errors import BadInput, HeteroError
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from .masking import Mask
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
-    from ...core.errors import HeteroError
 
 #: Characters that end a line or control a terminal, and lone surrogates.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -34,10 +33,14 @@ NAMELESS = f"check its host and the name servers of {THIS_NODE}, or give its add
 
 
 class Answer(NamedTuple):
-    """A PDU's answer to a command for an outlet. Only the outlet's status tells whether it was carried out."""
+    """A PDU's answer to a command for an outlet. Only the outlet's status tells whether it was carried out.
+
+    :param error: what is said where it was not, if that says more than the words, and nothing of other outlets.
+    """
 
     accepted: bool
     words: str
+    error: HeteroError | None = None
 
 
 class PowerDriver(ABC):

@@ -367,6 +367,8 @@ class _Batch:
     def _not_switched(
         self, outlet: str, seen: str | None, state: str, at: float, limit: Deadline, answer: Answer
     ) -> HeteroError:
+        if answer.error is not None:
+            return answer.error
         what = f"still {seen} {round(at, 1):g} s after '{state}' (PDU said {answer.words or 'nothing'})"
         remedy = self._opened.stuck if answer.accepted else "check what this account may do"
         if limit.seconds < self._window:

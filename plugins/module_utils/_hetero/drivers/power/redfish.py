@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Iterator, Mapping
 from urllib.parse import urljoin, urlsplit
 
-from ...core.errors import BadInput, Busy, HeteroError, Lost
+from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut
 from ...core.printable import brief
 from ...core.spelling import instead
 from .driver import CONTROL, Answer
@@ -158,7 +158,7 @@ class Redfish(WebDriver):
         return {**states, **{name: f"unknown ({error.what})" for name, error in errors.items()}}
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
-        return {outlet: self._order(outlet, state) for outlet in outlets}
+        return {outlet: self._answered(outlet, state) for outlet in outlets}
 
     def _enter(self, user: str | None, password: str | None) -> None:
         """Read the service root, which needs no credential, and open a session; without sessions send the password."""
@@ -175,6 +175,17 @@ class Redfish(WebDriver):
                 return
             self._auth = None
             basic.authenticate()
+
+    def _answered(self, outlet: str, state: str) -> Answer:
+        """Return the answer for an outlet: what one system refuses is not said of the others of its service."""
+        try:
+            return self._order(outlet, state)
+        except (BadInput, Busy, Lost, TimedOut):
+            raise
+        except HeteroError as error:
+            if error.remedy == self.credential:
+                raise
+            return Answer(False, error.what, error)
 
     def _order(self, outlet: str, state: str) -> Answer:
         thing = f"outlet {outlet} of {self.name}"

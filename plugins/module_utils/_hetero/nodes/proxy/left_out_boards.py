@@ -144,7 +144,7 @@ def _is_at_rest(plan: Plan, record: Record) -> bool:
         if not claim or not kept.claim.is_same(claim) or kept.claim.image_hash != claim.image_hash:
             return False  # the board may be on for that one
     if claim and not claim.image_hash and record.state == board_states.POWER_OFF:
-        unused = record.power != "on" and not rest.is_at_work(kept, claim)
+        unused = record.power != "on" and not rest.is_at_work(kept, record)
     return unused or rest.is_at_rest(record, kept)
 
 

@@ -184,6 +184,8 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         disks(plan, thing, wire, board.arch if board else None, found)
     for (_pdu, outlet), fed in users.items():
         shared(outlet, fed, found)
+    for device in dict.fromkeys(pdu for pdu, _outlet in users):
+        one_machine([user for (pdu, _outlet), fed in users.items() if pdu == device for user in fed], pdus, found)
     for name, pdu in sorted(pdus.items()):
         words_check.pdu(name, pdu, found)
         if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
@@ -220,6 +222,18 @@ def shared(outlet: str, fed: Sequence[tuple[str, str]], found: Findings) -> None
     names, ids = " and ".join(dict.fromkeys(pdu for _id, pdu in fed)), ", ".join(board_id for board_id, _pdu in fed)
     one = "" if names == fed[0][1] else f": {names} are one PDU, at the same address"
     found.defect(f"outlet {outlet} of {names}", f"feeds boards {ids}{one}", "give each board an outlet of its own")
+
+
+def one_machine(fed: Sequence[tuple[str, str]], pdus: Mapping[str, Mapping[str, Any]], found: Findings) -> None:
+    """Report a BMC that is asked by IPMI for one board, where it has one machine, and by Redfish for another board.
+
+    :param fed: (board id, PDU by which its wiring names the outlet) of each board that this device feeds.
+    """
+    by_ipmi, by_redfish = (
+        [user for user in fed if pdus.get(user[1], {}).get("driver") == driver] for driver in ("ipmi", "redfish")
+    )
+    if by_ipmi and by_redfish:
+        shared("1", [*by_ipmi, *by_redfish], found)
 
 
 def disks(plan: Plan, thing: str, wire: Mapping[str, Any], arch: str | None, found: Findings) -> None:
