@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A backup of the database is put back which is from between board_image and the first power of jackie's board (boards
 of a large request wait for their turn there for minutes). Her play was killed once the board was on; it came up, and
-she wrote into her root. The claim's own record says "booting". If these fail, verbs say that she "was never started here":
-her stop is refused, and the way that it prints removes her root under her running board, which stays on.
+she wrote into her root. The claim's own record says "booting". If these fail, verbs say that she "was never started
+here": her stop is refused, and the way that it prints removes her root under her running board, which stays on.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def test_what_an_agent_complains_of_is_not_its_answer(bmc, tmp_path):
     with power.session(
         "bmc-a", {"outlets": ["1"], **one.settings}, one.secrets, Deadline(60), str(tmp_path)
     ) as session:
-        assert session.switch(["1"], "on")["1"] == (True, "Success: Powered ON")
+        assert session.switch(["1"], "on")["1"][:2] == (True, "Success: Powered ON")
 
 
 def test_a_bmc_that_hangs(bmc, tmp_path):
