@@ -32,6 +32,14 @@ def test_it_is_asked_for_as_long_as_somebody_waits(run_folder):
     assert end_requests.of(run_folder, "board0") is None
 
 
+def test_that_it_is_stopped_is_told_and_that_of_an_earlier_release_is_an_end(run_folder):
+    with end_requests.asked(run_folder, "board0", EndRequest("jackie", (12.5,), stays=True)):
+        assert end_requests.of(run_folder, "board0") == EndRequest("jackie", [12.5], stays=True)
+        with open(os.path.join(run_folder, "ends", "board0"), "w", encoding="ascii") as file:
+            file.write('{"instance": "jackie", "created": [12.5]}')
+        assert end_requests.of(run_folder, "board0") == JACKIE
+
+
 def test_the_folder_is_roots_alone(run_folder):
     """Lost: every boot, to whoever has an account on the proxy."""
     with end_requests.asked(run_folder, "board0", JACKIE):

@@ -92,6 +92,20 @@ def test_what_is_terminated_while_it_boots_is_gone_at_once(site, booting):
     assert "claimed" not in start["msg"], "who asked would look for an instance that is gone"
 
 
+def test_what_is_stopped_while_it_boots_is_off_at_once_and_stays_claimed(site, booting):
+    """Lost: minutes until a stop of one that waits for its turn begins; or the word that the instance is still hers."""
+    with booting() as result:
+        since = time.monotonic()
+        stopped = verb(site, state="stopped")
+        assert not stopped.get("failed"), stopped
+        assert time.monotonic() - since < AT_ONCE
+        assert (site.outlets()["1"], root(site).exists(), site.board_of("jackie")) == ("off", True, 0)
+        start = result()
+    assert (start["failed"], start["blame"]) == (True, None)
+    assert "board0: jackie is being stopped, so its boot is not waited for" in start["msg"]
+    assert "jackie on board0 stays claimed" in start["msg"]
+
+
 def test_all_instances_of_a_request_are_gone_at_once(site, booting):
     """Lost: the time of each of them but the first."""
     with booting(count=2, boards=(0, 1)):

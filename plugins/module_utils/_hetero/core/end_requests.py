@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ask the verb that has a board's lock to wait no longer, because the board's instance is to be ended.
+"""Ask the verb that has a board's lock to wait no longer, because the board's instance is to be ended, or stopped.
 
 A flock beside the board's lock: it goes with the process that asks, so what a killed one left asks for nothing. The
 text in it says which instance is meant. Only the process that has the board's lock may look, for its look takes that
@@ -22,14 +22,16 @@ BEING_ENDED = "being_ended"
 
 
 class EndRequest(NamedTuple):
-    """Which instance of a board is to be ended.
+    """Which instance of a board is to be ended, or stopped.
 
     :param instance: its name, or that of its request.
     :param created: unix times of the claims of which one is meant; none for any.
+    :param stays: whether it is stopped, and stays claimed.
     """
 
     instance: str
     created: Collection[float]
+    stays: bool = False
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def asked(run_folder: str, name: str, request: EndRequest) -> Iterator[None]:
         os.makedirs(os.path.join(run_folder, FOLDER), mode=0o700, exist_ok=True)
         file = os.open(os.path.join(run_folder, FOLDER, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(file, fcntl.LOCK_SH)
-        text = json.dumps(dict(instance=request.instance, created=list(request.created))).encode()
+        text = json.dumps(dict(request._asdict(), created=list(request.created))).encode()
         os.pwrite(file, text, 0)
         os.ftruncate(file, len(text))
     try:
@@ -75,6 +77,7 @@ def _read(file: int) -> EndRequest | None:
     """Return the request in a file; None where it is not written down yet."""
     try:
         said = json.loads(os.pread(file, 65536, 0))
-        return EndRequest(str(said["instance"]), [float(time) for time in said["created"]])
+        created = [float(time) for time in said["created"]]
+        return EndRequest(str(said["instance"]), created, bool(said.get("stays")))  # earlier releases did not say it
     except (ValueError, KeyError, TypeError):
         return None

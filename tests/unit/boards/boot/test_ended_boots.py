@@ -59,6 +59,15 @@ def test_who_waits_for_it_is_told_why_it_waits_no_longer(stage, created, name):
     assert boot.has_power.is_set(), "who listens for signs of life would hold the call"
 
 
+def test_one_that_is_stopped_is_told_to_be_so_and_stays_claimed():
+    """Lost: trust in the answer, of who is told that the instance is gone."""
+    boot = boot_of(Work())
+    ended_boots.EndedBoots._on_end_request(boot, EndRequest("jackie", [], stays=True))
+    why = "jackie-1 is being stopped, so its boot is not waited for any longer"
+    assert boot.work.did == [("wait", why), (None, f"board0: {why}: ask anew where it is still wanted")]
+    assert boot.work.evidence == {}
+
+
 @pytest.mark.parametrize(
     ("boot", "asked"),
     [

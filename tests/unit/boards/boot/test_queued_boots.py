@@ -222,6 +222,7 @@ def test_a_second_try_counts(rack, monkeypatch):
         thread.start()
         until(lambda: site.events(0, ("power",)))
         until(lambda: places.take(99))  # the first try is silent, and has left its place
+        monkeypatch.setattr(queued_boots, "EARLY", LONG)  # on a busy machine the second one seems silent, too
         places.leave(99)
         until(lambda: len(site.events(0, ("power",))) == 2)
         assert not places.take(99)

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boots that nobody needs any more: who ends their instance waits for the board's lock, and asks for it so
+"""Boots that nobody needs any more: who ends their instance, or stops it, waits for the board's lock, and asks for it
 (core/end_requests.py). A boot that is only waited for is left as it is at once; whoever asked stops the board.
 """
 
@@ -26,7 +26,7 @@ TICK = 0.25
 #: Stages in which a board is waited for, and nothing is being switched.
 WAITS = (DECIDING, ASKED, BOOTING, QUEUED)
 #: What is said of such a boot, and to who asked for it.
-ENDED = "{name} is being ended, so its boot is not waited for any longer"
+ENDED = "{name} is being {word}, so its boot is not waited for any longer"
 REMEDY = "ask anew where it is still wanted"
 
 
@@ -57,9 +57,10 @@ class EndedBoots(PduLoop):
             return
         boot.cancelled.set()
         boot.has_power.set()
-        said = ENDED.format(name=work.instance)
+        said = ENDED.format(name=work.instance, word="stopped" if asked.stays else "ended")
         work.say("wait", said)
-        work.fail(None, Refused(said, boot.board.name, REMEDY), **{end_requests.BEING_ENDED: True})
+        gone = {} if asked.stays else {end_requests.BEING_ENDED: True}
+        work.fail(None, Refused(said, boot.board.name, REMEDY), **gone)
 
 
 def _is_meant(claim: Claim, asked: EndRequest) -> bool:

@@ -141,7 +141,7 @@ def stop(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
     works, change = works_of(proxy, ids, options)
     for work in works:
         work.at_end = partial(_end_stop, work, options)
-    with locked(works, "stop", Deadline(options.limit)), change.step("power"):
+    with locked(works, "stop", Deadline(options.limit), stays=options.keep), change.step("power"):
         switch_off(proxy, works, options)
     return summary(works, change)
 

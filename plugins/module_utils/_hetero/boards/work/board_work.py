@@ -313,7 +313,9 @@ class BoardWork:
         )
 
 
-def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline, ends: bool = False) -> ExitStack:
+def locked(
+    works: Iterable[BoardWork], verb: str, deadline: Deadline, ends: bool = False, stays: bool = False
+) -> ExitStack:
     """Return an ExitStack that holds the locks of all boards; a lock may be released earlier (BoardWork.let_go).
 
     Locks are taken from the lowest id on, so that two calls never wait for each other. A board whose lock another
@@ -323,13 +325,14 @@ def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline, ends: bool
 
     :param ends: whether the verb ends the boards' instances by their tenant's or an operator's word, so that who waits
         for their boots need not go on.
+    :param stays: the same for one that stops them, and leaves them claimed.
     """
     stack = ExitStack()
     refused: list[BoardWork] = []
     works = sorted(works, key=lambda work: work.board.id)
     with ExitStack() as asked:
-        for work in works if ends else ():
-            _ask_to_end(work, asked)
+        for work in works if ends or stays else ():
+            _ask_to_end(work, asked, stays)
         for work in works:
             try:
                 if not work.change.check:
@@ -344,10 +347,10 @@ def locked(works: Iterable[BoardWork], verb: str, deadline: Deadline, ends: bool
     return stack
 
 
-def _ask_to_end(work: BoardWork, stack: ExitStack) -> None:
+def _ask_to_end(work: BoardWork, stack: ExitStack, stays: bool) -> None:
     """Ask who has the board's lock to wait no longer for the boot of its instance, until `stack` ends."""
     if work.wanted and not work.change.check:
-        request = end_requests.EndRequest(work.wanted, work.created)
+        request = end_requests.EndRequest(work.wanted, work.created, stays)
         stack.enter_context(end_requests.asked(work.proxy.config.run_folder, work.board.name, request))
 
 
