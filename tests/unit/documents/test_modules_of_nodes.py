@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What verbs run on nodes. If this fails, root of a node speaks to Ansible itself: facts, statistics and warnings of a
-module that is not ours are taken as they are, and an answer without end is read to its end.
+module that is not ours are taken as they are, and an answer without end is read to its end. And where each module is
+tried.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from ansible_collections.hetero.compute.tests.versions.checks import test_modules_on_a_node as versions
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 LISTS = ("tasks", "pre_tasks", "post_tasks", "handlers", "block", "rescue", "always")
@@ -43,3 +46,10 @@ def on_nodes():
 @pytest.mark.parametrize("name", list(on_nodes()))
 def test_only_modules_of_the_collection_run_there(name):
     assert name.startswith("hetero.compute.")
+
+
+def test_each_module_is_tried_on_each_version():
+    """Lost: a module on the nodes of some Python, or with some ansible-core, where it was never run."""
+    modules = {path.stem for path in (PLAYBOOKS.parent / "plugins" / "modules").glob("*.py")}
+    tried = {module for _node, module, _arguments, _outcome in versions.CALLS}
+    assert modules - versions.OF_THE_CONTROLLER == tried
