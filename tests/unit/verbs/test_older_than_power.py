@@ -18,6 +18,7 @@ import pytest
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.quick_looks import quick_looks
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopted_unwatched import REQUEST, ask_again, data, verb
+from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import reconcile
 from ansible_collections.hetero.compute.tests.unit.verbs.test_swapped_plugs import hasty
 
 __all__ = ["hasty"]
@@ -70,3 +71,13 @@ def test_what_she_runs_from_is_not_removed_after_a_failed_request(older):
     ask_again(older)
     removed = older.module("board_image", boards=[0], state="absent", instance="jackie")
     assert data(older).exists(), (removed.get("msg"), [line["text"] for line in removed["lines"]])
+
+
+@pytest.mark.parametrize("reconciled", [False, True], ids=["asks at once", "after reconcile"])
+def test_a_root_that_may_have_been_used_stays(older, reconciled):
+    """Lost: her work, by her own request for the same, after the room lost its power: the image was slow to boot."""
+    older.cut(0)
+    told = reconcile(older)["boards"][0]["found"] if reconciled else None
+    result = ask_again(older)
+    said = result.get("failed"), result.get("msg"), [line["text"] for line in result["lines"]], told
+    assert data(older).exists(), said

@@ -82,7 +82,7 @@ def note_unwatched(work: BoardWork) -> None:
 
     What a root tells (used_since) is enough to cut the board's power, but not to remove the root.
     """
-    if work.began == board_states.BOOTING and work.claim and not (work.change.check or work.ran):
+    if _began_unwatched(work):
         work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
 
 
@@ -91,9 +91,16 @@ def note_if_used(work: BoardWork) -> None:
 
     For verbs that switch the board, before they do, and once its outlet is off.
     """
-    if work.began == board_states.BOOTING and work.claim and not (work.change.check or work.ran):
-        if work.proxy.store.had_power(work.claim) and may_be_used(work, *since_power(work)):
+    if _began_unwatched(work) and work.claim and work.proxy.store.had_power(work.claim):
+        if may_be_used(work, *since_power(work)):
             note_unwatched(work)
+
+
+def _began_unwatched(work: BoardWork) -> bool:
+    """Return whether the boot of an instance that is not known to have run began before, also by its record alone."""
+    if not work.claim or work.change.check or work.ran:
+        return False
+    return work.began == board_states.BOOTING or work.proxy.store.is_older_than(work.claim)
 
 
 def used_since(work: BoardWork, when: float | None) -> bool:

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Switchings of which nobody saw what they cut, for their process was killed, or lost its PDU, before it looked.
 
-The event before a switching names the boards that answered until then. It counts until the outlet is switched again, or
-each of them was seen to live since, or was stopped for its own tenant; until then each stop and reconcile looks in its
-process's stead (bystanders.py), and says who may have lost its power.
+The event before a switching names the boards that answered until then. It counts until the outlet was switched again,
+or each of them was seen to live since, or was stopped for its own tenant; until then each stop and reconcile looks in
+its process's stead (bystanders.py), and says who may have lost its power.
 
 The power is given back only shortly after, for who was silenced then may be silent later for another reason. What was
 seen before this node was restarted proves nothing: what took its power may have taken the boards'. So the time of a

@@ -162,12 +162,15 @@ class Recorded(ClaimsStore[Claim]):
         """Return the event of an outlet that was to be switched off, where nothing tells what came of it, else None.
 
         Its process was killed, or lost the PDU, before it saw which boards that cut. There is none where the board was
-        seen to run since.
+        seen to run since. That it was to be switched on since tells nothing: that may have come to nothing, too.
         """
         rows = self._db.rows(
-            "SELECT * FROM events WHERE board = ? AND (phase IN (?, ?, ?) OR (phase = ? AND text LIKE ?)) "
-            "ORDER BY id DESC LIMIT 1",
-            (board, SWITCH, POWER, board_states.RUNNING, STATE_PHASE, f"% → {board_states.RUNNING}%"),
+            "SELECT * FROM events WHERE board = ? AND (phase IN (?, ?) OR (phase = ? AND text NOT LIKE ?) "
+            "OR (phase = ? AND text LIKE ?)) ORDER BY id DESC LIMIT 1",
+            (
+                *(board, POWER, board_states.RUNNING, SWITCH, f"%{TO_BE.format(state='on')}"),
+                *(STATE_PHASE, f"% → {board_states.RUNNING}%"),
+            ),
         )
         last = Event(**dict(rows[0])) if rows else None
         if last is None or last.phase != SWITCH or TO_BE.format(state="off") not in last.text:

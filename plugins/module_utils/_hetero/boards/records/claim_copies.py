@@ -316,9 +316,9 @@ class KeptClaims(Recorded):
     def had_power(self, claim: Claim) -> bool:
         """Return whether a board ever had power for its claim."""
         switched = self.first_since_claim(claim, SWITCH, f"%{TO_BE.format(state='on')}")
-        return self.has_run(claim) or switched is not None or self._had_power_by_record(claim)
+        return self.has_run(claim) or switched is not None or self.is_older_than(claim)
 
-    def _had_power_by_record(self, claim: Claim) -> bool:
+    def is_older_than(self, claim: Claim) -> bool:
         """Return whether the record of a claim tells of a boot or a stop that an older database does not know of."""
         with suppress(HeteroError):  # one that cannot be read counts as of one that ran
             kept, state = self.kept(claim.board), self.record(claim.board).state

@@ -382,7 +382,7 @@ def unread_outlet(work: BoardWork, outlets: Mapping[str, str]) -> HeteroError | 
     if state in ("on", "off"):
         return None
     what = f"{work.outlet_name} cannot be read: {state}"
-    return Refused(what, work.board.name, "look at the PDU, or correct the outlet in proxy.json")
+    return Refused(what, work.board.name, "run this again in a minute; where that stays so, look at the PDU or BMC")
 
 
 def summary(works: Sequence[BoardWork], change: Change) -> dict[str, Any]:

@@ -34,7 +34,7 @@ Switch = Callable[[List[str]], "dict[str, Answer]"]
 
 Say = Callable[[str], None]
 
-#: When an outlet was switched on (unix time), and of which bank it is.
+#: When an outlet was switched on (unix time), and which; of which bank it is each name of the PDU knows by itself.
 Noted = Tuple[float, str]
 
 #: The folders below the run folder that hold a file for each address of a PDU with a limit, and a lock for it.
@@ -122,12 +122,13 @@ class Inrush:
             if deadline.left <= reading:
                 return []
             self._say(WAITS.format(limit=limit))
-            deadline.nap(max(0.001, min((at for at, _bank in newest), default=0.0) + SECOND - time.time()))
+            deadline.nap(max(0.001, min((at for at, _outlet in newest), default=0.0) + SECOND - time.time()))
 
     def _portion(self, outlets: list[str], limit: int, newest: list[Noted]) -> list[str]:
         """Return, in their order, those of the outlets that may be switched on now: so many of each bank."""
         room: dict[str, int] = {}
-        for _at, bank in newest:
+        for _at, noted in newest:
+            bank = self._bank(noted)
             room[bank] = room.get(bank, limit) - 1
         portion = []
         for outlet in outlets:
@@ -162,13 +163,13 @@ class Inrush:
         noted = [self._times]
         for path in self._paths(FOLDER):
             with suppress(OSError, HeteroError, ValueError, TypeError):
-                noted.append([(float(at), str(bank)) for at, bank in json.loads(read_text(path))])
+                noted.append([(float(at), str(outlet)) for at, outlet in json.loads(read_text(path))])
         now = time.time()
-        newest = max(noted, key=lambda known: max((at for at, _bank in known), default=0.0))
-        return [(at, bank) for at, bank in newest if 0.0 <= now - at < SECOND]
+        newest = max(noted, key=lambda known: max((at for at, _outlet in known), default=0.0))
+        return [(at, outlet) for at, outlet in newest if 0.0 <= now - at < SECOND]
 
     def _keep(self, before: list[Noted], switched: list[str]) -> None:
-        self._times = before + [(time.time(), self._bank(outlet)) for outlet in switched]
+        self._times = before + [(time.time(), outlet) for outlet in switched]
         for path in self._paths(FOLDER):
             with suppress(OSError):
                 os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

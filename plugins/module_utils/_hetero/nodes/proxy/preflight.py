@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
+from ...boards.power import pdu_names
 from ...boards.power.pdu_names import devices, plug
 from ...boards.records.proxy import KERNEL_SOURCES
 from ...core.command import command
@@ -185,7 +186,7 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
     for (_pdu, outlet), fed in users.items():
         shared(outlet, fed, found)
     for device in dict.fromkeys(pdu for pdu, _outlet in users):
-        one_machine([user for (pdu, _outlet), fed in users.items() if pdu == device for user in fed], pdus, found)
+        one_machine([fed[0] for (pdu, _outlet), fed in users.items() if pdu == device], pdus, found)
     for name, pdu in sorted(pdus.items()):
         words_check.pdu(name, pdu, found)
         if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
@@ -225,15 +226,13 @@ def shared(outlet: str, fed: Sequence[tuple[str, str]], found: Findings) -> None
 
 
 def one_machine(fed: Sequence[tuple[str, str]], pdus: Mapping[str, Mapping[str, Any]], found: Findings) -> None:
-    """Report a BMC that is asked by IPMI for one board, where it has one machine, and by Redfish for another board.
+    """Report a BMC that is asked by IPMI for one board, and by another of its names for another board.
 
-    :param fed: (board id, PDU by which its wiring names the outlet) of each board that this device feeds.
+    :param fed: (board id, PDU by which its wiring names the outlet) of one board for each outlet of this device.
     """
-    by_ipmi, by_redfish = (
-        [user for user in fed if pdus.get(user[1], {}).get("driver") == driver] for driver in ("ipmi", "redfish")
-    )
-    if by_ipmi and by_redfish:
-        shared("1", [*by_ipmi, *by_redfish], found)
+    names = dict.fromkeys(pdu for _id, pdu in fed)
+    if len(names) > 1 and pdu_names.one_machine(*(pdus.get(name, {}) for name in names)):
+        shared("1", fed, found)
 
 
 def disks(plan: Plan, thing: str, wire: Mapping[str, Any], arch: str | None, found: Findings) -> None:
