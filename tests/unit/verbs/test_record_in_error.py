@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evid
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.restore import restore
+from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import KEY
 from ansible_collections.hetero.compute.tests.unit.verbs.quick_looks import quick_looks
 from ansible_collections.hetero.compute.tests.unit.verbs.test_moved_while_booting import said_of_a_move
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import boot, record, stop
@@ -70,3 +71,11 @@ def test_who_is_at_work_keeps_row_and_export(at_work):
         changed = changed_address(proxy, proxy.board(0))
         clients = [export.clients for export in restore(proxy, said.append)]
     assert (bool(moves), changed is not None, clients) == (True, True, [("10.0.2.1",)]), (kept, said)
+
+
+def test_a_request_moves_no_export_under_her(at_work):
+    """Lost: jackie's NFS root while she works: `provision_instance` again makes ready at the new address."""
+    rows = (at_work.folder / "tilera_boards").read_text()
+    (at_work.folder / "tilera_boards").write_text(rows.replace("10.0.2.1 ", "10.0.2.9 "))
+    result = at_work.module("board_image", boards=[0], image="debian", ssh_public_key=KEY, instance="jackie")
+    assert at_work.exports()["1"]["clients"] == ["10.0.2.1"], result.get("msg")

@@ -3,15 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One BMC has two names, one by IPMI (its outlet is 1) and one by Redfish (System.Embedded.1), and two boards are wired
 to it: a host copied from the line above, or an entry that is left from the other driver. If these fail, set-up says
-nothing, and neither a start nor pdu_mgr refuses to cut by one name the machine that somebody has by the other.
+nothing, and what is done with one board cuts the other's tenant.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_names
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.written import _defects
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import boards_file
 
@@ -31,12 +29,22 @@ def test_one_machine_is_no_two_boards(second, outlet):
 
 
 FENCE = {"driver": "fence", "agent": "fence_ipmilan", "host": "10.0.100.20"}
+GROUP = {"driver": "fence", "agent": "fence_ipmilan", "agent_options": {"port_as_ip": 1}}
+CHASSIS = {"driver": "redfish", "host": "10.0.100.20"}
 
 
-@pytest.mark.parametrize("first", [IPMI, FENCE], ids=["ipmi", "fence_ipmilan"])
-def test_an_outlet_that_may_be_somebodys_counts_as_his(first):
-    """What start, claim and pdu_mgr go by: jackie's record says bmc-a outlet 1."""
-    fed = Fed("bmc-a", "1", pdu_names.address(first))
-    pdus = {"bmc-a": first, "bmc-b": REDFISH}
-    assert pdu_names.may_be_same(fed.address, REDFISH), "the device is known to be one"
-    assert pdu_names.may_be_at(pdus, fed, "bmc-b", "System.Embedded.1")
+@pytest.mark.parametrize(
+    ("first", "second", "outlets", "is_wrong"),
+    [
+        (FENCE, REDFISH, ("1", "Self"), True),
+        (CHASSIS, REDFISH, ("Blade-1", "Blade-2"), False),
+        (GROUP, dict(GROUP), ("10.0.100.20", "10.0.100.21"), False),
+        (IPMI, dict(REDFISH, host="10.0.100.21"), ("1", "Self"), False),
+    ],
+    ids=["fence_ipmilan", "a chassis of two names", "outlets that are addresses", "two BMCs"],
+)
+def test_which_names_have_one_machine(first, second, outlets, is_wrong):
+    """Lost: a wiring that is right, to a set-up that refuses it."""
+    lines = boards_file.parse("\n".join(ROW.format(id=number) for number in (1, 2)))
+    wires = {1: {"pdu": "bmc-a", "outlet": outlets[0]}, 2: {"pdu": "bmc-b", "outlet": outlets[1]}}
+    assert bool(_defects(wires, {"bmc-a": first, "bmc-b": second}, lines)) == is_wrong

@@ -97,10 +97,15 @@ def note_if_used(work: BoardWork) -> None:
 
 
 def _began_unwatched(work: BoardWork) -> bool:
-    """Return whether the boot of an instance that is not known to have run began before, also by its record alone."""
+    """Return whether the boot of an instance that is not known to have run began before: by its state; as its stop was
+    begun, or failed, and its outlet was not seen off since; or by its record alone.
+    """
     if not work.claim or work.change.check or work.ran:
         return False
-    return work.began == board_states.BOOTING or work.proxy.store.is_older_than(work.claim)
+    if work.began == board_states.BOOTING or work.proxy.store.is_older_than(work.claim):
+        return True
+    stops = work.began in (board_states.SHUTTING_DOWN, board_states.ERROR) and work.found and work.found.power != "off"
+    return bool(stops) and work.proxy.store.had_power(work.claim)
 
 
 def used_since(work: BoardWork, when: float | None) -> bool:

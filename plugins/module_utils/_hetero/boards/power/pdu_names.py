@@ -144,16 +144,15 @@ def may_be_at(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> bool:
         return False
     known = _as_known(pdus, fed)
     named = pdu in now(pdus, fed) or any(pdu in of(pdus, one, may_be_same) for one in (fed, known))
-    same = _is_outlet(pdus[pdu], fed.outlet, outlet, Place.may_be_at) or one_machine(pdus[pdu], pdus.get(fed.pdu, {}))
-    return (named and same) or _is_machine(pdus[pdu], known, outlet)
-
-
-def one_machine(*names: Settings) -> bool:
-    """Return whether one of a device's names is a BMC by IPMI, which has one machine: each outlet may be that."""
-    return any(
-        "ipmi" in str(settings.get("agent") if settings.get("driver") == "fence" else settings.get("driver"))
-        for settings in names
+    return (named and _is_outlet(pdus[pdu], fed.outlet, outlet, Place.may_be_at)) or _is_machine(
+        pdus[pdu], known, outlet
     )
+
+
+def has_one_machine(settings: Settings) -> bool:
+    """Return whether a PDU is a BMC by IPMI, which has one machine, whatever that is called by others of its names."""
+    program = settings.get("agent") if settings.get("driver") == "fence" else settings.get("driver")
+    return "ipmi" in str(program) and not is_by_address(settings)
 
 
 def unresolved(pdus: Pdus, fed: Fed, pdu: str, outlet: str) -> list[str]:

@@ -15,8 +15,7 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ...boards.power import pdu_names
-from ...boards.power.pdu_names import devices, plug
+from ...boards.power.pdu_names import devices, has_one_machine, plug
 from ...boards.records.proxy import KERNEL_SOURCES
 from ...core.command import command
 from ...core.errors import HeteroError
@@ -231,7 +230,7 @@ def one_machine(fed: Sequence[tuple[str, str]], pdus: Mapping[str, Mapping[str, 
     :param fed: (board id, PDU by which its wiring names the outlet) of one board for each outlet of this device.
     """
     names = dict.fromkeys(pdu for _id, pdu in fed)
-    if len(names) > 1 and pdu_names.one_machine(*(pdus.get(name, {}) for name in names)):
+    if len(names) > 1 and any(has_one_machine(pdus.get(name, {})) for name in names):
         shared("1", fed, found)
 
 
