@@ -30,9 +30,16 @@ options:
   driver:
     description:
       - How it is spoken to. V(apc) is APC's switched PDUs, whose menus and command line are told apart at login.
-      - V(snmp) is APC's switched PDUs by SNMP, whose kind (rPDU2, rPDU, MasterSwitch Plus, MasterSwitch) is found out.
-        An outlet of a MasterSwitch Plus past its first switch is named V(SWITCH:OUTLET). Reading does not wait for
-        others.
+      - V(snmp) is switched PDUs by SNMP, and the ports of switches with PoE. Which table of outlets one has is found
+        out - APC's rPDU2, rPDU, MasterSwitch Plus and MasterSwitch; Raritan PX2 and PX3 and Server Technology PRO3X;
+        Server Technology's Sentry3 and Sentry4; Eaton ePDU; CyberPower ePDU and ePDU2; Vertiv and Geist; Gude Expert
+        Power Control 1104, 1105, 1202, 1292, 8221, 8226 and 8316; RFC 3621's of PoE. For others there is
+        O(snmp_table).
+      - With V(snmp), an outlet of the first unit (switch, group of ports, linked PDU, cord) is its number, and one of
+        another is V(UNIT:NUMBER), such as V(2:5), or V(1.2:5) with Sentry's unit and cord, in quotes. It has no other
+        name; M(hetero.compute.pdu_info) shows it. A port with PoE is V(on) where it gives power, V(off) where it is
+        disabled, and C(searching), which is neither, where it would give power to whatever asks for it. Reading does
+        not wait for others.
       - V(fence) is any PDU that a fence agent knows; O(agent) names it. It is run for each question.
       - V(http) is plugs and PDUs with an HTTP interface. O(api) says which they have, or O(api_table) describes it.
       - V(redfish) is a machine with a BMC that speaks Redfish, and V(ipmi) one with a BMC that speaks IPMI 2.0.
@@ -85,6 +92,18 @@ options:
     description: Version of SNMP. Default is V(1).
     type: str
     choices: ["1", 2c, "3"]
+  snmp_table:
+    description:
+      - How a device of your own is read and switched with driver V(snmp), where it has none of the tables that are
+        known.
+      - C(state) is the OID of the column of states, and C(is_on) and C(is_off) are lists of the numbers there that mean
+        on and off, C([1]) and C([2]) without. All other numbers are neither.
+      - C(on) and C(off) are orders, each with the OID of a C(column) and the C(value) that an outlet's row in it is set
+        to.
+      - C(first) is what stands before the outlet's number in the indexes of the first unit, such as C("1"). Without,
+        outlets with more than a number are all named V(UNIT:NUMBER).
+    type: dict
+    version_added: 0.1.0
   community:
     description:
       - Community that may read and write, for SNMP versions V(1) and V(2c).

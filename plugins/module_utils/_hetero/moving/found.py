@@ -32,7 +32,7 @@ BOARD_KEYS = ("id", *NEEDED, "vendor", "model", *WIRING)
 #: Columns of which 0 says that nobody wrote it down.
 _NEVER_ZERO = ("vcpus", "memory_mb")
 #: What is taken of a PDU besides its user name, which is no secret.
-PDU_KEYS = tuple(key for key in PDU.keys if key not in ("path", "api_table"))
+PDU_KEYS = tuple(key for key in PDU.keys if key not in ("path", "api_table", "snmp_table"))
 #: What Ansible would run or a terminal obey, were it written into an inventory.
 UNSAFE = re.compile(r"\{[{%#]|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 #: The architecture of a machine as kernels have it, by what else it is called.

@@ -90,6 +90,7 @@ PDU = Record(
         "legacy_ssh": Key(FLAG),
         "command_line": Key(FLAG),
         "snmp_version": Key(NUMBERED),
+        "snmp_table": Key(OBJECT),
         "auth_protocol": Key(TEXT),
         "privacy_protocol": Key(TEXT),
         "agent": Key(TEXT),

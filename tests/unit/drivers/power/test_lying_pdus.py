@@ -20,7 +20,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Lost
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets, terminal
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp import TABLES
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp_tables import TABLES
 
 #: More characters than any error of ours may have.
 LONG = 3000
@@ -141,7 +141,7 @@ def oid(text):
     return tlv(6, body)
 
 
-STATE = TABLES[1].state
+(STATE,) = [table.state for table in TABLES if table.name == "rPDU"]
 KIND = tlv(0x30, oid("1.3.6.1.2.1.1.2.0"), oid("1.3.6.1.4.1.318.1.3.4.5"))
 
 

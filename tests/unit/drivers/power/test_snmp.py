@@ -19,7 +19,8 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp import TABLES, Snmp
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp import Snmp
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp_tables import TABLES
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import alive, boards
 
 COMMUNITY = 'pri"vate \\17 #'
@@ -123,7 +124,7 @@ def test_an_unknown_community_ends_at_the_deadline(emulated, tmp_path):
 def test_a_pdu_without_outlets_is_told_from_a_dead_one(emulated, tmp_path):
     """Without it, the person would check the cable of a PDU that answers, but is no APC."""
     _pdu, settings, secrets = start(emulated, tables=[])
-    with pytest.raises(HeteroError, match=r"no outlets in the tables of rPDU2, .*318\.1\.3\.4\.5\)"):
+    with pytest.raises(HeteroError, match=r"no outlets in the tables of PoE, rPDU2, .*318\.1\.3\.4\.5\)"):
         batch(settings, secrets, tmp_path, {"1": "on"})
 
 
@@ -192,7 +193,7 @@ class TestVersion3:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as place:
             place.bind(("127.0.0.1", 0))
             port = place.getsockname()[1]
-        (column,) = [table.control for table in TABLES if table.name == "MasterSwitch"]
+        (column,) = [table.state for table in TABLES if table.name == "MasterSwitch"]
         lines = [f"override -rw .{column}.{outlet} integer 2" for outlet in (1, 2)]
         lines += [
             'createUser watt SHA "one two 3" AES "four five 6"',

@@ -102,6 +102,6 @@ def test_an_order_that_the_pdu_does_not_take_is_none_that_it_took(monkeypatch, s
     monkeypatch.setattr(snmp, "ended", lambda *_argv, **_limits: done)
     pdu = Snmp("pdu-t", {"host": "pdu-a"}, {}, Deadline(60))
     pdu._folder, pdu._table = SimpleNamespace(name="/nowhere"), snmp.TABLES[0]
-    answer = pdu._order("1", "on")
+    answer = pdu._order(snmp.TABLES[0].on, "1")
     assert not answer.accepted
     assert answer.words.startswith(what)

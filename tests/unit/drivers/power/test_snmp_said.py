@@ -15,15 +15,16 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import snmp
 
 APC = "1.3.6.1.4.1.318"
+TABLES = {table.name: table for table in snmp.TABLES if table.state.startswith(APC)}
 
 
 @pytest.fixture
 def pdu(monkeypatch):
     """Of this table, where its commands end so; `pdu.argv` is what was run last."""
 
-    def make(code=0, out="", err="", left=60, version="2c", table=0):
+    def make(code=0, out="", err="", left=60, version="2c", table="rPDU2"):
         one = snmp.Snmp("pdu-t", {"host": "pdu-a", "snmp_version": version}, {}, Deadline(left))
-        one._folder, one._table = SimpleNamespace(name="/folder"), snmp.TABLES[table]
+        one._folder, one._table = SimpleNamespace(name="/folder"), TABLES[table]
 
         def ended(argv, thing, remedy, limits, env):
             one.argv, one.limit, one.env = argv, limits.seconds, env
@@ -128,12 +129,16 @@ def test_an_answer_is_waited_for_as_long_as_there_is_time(pdu, left, wait, limit
 
 @pytest.mark.parametrize(
     ("table", "on", "off", "order_on", "order_off"),
-    [(0, "2", "1", "1", "2"), (1, "1", "2", "1", "2"), (2, "1", "2", "1", "3"), (3, "1", "2", "1", "2")],
-    ids=[table.name for table in snmp.TABLES],
+    [
+        ("rPDU2", "2", "1", "1", "2"),
+        ("rPDU", "1", "2", "1", "2"),
+        ("MasterSwitch Plus", "1", "2", "1", "3"),
+        ("MasterSwitch", "1", "2", "1", "2"),
+    ],
 )
 def test_on_and_off_of_each_kind_of_pdu(pdu, table, on, off, order_on, order_off):
     """Lost: a board is called off while it runs, or is cut where it was to start: each kind has its own numbers."""
-    column, control = snmp.TABLES[table].state, snmp.TABLES[table].control
+    column, control = TABLES[table].state, TABLES[table].on.column
     out = f".{column}.1 {on}\n.{column}.2 {off}\n.{column}.3 9\n.{column}9.4 {on}\n.{APC}.9.9 7\n"
     out += f".{column}.4 No more variables left in this MIB View\n"
     one = pdu(out=out, table=table)
@@ -147,19 +152,10 @@ def test_on_and_off_of_each_kind_of_pdu(pdu, table, on, off, order_on, order_off
 
 
 @pytest.mark.parametrize(
-    ("index", "outlet"),
-    [("7", "7"), ("1.1.7", "7"), ("2.1.7", "2:7"), ("3.2", "3:2"), ("1.12", "12"), ("12.1.3", "12:3")],
+    ("kind", "name"),
+    [("1.3.4.4", "MasterSwitch Plus"), ("1.3.4.5", "rPDU"), ("1.3.4.6", "rPDU2"), ("1.3.4.9", "rPDU2")],
 )
-def test_outlets_of_a_chain_of_pdus(index, outlet):
-    """Lost: the outlets of the second PDU of a chain are those of the first."""
-    assert snmp._outlet(index) == outlet
-
-
-@pytest.mark.parametrize(
-    ("kind", "first", "name"),
-    [("1.3.4.4", 2, "MasterSwitch Plus"), ("1.3.4.5", 1, "rPDU"), ("1.3.4.6", 0, "rPDU2"), ("1.3.4.9", 0, "rPDU2")],
-)
-def test_the_likely_table_is_asked_first_by_a_secret_that_nobody_else_reads(monkeypatch, kind, first, name):
+def test_the_likely_table_is_asked_first_by_a_secret_that_nobody_else_reads(monkeypatch, kind, name):
     """Lost: a second of each play for each table that a PDU has not; or the community, in a file for all to read."""
     asked, one = [], snmp.Snmp("pdu-t", {"host": "pdu-a"}, {"community": "rack"}, Deadline(60))
 
@@ -169,7 +165,7 @@ def test_the_likely_table_is_asked_first_by_a_secret_that_nobody_else_reads(monk
 
     monkeypatch.setattr(one, "_ask", ask)
     one.login()
-    assert asked == [("snmpget", "1.3.6.1.2.1.1.2.0"), ("snmpwalk", snmp.TABLES[first].state)]
+    assert asked == [("snmpget", "1.3.6.1.2.1.1.2.0"), ("snmpwalk", TABLES[name].state)]
     assert one.dialect == name
     file = Path(one._folder.name) / "snmp.conf"
     assert file.read_text() == 'defVersion 1\ndefCommunity "rack"\n'
@@ -186,7 +182,8 @@ def test_what_has_no_outlets_says_what_it_is(monkeypatch, rows, kind):
     monkeypatch.setattr(one, "_ask", lambda program, *words: rows if program == "snmpget" else [])
     with pytest.raises(HeteroError) as caught:
         one.login()
-    names = "rPDU2, rPDU, MasterSwitch Plus, MasterSwitch"
+    names = "PoE, rPDU2, rPDU, MasterSwitch Plus, MasterSwitch, Raritan, Sentry4, Sentry3, Eaton, CyberPower ePDU2, "
+    names += "CyberPower ePDU, Vertiv, Gude"
     assert caught.value.what == f"answers, but has no outlets in the tables of {names} (its sysObjectID is {kind})"
     one.logout()
     one.logout()
@@ -195,7 +192,7 @@ def test_what_has_no_outlets_says_what_it_is(monkeypatch, rows, kind):
 def test_an_order_that_is_lost_is_not_one_that_was_refused(pdu):
     """Lost: an outlet is called stubborn, and its board taken out of use, where the network was away."""
     with pytest.raises(Lost):
-        pdu(1, err="Timeout: No Response from udp:pdu-a:161.")._order("1", "on")
+        pdu(1, err="Timeout: No Response from udp:pdu-a:161.")._order(TABLES["rPDU2"].on, "1")
 
 
 def test_one_who_reads_disturbs_nobody():

@@ -20,13 +20,10 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp import (
-    APC,
-    SYS_OBJECT_ID,
-    TABLES,
-)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp import SYS_OBJECT_ID
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp_tables import APC, TABLES
 
-(COLUMN,) = [table.control for table in TABLES if table.name == "MasterSwitch"]
+(COLUMN,) = [table.state for table in TABLES if table.name == "MasterSwitch"]
 COMMUNITY = "pri vate#"
 #: snmpsim's records: object, type, value. Type 2 is an integer, 4 a string, 6 an object's name; the word behind `:`
 #: says how it is written to. The file's name is the community.

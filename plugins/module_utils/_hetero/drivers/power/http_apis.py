@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Iterator, Mapping, Sequence, Tuple
 
 from ...core.spelling import instead
+from .own_tables import wrong_keys, wrong_states
 
 #: How a device is logged in to.
 AUTHS = ("basic", "digest", "bearer", "query", "none")
@@ -168,15 +169,11 @@ def found(answer: Any, pointer: str) -> Any:
 
 def wrong_table(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, remedy) of each mistake in a table of the inventory."""
-    for key in table:
-        if str(key).lower() in ("true", "false"):
-            word = "on" if str(key).lower() == "true" else "off"
-            yield f"its api_table has a key {key}", f"put {word} in quotes: YAML takes the bare word for that"
-        elif key not in KEYS:
-            yield f"its api_table has an unknown key {key}", instead(key, KEYS)
+    yield from wrong_keys("api_table", table, KEYS)
     for key in REQUESTS:
         yield from _wrong_request(key, table.get(key))
-    yield from _wrong_values(table)
+    usual = {key: [json.loads(text) for text in getattr(Api, key)] for key in ("is_on", "is_off")}
+    yield from wrong_states("api_table", table, usual)
     if not str(table.get("state", "")).startswith("/") and table.get("state") != "":
         yield "its api_table has no state", "give the JSON pointer of the state in the answer, such as /ison"
     if not isinstance(table.get("alone", ""), str):
@@ -189,18 +186,6 @@ def wrong_table(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     elif not all(HEADER.fullmatch(str(name)) and VALUE.fullmatch(str(value)) for name, value in headers.items()):
         # a value may be a secret
         yield "its api_table has a header that HTTP cannot carry", "give names and values of one line of plain ASCII"
-
-
-def _wrong_values(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    known: list[set[str]] = []
-    for key in ("is_on", "is_off"):
-        values = table.get(key, [json.loads(text) for text in getattr(Api, key)])
-        if not isinstance(values, list) or not values:
-            yield f"its api_table has no list for {key}", f"give the values of the state, such as {key}: [true]"
-            return
-        known.append({json.dumps(value) for value in values})
-    for value in sorted(known[0] & known[1]):
-        yield f"its api_table has {value} for on and for off", "give is_on and is_off, each with values of its own"
 
 
 def _wrong_request(key: str, given: Any) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""APC's switched PDUs by SNMP, with net-snmp's commands: which table of outlets a PDU has, and what its numbers mean.
+"""Switched PDUs, and switches with PoE, by SNMP with net-snmp's commands. snmp_tables.py knows where each kind has its
+outlets, and what its numbers mean.
 
 Community and passphrases are in a snmp.conf that only this user can read, while the driver is in use; never in a
 process's arguments or environment. Others read back whether an outlet switched.
@@ -12,63 +13,16 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from typing import Any, Dict, NamedTuple
+from typing import Any, Iterator, Mapping
 
 from ...core.command import MOST_WORDS, Limits, ended
 from ...core.errors import BadInput, HeteroError, Lost, TimedOut
 from ...core.output import MOST_OF_OTHERS, TooMuch
 from ...core.printable import brief
 from .driver import CUT_OFF, HOST, NAMELESS, Answer, PowerDriver
+from .snmp_tables import TABLES, Order, likely, own, wrong_table
 
-APC = "1.3.6.1.4.1.318"
 SYS_OBJECT_ID = "1.3.6.1.2.1.1.2.0"
-
-
-class Table(NamedTuple):
-    """Where a kind of PDU has its outlets, and its numbers for on and off."""
-
-    name: str
-    state: str
-    control: str
-    states: Dict[str, str]
-    orders: Dict[str, str]
-
-
-#: From PowerNet-MIB, as pdudaemon and fence_apc_snmp use it. The states of rPDU2 are the reverse of its commands and of
-#: all other tables.
-TABLES = (
-    Table(
-        "rPDU2",
-        f"{APC}.1.1.26.9.2.3.1.5",
-        f"{APC}.1.1.26.9.2.4.1.5",
-        {"1": "off", "2": "on"},
-        {"on": "1", "off": "2"},
-    ),
-    Table(
-        "rPDU",
-        f"{APC}.1.1.12.3.5.1.1.4",
-        f"{APC}.1.1.12.3.3.1.1.4",
-        {"1": "on", "2": "off"},
-        {"on": "1", "off": "2"},
-    ),
-    Table(
-        "MasterSwitch Plus",
-        f"{APC}.1.1.6.7.1.1.5",
-        f"{APC}.1.1.6.5.1.1.5",
-        {"1": "on", "2": "off"},
-        {"on": "1", "off": "3"},
-    ),
-    Table(
-        "MasterSwitch",
-        f"{APC}.1.1.4.4.2.1.3",
-        f"{APC}.1.1.4.4.2.1.3",
-        {"1": "on", "2": "off"},
-        {"on": "1", "off": "2"},
-    ),
-)
-#: sysObjectID → the table that is tried first. If it is empty, the others are tried.
-LIKELY = {f"{APC}.1.3.4.4": "MasterSwitch Plus", f"{APC}.1.3.4.5": "rPDU", f"{APC}.1.3.4.6": "rPDU2"}
-
 VERSIONS = ("1", "2c", "3")
 #: Seconds to wait for an answer, and how often a question is sent again, because a packet may be lost.
 ANSWER, AGAIN = 3.0, 1
@@ -83,6 +37,8 @@ NO_ANSWER = "{way}, and whether it has power; one that has another community doe
 NO_ANSWER_TO_USER = (
     "{way}, and whether it has power; one whose user has another privacy_password or protocol does not answer either"
 )
+#: What to do if there are no outlets.
+SEEN = "check what this community or user may see"
 #: Lines that say nothing about the PDU: the object that failed, and folders that net-snmp makes.
 BESIDE = ("Failed object", "Created directory")
 REFUSED = re.compile(r"unknown user name|authentication failure|unsupported security level|decryption error", re.I)
@@ -94,24 +50,35 @@ class Snmp(PowerDriver):
 
     readers = True
     _folder: Any = None  # with snmp.conf, from login to logout
-    _table: Any = None  # the one of TABLES that it answers
+    _table: Any = None  # the Table that it answers
+
+    @classmethod
+    def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
+        yield from super().wrong(name, settings)
+        if settings.get("snmp_table"):
+            for what, remedy in wrong_table(settings["snmp_table"]):
+                yield "snmp_table", BadInput(what, name, remedy)
 
     def login(self) -> None:
+        for _key, error in self.wrong(self.name, self.settings):
+            raise error
         self._folder = tempfile.TemporaryDirectory(prefix="hetero-snmp-")
         path = os.path.join(self._folder.name, "snmp.conf")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(self._configuration())
-        rows = self._ask("snmpget", SYS_OBJECT_ID)
-        kind = rows[0][1].strip(".") if rows else ""
-        likely = LIKELY.get(kind)
-        for table in sorted(TABLES, key=lambda table: table.name != likely):
+        given = self.settings.get("snmp_table")
+        kind = "" if given else self._kind()
+        for table in [own(given)] if given else likely(kind):
             self._table = table
             if self._rows():
-                self.dialect = table.name
+                self.dialect, self.window, self.stuck = table.name, table.window, table.stuck
                 return
-        names, kind = ", ".join(table.name for table in TABLES), self.masked(kind) or "unknown"
+        if given:
+            what = f"answers, but has no outlets at {self._table.state}"
+            raise HeteroError(what, self.name, f"{SEEN}, or correct the state of its snmp_table")
+        names, kind = ", ".join(dict.fromkeys(table.name for table in TABLES)), self.masked(kind) or "unknown"
         what = f"answers, but has no outlets in the tables of {names} (its sysObjectID is {kind})"
-        raise HeteroError(what, self.name, "check what this community or user may see, or use another driver")
+        raise HeteroError(what, self.name, f"{SEEN}, give a table of your own (snmp_table), or use another driver")
 
     def logout(self) -> None:
         folder, self._folder = self._folder, None
@@ -124,17 +91,22 @@ class Snmp(PowerDriver):
         return {outlet: states.get(value) or f"unknown ({self.masked(value)})" for outlet, value in rows.items()}
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
-        rows = self._rows()
-        return {outlet: self._order(rows[outlet][0], state) for outlet in outlets}
+        rows, order = self._rows(), self._table.on if state == "on" else self._table.off
+        return {outlet: self._order(order, rows[outlet][0]) for outlet in outlets}
 
-    def _order(self, index: str, state: str) -> Answer:
+    def _order(self, order: Order, index: str) -> Answer:
         try:
-            self._ask("snmpset", f"{self._table.control}.{index}", "i", self._table.orders[state])
+            self._ask("snmpset", f"{order.column}.{index}", "i", str(order.value))
         except Lost:
             raise
         except HeteroError as error:
             return Answer(False, error.what)
         return Answer(True, "set")
+
+    def _kind(self) -> str:
+        """Return its sysObjectID; "" where it has none."""
+        rows = self._ask("snmpget", SYS_OBJECT_ID)
+        return rows[0][1].strip(".") if rows else ""
 
     def _rows(self) -> dict[str, tuple[str, str]]:
         """Return {outlet: (index, value)} of the state column, in its order."""
@@ -143,7 +115,7 @@ class Snmp(PowerDriver):
             # after the column's end, version 2c says so in words, with the last outlet's OID
             if oid.startswith(f"{column}.") and not value.startswith(PAST_THE_END):
                 index = oid[len(column) + 1 :]
-                rows[_outlet(index)] = (index, value)
+                rows[self._table.outlet(index)] = (index, value)
         return rows
 
     def _ask(self, program: str, *words: str) -> list[tuple[str, str]]:
@@ -241,10 +213,3 @@ def _words(text: str) -> str:
     """Return a command's words in one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return brief(" ".join(line for line in lines if not line.startswith(BESIDE)), MOST_WORDS)
-
-
-def _outlet(index: str) -> str:
-    """Return the outlet of an index: N, or SWITCH:N after the first switch of a MasterSwitch Plus (index SWITCH.1.N).
-    """
-    parts = index.split(".")
-    return parts[-1] if len(parts) == 1 or parts[0] == "1" else f"{parts[0]}:{parts[-1]}"

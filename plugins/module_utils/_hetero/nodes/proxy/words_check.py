@@ -58,13 +58,15 @@ ENDS = {
 }
 #: What fence agents put behind the name of a secret that a program prints.
 SCRIPT = "_script"
+#: A number as SNMP writes one.
+NUMBER = "(?:0|[1-9][0-9]*)"
 #: Driver → what its outlets are called, and that in words; agents and scripts have names of their own.
 OUTLETS = {
     "apc": (re.compile(r"[1-9][0-9]*"), "a number from 1, as the PDU shows it"),
     "http": (OUTLET, "its number or name, of letters, digits and . : _ -"),
     "ipmi": (re.compile(IPMI_OUTLET), f"{IPMI_OUTLET}, as a BMC has one machine"),
     "redfish": (re.compile(r"[^/\s]+"), "the Id of its system, as pdu_info shows it"),
-    "snmp": (re.compile(r"(?:[1-9][0-9]*:)?[1-9][0-9]*"), "a number from 1, or SWITCH:NUMBER, as the PDU shows it"),
+    "snmp": (re.compile(rf"(?:{NUMBER}(?:\.{NUMBER})*:)?{NUMBER}"), "its number, or UNIT:NUMBER, as pdu_info shows it"),
 }
 #: Key of a PDU → the drivers that read it, and the words that it may be.
 PDU_WORDS = {"transport": (("apc",), tuple(TRANSPORTS)), "snmp_version": (("fence", "snmp"), VERSIONS)}
