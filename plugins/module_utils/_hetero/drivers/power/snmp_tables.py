@@ -273,9 +273,9 @@ def _is_number(value: Any, least: int) -> bool:
 
 def own(table: Mapping[str, Any]) -> Table:
     """Return the Table of a table of the inventory in which wrong_table finds nothing."""
-    orders = {key: Order(_bare(table[key]["column"]), table[key]["value"]) for key in ORDERS}
-    values = {key: tuple(table[key]) for key in USUAL if key in table}
-    return Table(OWN, _bare(table["state"]), **orders, **values, first=str(table.get("first", "")))
+    on, off = (Order(_bare(table[key]["column"]), table[key]["value"]) for key in ORDERS)
+    is_on, is_off = (tuple(table.get(key, USUAL[key])) for key in USUAL)
+    return Table(OWN, _bare(table["state"]), on, off, is_on, is_off, str(table.get("first", "")))
 
 
 def _bare(oid: Any) -> str:
