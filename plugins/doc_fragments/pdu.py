@@ -15,6 +15,7 @@ requirements:
   - the library requests, Debian package C(python3-requests) (driver V(http))
   - the library sushy, Debian package C(python3-sushy) (driver V(redfish))
   - C(ipmitool), Debian package of that name (driver V(ipmi))
+  - C(uhubctl), Debian package of that name (driver V(uhubctl))
 options:
   pdu:
     description: Name of the PDU in the proxy node's configuration, which knows its address and its credentials.
@@ -48,10 +49,13 @@ options:
         M(hetero.compute.pdu_info) shows them. The only outlet of V(ipmi) is V(1).
       - V(command) is a script of your own, O(script). In a proxy's configuration its PDU needs no host, and the script
         gets an empty one.
+      - V(uhubctl) is boards that USB feeds, at hubs of the proxy node itself that switch each port. An outlet is
+        V(HUB:PORT), such as V(1-1.4:2), as C(uhubctl) lists them. It needs no host. A hub with USB 3 is two there, of
+        which either names the port.
       - V(fake) is a file that behaves as a PDU, for tests.
       - Default is V(apc).
     type: str
-    choices: [apc, command, fake, fence, http, ipmi, redfish, snmp]
+    choices: [apc, command, fake, fence, http, ipmi, redfish, snmp, uhubctl]
   transport:
     description:
       - How it is reached. Default is V(telnet).
@@ -205,8 +209,8 @@ options:
     description:
       - Outlets by number.
       - Where their states are asked for, they may be left out, or be V(all). Without a list of its own (drivers
-        V(command) and V(http), and some fence agents) these are the outlets that feed boards, and with O(host) they
-        must be named.
+        V(command), V(http) and V(uhubctl), and some fence agents) these are the outlets that feed boards, and with
+        O(host) they must be named.
     type: list
     elements: str
   timeout:

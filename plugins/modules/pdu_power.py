@@ -134,7 +134,7 @@ outlets:
 dialect:
   description: >-
     How the PDU turned out to speak, V(menu) or V(cli), its table of outlets with SNMP, the name of the fence agent,
-    V(command), V(redfish), V(ipmi) or V(fake).
+    V(command), V(redfish), V(ipmi), V(uhubctl) or V(fake).
   returned: once the PDU was read
   type: str
   sample: menu

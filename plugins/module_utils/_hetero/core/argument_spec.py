@@ -91,7 +91,10 @@ PDU = ArgumentSpec(
         pdu=dict(type="str"),
         host=dict(type="str"),
         port=dict(type="int"),
-        driver=dict(type="str", choices=["apc", "command", "fake", "fence", "http", "ipmi", "redfish", "snmp"]),
+        driver=dict(
+            type="str",
+            choices=["apc", "command", "fake", "fence", "http", "ipmi", "redfish", "snmp", "uhubctl"],
+        ),
         transport=dict(type="str", choices=["telnet", "ssh"]),
         host_key=dict(type="str", no_log=False),
         legacy_ssh=dict(type="bool"),

@@ -66,7 +66,7 @@ def test_whatever_a_credential_holds_is_told_to_nobody():
 def test_the_way_a_pdu_was_spoken_to_has_a_name():
     """Lost: what a play or a person sees as `dialect` of a PDU that has only one."""
     told = {name: driver.dialect for name, driver in DRIVERS.items()}
-    one_way = {name: name for name in ("ipmi", "redfish")}
+    one_way = {name: name for name in ("ipmi", "redfish", "uhubctl")}
     assert told == {**dict.fromkeys(("apc", "fence", "http", "snmp")), "command": "command", "fake": "fake", **one_way}
 
 

@@ -328,7 +328,7 @@ class TestFake:
 def test_an_unknown_driver_names_the_known(tmp_path):
     """Without it, a typing error in the inventory would be a KeyError on the proxy."""
     session = power.session("pdu-a", {"driver": "apcc"}, {}, Deadline(1), str(tmp_path))
-    known = "apc, command, fake, fence, http, ipmi, redfish, snmp"
+    known = "apc, command, fake, fence, http, ipmi, redfish, snmp, uhubctl"
     with pytest.raises(BadInput, match=rf"no such power driver 'apcc' \(known: {known}\)"), session:
         pytest.fail("opened")
 

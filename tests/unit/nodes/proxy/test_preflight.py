@@ -146,7 +146,7 @@ def test_each_defect_is_named(changes, defect):
         ),
         (
             dict(pdus={"pdu-a": {"driver": "frobnicate", "host": "h"}}),
-            'pdu-a: no such driver: "frobnicate": use apc, command, fence, http, ipmi, redfish, snmp',
+            'pdu-a: no such driver: "frobnicate": use apc, command, fence, http, ipmi, redfish, snmp, uhubctl',
         ),
         (
             dict(pdus={"pdu-a": {"driver": "apc", "host": "h", "transport": "telent"}}),

@@ -80,6 +80,7 @@ def test_a_secret_among_an_agents_options_is_refused_with_its_place(word, meant)
         ({}, True),
         ({"driver": "fence", "agent": "fence_dummy"}, False),
         ({"driver": "fake", "path": "/tmp/pdu.json"}, False),
+        ({"driver": "uhubctl"}, False),
     ],
 )
 def test_a_host_is_asked_for_where_the_driver_needs_one(settings, needs):
@@ -87,6 +88,31 @@ def test_a_host_is_asked_for_where_the_driver_needs_one(settings, needs):
     found = Findings()
     words_check.pdu("pdu-a", Entry(settings), found)
     assert any("has no host" in str(defect) for defect in found.defects) == needs
+
+
+@pytest.mark.parametrize(
+    ("driver", "outlet", "right"),
+    [
+        ("snmp", 5, True),
+        ("snmp", "0", True),
+        ("snmp", "2:5", True),
+        ("snmp", "1.2:5", True),
+        ("snmp", "05", False),
+        ("snmp", "2.5", False),
+        ("snmp", "2:05", False),
+        ("snmp", "2:", False),
+        ("uhubctl", "1-1.4:2", True),
+        ("uhubctl", "1-1.4", False),
+        ("uhubctl", "1-1.4:all", False),
+    ],
+)
+def test_outlets_as_their_drivers_name_them(driver, outlet, right):
+    """Lost: a set-up of boards whose power nobody switches, for a name that no driver gives an outlet."""
+    found = Findings()
+    words_check.outlet("board 0", outlet, driver, found)
+    assert [f'outlet "{outlet}" is none that a PDU has: write' in str(defect) for defect in found.defects] == (
+        [] if right else [True]
+    )
 
 
 def test_settings_that_are_no_secrets_stay():

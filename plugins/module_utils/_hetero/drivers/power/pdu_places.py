@@ -26,6 +26,8 @@ UNITS = ("switch", "managed")
 HOSTS, PORTS = ("ip", "ipaddr", "ip_address", "hostname", "host"), ("ipport", "udpport", "port")
 #: The noted address where each outlet is an address of its own. It looks like a path, so that no resolver is asked.
 EACH = "/port_as_ip"
+#: The same of the hubs of this node, which are one PDU.
+HUBS = "/uhubctl"
 #: Settings that may differ between two names of one device.
 BESIDES = ("agent_options", "banks", "driver", "host_key", "inrush", "known_hosts", "outlets", "username", *SECRETS)
 #: Most seconds for looking up all names together, so that a name server that is down delays a process only once.
@@ -91,6 +93,8 @@ def where(settings: Settings) -> tuple[str | None, int | None]:
     elif driver == "command":
         # The script is called with the host alone.
         return host or _script(settings), None
+    elif driver == "uhubctl":
+        return HUBS, None
     elif not host and driver == "fence":
         named = {**{key: settings[key] for key in settings if key not in BESIDES}, **options}
         words = [f"{key}={named[key]}" for key in sorted(named) if key not in BESIDES and named[key] not in (None, "")]

@@ -14,6 +14,7 @@ from .ipmi import Ipmi
 from .redfish import Redfish
 from .script import Script
 from .snmp import Snmp
+from .uhubctl import Uhubctl
 
 DRIVERS: dict[str, type[PowerDriver]] = {
     "apc": Apc,
@@ -24,4 +25,5 @@ DRIVERS: dict[str, type[PowerDriver]] = {
     "ipmi": Ipmi,
     "redfish": Redfish,
     "snmp": Snmp,
+    "uhubctl": Uhubctl,
 }

@@ -22,6 +22,7 @@ from ...drivers.power.ipmi import OUTLET as IPMI_OUTLET
 from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
 from ...drivers.power.snmp import VERSIONS
 from ...drivers.power.terminal import TRANSPORTS
+from ...drivers.power.uhubctl import OUTLET as HUB_OUTLET
 from ...site.proxy_config import PDU, SECRETS
 from .entries_check import Entry
 
@@ -66,6 +67,7 @@ OUTLETS = {
     "http": (OUTLET, "its number or name, of letters, digits and . : _ -"),
     "ipmi": (re.compile(IPMI_OUTLET), f"{IPMI_OUTLET}, as a BMC has one machine"),
     "redfish": (re.compile(r"[^/\s]+"), "the Id of its system, as pdu_info shows it"),
+    "uhubctl": (HUB_OUTLET, "HUB:PORT, such as 1-1.4:2, as uhubctl lists them"),
     "snmp": (re.compile(rf"(?:{NUMBER}(?:\.{NUMBER})*:)?{NUMBER}"), "its number, or UNIT:NUMBER, as pdu_info shows it"),
 }
 #: Key of a PDU → the drivers that read it, and the words that it may be.
