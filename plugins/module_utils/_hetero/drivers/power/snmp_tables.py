@@ -98,7 +98,7 @@ TABLES = (
         first="1",
         others={2: "searching", 4: "fault", 5: "test", 6: "other fault"},
         window=30.0,
-        stuck="see whether what is at that port asks for power (PoE), and whether the switch has any left",
+        stuck="look at the switch's own list of ports; at one that is searching nothing asks for power",
     ),
     # PowerNet-MIB; pdudaemon, fence_apc_snmp. The states of rPDU2 are the reverse of its commands and of all other
     # tables.
