@@ -41,6 +41,26 @@ def test_what_other_verbs_wait_for_is_no_news_of_a_job(tmp_path, whose, more, to
     assert [event[4] for event in news["events"]] == told
 
 
+def test_a_jobs_own_events_of_no_board_are_told(tmp_path):
+    """Lost: the progress of who learns what outlets feed, for the outlets are no boards'; or it is told another's."""
+    path, job = tmp_path / "state.db", tmp_path / "job"
+    job.touch()
+    with sqlite3.connect(path) as db:
+        db.execute(EVENTS)
+        for actor, board, phase in (
+            ("jo pid 77", None, "cabling"),
+            ("eve pid 78", None, "cabling"),
+            ("jo pid 77", 3, "cabling"),
+            ("jo pid 77", None, "switch"),
+            ("jo pid 77", None, "wait"),
+        ):
+            row = (actor, board, phase, f"{phase} of {actor}")
+            db.execute("INSERT INTO events (actor, board, phase, text) VALUES (?, ?, ?, ?)", row)
+    follow = dict(boards=[], worker=77, state_db=str(path), job=str(job), after=0)
+    told = [event[1:] for event in job_watch.look(follow)["events"]]
+    assert told == [[None, None, phase, f"{phase} of jo pid 77", None] for phase in ("cabling", "wait")]
+
+
 def test_which_host_was_chosen_is_said_of_the_request(tmp_path):
     """Lost: its place before what is made there; the result's line of the same words would be printed at the end."""
     path, job = tmp_path / "state.db", tmp_path / "job"

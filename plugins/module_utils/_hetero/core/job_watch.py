@@ -44,6 +44,11 @@ OF_BOARDS = (
     "SELECT id, 'board' || board, instance, phase, text, seconds FROM events"
     " WHERE id > ? AND {} IN ({}) AND phase IN ({}) AND (phase != 'wait' OR actor LIKE ?) ORDER BY id"
 )
+#: Those of a job's own that are of no board, such as of outlets.
+OF_NO_BOARD = (
+    "SELECT id, NULL, instance, phase, text, seconds FROM events"
+    " WHERE id > ? AND board IS NULL AND phase IN ({}) AND actor LIKE ? ORDER BY id"
+)
 #: Events of containers and guests that people follow; their texts name the phase themselves. Which node was chosen is
 #: said of the request, and in the text.
 SHOWN_OF_INSTANCES = ("choice", "image", "container", "guest", "gpus", "ssh", "lease", "error", "wait")
@@ -63,7 +68,8 @@ def look(follow: dict) -> dict:
     """Return the news of a job.
 
     :param follow: dict of `job` (its file), `state_db`, `after` (id of the newest event that is known), and whose
-        events are wanted: `boards` (ids), or `instances` (names), with their `node` on a compute host; and `worker`,
+        events are wanted: `boards` (ids; none: events of no board, of the worker), or `instances` (names), with their
+        `node` on a compute host; and `worker`,
         the job's process id, without which events of other verbs on these boards are returned, too; and `wait`, the
         seconds to wait for news (default LOOK).
     :returns: dict of `events` (id, node, instance, phase, text, seconds), `done`, and `result` (what the job printed;
@@ -97,6 +103,8 @@ def _query(follow: dict) -> tuple[str, tuple]:
         names, shown = follow["instances"], SHOWN_OF_INSTANCES
         values = (follow["node"], follow["after"], *names, *shown, own)
         return OF_INSTANCES.format(_places(names), _places(shown)), values
+    if follow.get("boards") == []:
+        return OF_NO_BOARD.format(_places(SHOWN)), (follow["after"], *SHOWN, own)
     column = "board" if "boards" in follow else "instance"
     # The ids or names are in the query's text, for SQLite before 3.32 takes only 999 values. They are safe there: ids
     # are numbers, and names consist of a-z, 0-9 and -.

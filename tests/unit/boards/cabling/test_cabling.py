@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import cabling, outlet_tests
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
@@ -18,8 +18,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(cabling, "SETTLE", 0.1)
-    monkeypatch.setattr(cabling, "PDU", 1.0)
+    monkeypatch.setattr(outlet_tests, "SETTLE", 0.1)
+    for module in (cabling, outlet_tests):
+        monkeypatch.setattr(module, "PDU", 1.0)
 
 
 def check(site, *ids, **options):
@@ -169,8 +170,8 @@ def test_check_mode(site):
 def test_an_outlet_that_does_not_obey_and_a_pdu_that_is_away(site, monkeypatch):
     """Lost: the other boards' results, or minutes, where a PDU that is away is asked for each of its boards."""
     asked = []
-    session = cabling.session
-    monkeypatch.setattr(cabling, "session", lambda name, *more: asked.append(name) or session(name, *more))
+    session = outlet_tests.session
+    monkeypatch.setattr(outlet_tests, "session", lambda name, *more: asked.append(name) or session(name, *more))
     site.pdu("pdu-a", refused=["5"])
     site.pdu("pdu-b", hang=True)
     result = check(site, 0, 1, 2, 3)
@@ -199,7 +200,7 @@ def test_a_check_that_was_killed_is_taken_up(site):
     """Lost: the second run, which would take its own outlet for somebody's."""
     site.cut(0, "on")
     with site.proxy() as proxy:
-        proxy.store.event(0, "switch", cabling.OURS.format(outlet="pdu-a outlet 5"))
+        proxy.store.event(0, "switch", outlet_tests.OURS.format(outlet="pdu-a outlet 5"))
     assert verdicts(check(site, 0)) == [(0, "right", [0])]
     assert site.power(0) == "off"
     site.cut(0, "on")

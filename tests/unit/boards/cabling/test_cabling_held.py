@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import findings, outlet_tests
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import Cabling, Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
@@ -21,8 +21,8 @@ HELD = "its wiring names pdu-c outlet 5, by which jackie on board1 had power las
 @pytest.fixture
 def check(monkeypatch):
     """A check of one free board, with what it does to outlets."""
-    monkeypatch.setattr(cabling, "left_by", lambda *given: None)
-    monkeypatch.setattr(cabling, "told_if_served", lambda *given: None)
+    monkeypatch.setattr(outlet_tests, "left_by", lambda *given: None)
+    monkeypatch.setattr(outlet_tests, "told_if_served", lambda *given: None)
     work = SimpleNamespace(
         board=SimpleNamespace(id=0, name="board0"),
         pdu="pdu-c",
@@ -42,7 +42,7 @@ def check(monkeypatch):
 def test_an_outlet_that_was_anothers_last_is_not_switched(check, monkeypatch, held):
     """Lost: a tenant's peace: the board that was stopped comes up by a check of the one beside it."""
     feeds = SimpleNamespace(held_by=lambda board: held, unknown=lambda board: {})
-    monkeypatch.setattr(cabling, "Feeds", lambda proxy: feeds)
+    monkeypatch.setattr(outlet_tests, "Feeds", lambda proxy: feeds)
     (finding,) = check.findings
     check._test(finding)
     assert check.did == ([] if held else ["asked", "switched"])
@@ -56,7 +56,7 @@ def test_records_that_cannot_be_looked_at_keep_an_outlet_as_it_is(check, monkeyp
     def unread(proxy):
         raise HeteroError("cannot be read", "claims", "mend it")
 
-    monkeypatch.setattr(cabling, "Feeds", unread)
+    monkeypatch.setattr(outlet_tests, "Feeds", unread)
     (finding,) = check.findings
     check._test(finding)
     assert (finding.verdict, finding.text) == ("skipped", "not tested: claims: cannot be read: mend it")
@@ -86,8 +86,8 @@ def test_an_outlet_that_may_be_a_lost_board_s_is_not_switched(
 ):
     """Lost: what a tenant has stopped comes up where its record is lost; or no board of the node can be tested."""
     feeds = SimpleNamespace(held_by=lambda board: None, unknown=lambda board: unknown, proxy=check.proxy)
-    monkeypatch.setattr(cabling, "Feeds", lambda proxy: feeds)
-    monkeypatch.setattr(cabling, "BoardWork", lambda proxy, board, change: SimpleNamespace(board=board))
+    monkeypatch.setattr(outlet_tests, "Feeds", lambda proxy: feeds)
+    monkeypatch.setattr(outlet_tests, "BoardWork", lambda proxy, board, change: SimpleNamespace(board=board))
     monkeypatch.setattr(presence, "shown", lambda work: shown[work.board])
     monkeypatch.setattr(check, "_ours", lambda work: ours)
     monkeypatch.setattr(check, "_status", lambda work: check.did.append("asked") or power)
@@ -98,7 +98,7 @@ def test_an_outlet_that_may_be_a_lost_board_s_is_not_switched(
     (finding,) = check.findings
     check._test(finding)
     assert check.did == does
-    assert (finding.verdict == cabling.UNTESTED) is (said is None)
+    assert (finding.verdict == findings.UNTESTED) is (said is None)
     assert said is None or said in finding.text
 
 
@@ -108,7 +108,7 @@ def test_a_board_whose_driver_cannot_look_is_not_known_to_run(check, monkeypatch
     def wrong(board):
         raise HeteroError("no such driver", "board1", "correct it")
 
-    monkeypatch.setattr(cabling, "BoardWork", lambda proxy, board, change: SimpleNamespace(board=board))
+    monkeypatch.setattr(outlet_tests, "BoardWork", lambda proxy, board, change: SimpleNamespace(board=board))
     check._drivers = SimpleNamespace(of=wrong)
     check.proxy.boards, check.proxy.board = range(5), lambda number: number
     check.proxy.store = SimpleNamespace(record=lambda number: None)

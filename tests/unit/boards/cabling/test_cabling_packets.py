@@ -14,7 +14,11 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import (
+    cabling,
+    learning,
+    outlet_tests,
+)
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import EmulatedPdu, alive
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a packet socket needs root: run as root")
@@ -38,7 +42,7 @@ while True:
 @pytest.fixture
 def pdu(site, tmp_path, monkeypatch):
     """Outlets 5 and 6 feed the boards 1 and 0, outlet 7 nothing, outlet 8 the board that it should."""
-    monkeypatch.setattr(cabling, "SETTLE", 0.3)
+    monkeypatch.setattr(outlet_tests, "SETTLE", 0.3)
     folder = tmp_path / "pdu"
     folder.mkdir()
 
@@ -55,6 +59,21 @@ def pdu(site, tmp_path, monkeypatch):
     site.write()
     yield emulated
     emulated.stop()
+
+
+def test_a_machine_that_is_in_no_boards_file_is_told(site, pdu):
+    """Lost: the address of a board that somebody forgot; or a wiring by which it is cut with another's."""
+    site.config["boards"] = {str(number): {"driver": "pxe"} for number in range(4)}
+    site.write()
+    rows = (site.folder / "tilera_boards").read_text()
+    (site.folder / "tilera_boards").write_text(rows.replace("00:1a:ca:00:57:91", "00:1a:ca:00:57:aa"))
+    with site.proxy() as proxy:
+        result = learning.learn(proxy, ["pdu-t:5", "pdu-t:8"], outlet_tests.Options(timeout=10))
+    found = [(one["verdict"], one["found"], one["macs"]) for one in result["outlets"]]
+    assert found == [("unknown", [], ["00:1a:ca:00:57:91"]), ("found", [3], [])]
+    said = "feeds a machine that is in no boards file: 00:1a:ca:00:57:91 asked for an address: add it there"
+    assert said in result["outlets"][0]["text"]
+    assert {outlet["state"] for outlet in pdu.outlets.values()} == {"off"}
 
 
 def test_two_swapped_cables_and_a_dead_outlet(site, pdu):

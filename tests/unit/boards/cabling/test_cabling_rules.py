@@ -11,7 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import (
+    cabling,
+    findings,
+    outlet_tests,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import (
     Cabling,
     Finding,
@@ -82,7 +86,7 @@ class Node:
 def nobodys(monkeypatch):
     """No outlet was another's (test_cabling_held.py)."""
     feeds = SimpleNamespace(held_by=lambda board: None, unknown=lambda board: {})
-    monkeypatch.setattr(cabling, "Feeds", lambda node: feeds)
+    monkeypatch.setattr(outlet_tests, "Feeds", lambda node: feeds)
 
 
 @pytest.fixture
@@ -93,9 +97,9 @@ def done():
 @pytest.fixture
 def node(done, monkeypatch):
     node = Node(done)
-    monkeypatch.setattr(cabling, "BootDrivers", lambda proxy: SimpleNamespace(of=lambda board: node))
-    monkeypatch.setattr(cabling, "left_by", lambda proxy, board, record: node.left.get(board.id))
-    monkeypatch.setattr(cabling, "told_if_served", lambda proxy, board: None)
+    monkeypatch.setattr(outlet_tests, "BootDrivers", lambda proxy: SimpleNamespace(of=lambda board: node))
+    monkeypatch.setattr(outlet_tests, "left_by", lambda proxy, board, record: node.left.get(board.id))
+    monkeypatch.setattr(outlet_tests, "told_if_served", lambda proxy, board: None)
     node.switched = lambda board, state: done.append(("told", board.id, state))
     return node
 
@@ -138,8 +142,8 @@ def test_who_came_up(node, done, requests, came):
     assert check._requests(Deadline(20.0)) == came
     # others may come up after the first; where somebody's does, nobody waits
     first = (20.0, bool(came))
-    assert asked == ([first, (cabling.SETTLE, False)] if came and 1 not in came else [first])
-    assert cabling.SETTLE == 1.0
+    assert asked == ([first, (outlet_tests.SETTLE, False)] if came and 1 not in came else [first])
+    assert outlet_tests.SETTLE == 1.0
 
 
 @pytest.mark.parametrize(
@@ -285,8 +289,10 @@ def pdu(done, monkeypatch):
             tell("it is another's turn")
         yield SimpleNamespace(status=lambda: {"5": "on"})
 
-    monkeypatch.setattr(cabling, "session", session)
-    monkeypatch.setattr(cabling, "set_outlets", lambda pdu, wanted, deadline: done.append((wanted, deadline.seconds)))
+    monkeypatch.setattr(outlet_tests, "session", session)
+    monkeypatch.setattr(
+        outlet_tests, "set_outlets", lambda pdu, wanted, deadline: done.append((wanted, deadline.seconds))
+    )
     return ("pdu-a", {"driver": "x"}, {"secret": "y"}, cabling.PDU, "/run", "me")
 
 
@@ -315,8 +321,8 @@ def test_an_outlet_is_read_and_switched(node, done, pdu):
 
 def test_which_verdicts_are_failures():
     """Lost: that a wiring is wrong, for a play that goes on; or a play that ends for a board that is in use."""
-    assert cabling.WRONG == ("other", "several", "nothing", "on", "failed")
-    assert [cabling.RIGHT, cabling.UNSURE, cabling.SKIPPED, cabling.UNTESTED] == [
+    assert findings.WRONG == ("other", "several", "nothing", "on", "failed")
+    assert [findings.RIGHT, findings.UNSURE, findings.SKIPPED, findings.UNTESTED] == [
         "right",
         "unsure",
         "skipped",

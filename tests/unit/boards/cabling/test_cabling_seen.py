@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from types import SimpleNamespace
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import Seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.seen import Seen
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import FIRMWARE, NFS, TFTP
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import OURS, SWITCH, Cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.cabling import SWITCH, Cabling
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.outlet_tests import OURS
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.doubt import Doubt
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.last_outlet import Feeds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Fed

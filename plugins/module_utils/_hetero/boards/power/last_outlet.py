@@ -123,6 +123,11 @@ class Feeds(RecordedFeeds):
     def _wired(self, pdu: str, outlet: str) -> Fed:
         return Fed(pdu, outlet, pdu_names.address(self.proxy.config.pdus.get(pdu, {})))
 
+    def named_by(self, pdu: str, outlet: str) -> list[str]:
+        """Return the ids of boards whose wiring names, or may name, an outlet."""
+        wires = self.proxy.config.boards.items()
+        return [board for board, wire in wires if wire.fed and self.may_be_at(self._wired(*wire.fed), pdu, outlet)]
+
     def feeds_another(self, board: Board) -> str | None:
         """Return why a free board must not be given away: its outlet fed another tenant's board last; else None."""
         holders = self.holders(board, *self.proxy.outlet(board))

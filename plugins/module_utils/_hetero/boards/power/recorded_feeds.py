@@ -92,15 +92,15 @@ class RecordedFeeds:
         kept = self._kept.get(board.id)
         return kept.fed if kept and kept.claim.is_same(claim) else None
 
-    def holders(self, board: Board, pdu: str, outlet: str) -> dict[int, Kept]:
-        """Return {board id: Kept} of other boards that this outlet fed last."""
+    def holders(self, board: Board | None, pdu: str, outlet: str) -> dict[int, Kept]:
+        """Return {board id: Kept} of boards, of other ones than `board`, that this outlet fed last."""
         fed_by = self._fed_by
         if pdu_names.has_outlets_by_number(self._pdus, Fed(pdu, outlet)):
             candidates = fed_by.get(pdu_names.plug(outlet), set()) | fed_by.get(None, set())
         else:
             candidates = set().union(*fed_by.values())
         found: dict[int, Kept] = {}
-        for other in sorted(candidates - {board.id}):
+        for other in sorted(candidates - ({board.id} if board else set())):
             kept = self._kept[other]
             if kept and kept.fed and not kept.fed.taken and self.may_be_at(kept.fed, pdu, outlet):
                 found[other] = kept

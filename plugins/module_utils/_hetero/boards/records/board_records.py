@@ -143,6 +143,11 @@ class Recorded(ClaimsStore[Claim]):
         )
         return Event(**dict(rows[0])) if rows else None
 
+    def newest_told(self, phase: str, text: str) -> Event | None:
+        """Return the newest event of a phase, of any board or of none, whose text fits a pattern of SQL's LIKE."""
+        found = self._events("phase = ? AND text LIKE ?", [phase, text], None, None, "DESC", 1)
+        return found[0] if found else None
+
     def begin_end(self, claim: RootClaim) -> None:
         """Write down that what a claim's board boots from is to be removed by somebody's word, before it goes."""
         self.event(claim.board, REMOVE_PHASE, f"what {claim.instance} boots from is to be removed")

@@ -23,7 +23,7 @@ def in_background(
 ) -> NoReturn:
     """Do the work in the background (core/job.py's in_background).
 
-    :param boards: returns the ids of the boards whose events tell of the work.
+    :param boards: returns the ids of the boards whose events tell of the work; none where events of no board do.
     :param limit: takes the number of boards, returns the most seconds that the work can take.
     :param work: takes the parameters; returns the module's result.
     """
@@ -31,7 +31,8 @@ def in_background(
     def prepare() -> tuple[str, dict[str, Any]]:
         with Proxy(params) as proxy:
             ids = [proxy.board(board).id for board in boards(proxy)]
-            newest = [event.id for board in ids for event in proxy.store.newest_events(board, 1)]
+            whose: list[int | None] = [*ids] or [None]
+            newest = [event.id for board in whose for event in proxy.store.newest_events(board, 1)]
             follow = dict(state_db=params["state_db"], boards=ids, after=max(newest, default=0), limit=limit(len(ids)))
             return proxy.config.run_folder, follow
 

@@ -10,6 +10,7 @@ one call, from several threads.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager
 
@@ -128,6 +129,12 @@ class BootDriver(ABC):
         `at` is time.monotonic(). `sender` is a text that names the request: one that is sent again, because no answer
         came, has the same.
         """
+
+    def newcomers(self, boards: Collection[Board], told: Callable[[str], None]) -> ContextManager[Any]:
+        """Return a context manager in which `told(mac)` is called for each machine that is none of the boards, and asks
+        for an address as one that boots does. By default nobody is told.
+        """
+        return nullcontext()
 
     def under_way(self, board: Board) -> set[str]:
         """Return the kinds that a boot has reached which another process began and which is followed from now on.

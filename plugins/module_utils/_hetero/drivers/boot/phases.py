@@ -257,6 +257,19 @@ class Watcher:
             self._seen(board.id, OTHER_ADDRESS, said[1], time.monotonic(), said[1])
 
 
+class Newcomers(Watcher):
+    """Reads likewise, and calls `told(mac)` for each machine that asks for an address and is none of the boards."""
+
+    def __init__(self, boards: Collection[Board], told: Callable[[str], None], interface: str) -> None:
+        self._told, self._known = told, {board.mac for board in boards}
+        super().__init__([], lambda *_seen: None, wire=Wire(interface))
+
+    def _asked(self, packet: bytes, interface: str, sender_mac: str) -> None:
+        found = parse(packet, sender_mac)
+        if found and found[0] in (FIRMWARE, SYSTEM) and found[2] not in self._known:
+            self._told(found[2])
+
+
 def nfs_connected(ip: str, tables: Iterable[str] = ("/proc/net/tcp", "/proc/net/tcp6")) -> bool:
     """Return whether `ip` has an established connection to this node's NFS port."""
     # The kernel prints an address as native integers of 32 bits: an IPv4 address as one, an IPv4-mapped IPv6 address

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from typing import TYPE_CHECKING, Any, Collection, ContextManager, Iterable, cast
+from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable, cast
 
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError
@@ -108,6 +108,9 @@ class Pxe(BootDriver):
         near = frozenset(board.id for board in boards if config.interface and self._near(board))
         wire = phases.Wire(config.interface, near, config.pinned)
         return phases.Watcher(boards, seen, server, server if config.dhcp else None, wire)
+
+    def newcomers(self, boards: Collection[Board], told: Callable[[str], None]) -> ContextManager[Any]:
+        return phases.Newcomers(boards, told, self.proxy.config.interface)
 
     def has_root(self, board: Board) -> bool:
         return phases.nfs_connected(board.ip)

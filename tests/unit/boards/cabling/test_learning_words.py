@@ -1,0 +1,67 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Outlets as people name them, and what drivers are told that cannot ask their PDU for its outlets."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.learning import Learning
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.outlet_spans import outlets
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
+
+PDUS = {"pdu-a": {"host": "10.0.100.1"}, "again": {"host": "10.0.100.1"}, "pdu:b": {"host": "10.0.100.2"}, "pdu": {}}
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["pdu-a:1-3"], [("pdu-a", "1"), ("pdu-a", "2"), ("pdu-a", "3")]),
+        (["pdu-a:8-8", "pdu:b:1-2"], [("pdu-a", "8"), ("pdu:b", "1"), ("pdu:b", "2")]),
+        (["pdu:2:7-8"], [("pdu", "2:7"), ("pdu", "2:8")]),
+        (["pdu:b:2:7"], [("pdu:b", "2:7")]),
+        (["pdu:rack-left", "pdu:10.0.0.7"], [("pdu", "rack-left"), ("pdu", "10.0.0.7")]),
+    ],
+)
+def test_spans_and_names(words, found):
+    assert outlets(PDUS, words) == found
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("pdu-a", '"pdu-a", which names no outlet: write spans and names of outlets behind their PDU, such as'),
+        ("pdu-a:", '"pdu-a:", which names no outlet'),
+        ("pdu-a:3-", '"pdu-a:3-", which names no outlet'),
+        ("pdu-a:-3", '"pdu-a:-3", which names no outlet'),
+        ("pdu-a:1-2-3", '"pdu-a:1-2-3", which names no outlet'),
+        ("pdu-a:8-1", '"pdu-a:8-1", a span from 8 to 1: write the lower number first'),
+        ("pdu-a:1-20000", "a span from 1 to 20000"),
+        ("1-8", '"1-8", which names no PDU (known: again, pdu, pdu-a, pdu:b)'),
+        ("pdu-x:1", 'there is no PDU "pdu-x"'),
+        ("again:3", "names outlet 3 of again twice"),
+    ],
+)
+def test_what_cannot_be_read(word, said):
+    """Lost: another outlet than the one that was meant; or one that is tested twice, and takes its board for two."""
+    with pytest.raises(BadInput) as refused:
+        outlets(PDUS, ["pdu-a:3", word] if word == "again:3" else [word])
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "wired", "told"),
+    [({}, [], ["3", "1"]), ({}, ["1", "2"], ["1", "2", "3"]), ({"outlets": [1, 2]}, None, [1, 2])],
+)
+def test_a_driver_that_cannot_ask_is_told_the_outlets(settings, wired, told):
+    """Lost: all outlets of a script, or of a smart plug, of which no board is wired yet."""
+    test = Learning.__new__(Learning)
+    given = settings if wired is None else dict(settings, **({"outlets": wired} if wired else {}))
+    test.proxy = SimpleNamespace(config=ProxyConfig(pdus={"plugs": settings}), pdu=lambda name: (given, {}))
+    named = [("plugs", "3"), ("plugs", "1"), ("others", "9")]
+    test.findings = [SimpleNamespace(work=SimpleNamespace(pdu=pdu, outlet=outlet)) for pdu, outlet in named]
+    assert test._pdu("plugs")[0]["outlets"] == told
