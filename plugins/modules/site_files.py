@@ -18,7 +18,9 @@ description:
     board of which something needed is not known is not written down.
   - Secrets are written nowhere. RV(vault) names the variables under which a vault is to have them.
   - The readers that a set-up uses look at everything before it is written.
-  - Runs on the controller, with Ansible's own Python. Used by playbook C(hetero.compute.move_in).
+  - With O(file) it writes the wiring of a proxy node that was learned there, into a new file.
+  - Runs on the controller, with Ansible's own Python. Used by playbooks C(hetero.compute.move_in) and
+    C(hetero.compute.cabling).
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -38,7 +40,6 @@ options:
         C(machines read), and of C(machines power-parameters).
     type: str
     choices: [csv, ironic, labgrid, lava, maas, netbox]
-    required: true
   src:
     description: Files of the source, and folders of such. Not with O(source=netbox).
     type: list
@@ -74,6 +75,17 @@ options:
       - An C(inventory.yml) that is there is never changed.
     type: bool
     default: false
+  file:
+    description:
+      - New file for O(wiring), as variable C(tftp_proxy_boards). One that is there stays, and the module fails.
+      - Without O(wiring) it is only looked whether the file can be written.
+    type: path
+  wiring:
+    description: Wiring of all boards of O(host), by board id, as module M(hetero.compute.board_cabling) returns it.
+    type: dict
+  host:
+    description: The proxy node, as the inventory calls it.
+    type: str
 author:
   - hetero.compute contributors (@hetero-compute)
 """
@@ -92,6 +104,12 @@ EXAMPLES = r"""
     token: "{{ vaulted_netbox_token }}"
     folder: site
     replace: true
+
+- name: The wiring that was learned
+  hetero.compute.site_files:
+    file: wiring.yml
+    host: proxy1
+    wiring: "{{ learned.tftp_proxy_boards }}"
 """
 
 RETURN = r"""
@@ -177,12 +195,13 @@ from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.errors import HeteroError
 from ..module_utils._hetero.core.module import run
 from ..module_utils._hetero.moving.documents import MOST, Asked
+from ..module_utils._hetero.moving.learned import write_wiring
 from ..module_utils._hetero.moving.moving import move_in
 from ..module_utils._hetero.moving.sources.registry import SOURCES
 
 SPEC = ArgumentSpec(
     dict(
-        source=dict(type="str", choices=sorted(SOURCES), required=True),
+        source=dict(type="str", choices=sorted(SOURCES)),
         src=dict(type="list", elements="path", default=[]),
         url=dict(type="str", default=""),
         token=dict(type="str", no_log=True),
@@ -191,7 +210,13 @@ SPEC = ArgumentSpec(
         timeout=dict(type="float", default=30),
         folder=dict(type="path", default="."),
         replace=dict(type="bool", default=False),
-    )
+        file=dict(type="path"),
+        wiring=dict(type="dict"),
+        host=dict(type="str"),
+    ),
+    required_one_of=[("source", "file")],
+    mutually_exclusive=[("source", "file")],
+    required_by={"wiring": ("file", "host")},
 )
 
 
@@ -223,6 +248,8 @@ def asker(params):
 
 
 def work(params, check):
+    if params["file"]:
+        return write_wiring(params, check)
     asked = Asked(params["src"], params["url"], params["token"] or "", asker(params))
     return move_in(params, asked, check)
 

@@ -206,7 +206,7 @@ ASKING = {
     "repair a board": dict(node="3", wipe="secure_erase"),
     "maintenance of a board": dict(node="board3", state="off"),
     "reconcile": {},
-    "cabling": dict(node="board3,board4", seconds=1),
+    "cabling": dict(node="board3,board4", seconds=1, learn=""),
     "set up the proxy nodes": dict(nova_compute="true"),
     "set up the GPU hosts": {},
     "set up the KVM hosts": {},

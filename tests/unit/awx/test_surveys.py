@@ -88,9 +88,9 @@ def test_every_answer_is_one_that_the_playbook_takes(read):
             assert re.search(rf"\b{asked['variable']}=", header), (name, asked["variable"])
 
 
-#: What a playbook takes by hand only: force is a template of its own, a job's container keeps no page and no JSON, and
-#: it has files of the site's in it that no user may have read.
-BY_HAND = {"force", "all", "html", "json", "events", "key_file", "user_data"}
+#: What a playbook takes by hand only: force is a template of its own, a job's container keeps no page, no JSON and no
+#: file, and it has files of the site's in it that no user may have read.
+BY_HAND = {"force", "all", "html", "json", "events", "key_file", "user_data", "write"}
 
 
 def test_everything_that_a_playbook_takes_is_asked(read):

@@ -311,6 +311,13 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             dict(node="bord3", proxy="p1"),
             "node is bord3. Name boards as board3,board4 and, of several proxy nodes (p1, p2), their own (-e ",
         ),
+        ("cabling", dict(learn="pdu-a:1-8"), "Name the proxy node that has these PDUs: -e proxy=NAME"),
+        (
+            "cabling",
+            dict(learn="pdu-a:1-8", node="board3", proxy="p1"),
+            "learn finds out outlets, and node tests those of the wiring: give one of them",
+        ),
+        ("cabling", dict(write="x.yml", proxy="p1"), "write is for learn=OUTLETS"),
         (
             "image",
             dict(state="absnt", image="debian", replace="si"),

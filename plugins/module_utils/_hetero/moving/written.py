@@ -202,10 +202,16 @@ def wiring_text(
     if credentials:
         lines += ["# their secrets are in a vault, under these names\n", "tftp_proxy_pdu_credentials:\n"]
         lines += [f"  {flow(name)}: {flow(one)}\n" for name, one in credentials.items()]
-    lines += ["tftp_proxy_boards:" + ("\n" if wires else " {}\n")]
-    for number, wire in wires.items():
-        lines.append(f"  {number}: {flow(wire)}{comment(f'{named[number].name} ({named[number].where})')}\n")
+    lines += boards_lines(wires, {number: f"{board.name} ({board.where})" for number, board in named.items()})
     return "".join(lines)
+
+
+def boards_lines(wires: Mapping[int, Any], comments: Mapping[int, str]) -> list[str]:
+    """Return the lines of tftp_proxy_boards."""
+    lines = ["tftp_proxy_boards:" + ("\n" if wires else " {}\n")]
+    for number, wire in wires.items():
+        lines.append(f"  {number}: {flow(wire)}{comment(comments[number]) if number in comments else ''}\n")
+    return lines
 
 
 def inventory_text(source: str, name: str, server: str) -> str:
