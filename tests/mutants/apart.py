@@ -74,7 +74,7 @@ def apart(inside):
         if os.waitpid(keeper, 0)[1]:
             raise OSError("no place apart from the rest of this machine can be made here")
     finally:
-        for folder, *_ in cgroups:
+        for folder, *_more in cgroups:
             _remove(folder)
 
 
@@ -89,7 +89,7 @@ def _enter(cgroups, inside):
     ended = 1
     try:
         ends_with_its_parent()
-        for folder, *_ in cgroups:
+        for folder, *_more in cgroups:
             (folder / "cgroup.procs").write_text("0")
         done(LIBC.unshare(NEW_PLACE))
         first = os.fork()
@@ -147,7 +147,7 @@ def _hierarchies():
 def _mounted():
     """(mount point, file system, its options) of each cgroup file system."""
     for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
-        words, _, rest = line.partition(" - ")
+        words, _dash, rest = line.partition(" - ")
         kind, _what, options = rest.split()
         if kind in ("cgroup", "cgroup2"):
             yield words.split()[4], kind, options

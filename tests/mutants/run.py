@@ -183,7 +183,7 @@ def candidates(root, only):
 
 def main(argv=None):
     today = datetime.date.today().strftime("%Y%m%d")
-    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     arguments.add_argument("--seed", type=int, default=int(today))
     arguments.add_argument("--mutants", type=int, default=300)
     arguments.add_argument("--only", metavar="FILE", default="", help="such as drivers/power/snmp.py, or power")

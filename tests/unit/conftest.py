@@ -87,6 +87,12 @@ def nobody_asks():
     askers.asked_by(None)
 
 
+def pytest_configure(config):
+    """ansible-test reads no pyproject.toml, where these are as well."""
+    for mark in ("long", "another_day"):
+        config.addinivalue_line("markers", f"{mark}: pyproject.toml says what it is")
+
+
 def pytest_report_header():
     return f"HETERO_DAY={DAY} runs the cases again whose day it is"
 

@@ -104,7 +104,7 @@ def test_made_anew_with_another_key(site):
     assert site.claim(key=OTHER_KEY)["changed"] is False, "the claim says what it runs now"
 
 
-@pytest.mark.parametrize("key", ["hello", KEY.split(" j")[0][:-3], f"{KEY}\n" * 1000])
+@pytest.mark.parametrize("key", ["hello", KEY.split(" j", maxsplit=1)[0][:-3], f"{KEY}\n" * 1000])
 def test_a_key_that_is_none_costs_nothing(site, key):
     """Lost: what is in the root, and the only way in, by a key that was pasted without its end."""
     site.claim()

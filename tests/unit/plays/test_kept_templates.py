@@ -71,7 +71,7 @@ def test_other_marks_are_another_template(compiled):
 
 def test_one_that_does_not_compile_says_so_each_time(compiled):
     """Lost: the error, in the second play."""
-    for _ in range(2):
+    for _turn in range(2):
         with pytest.raises(Exception, match="Syntax error in template") as error:
             rendered("{{ name ")
         assert isinstance(error.value.__cause__, TemplateSyntaxError)

@@ -30,7 +30,7 @@ def started(tmp_path):
     end = {"ansible.builtin.copy": {"content": "done", "dest": str(tmp_path / "ended")}}
     processes = []
 
-    def start(stdout, show=SHOW):
+    def start(stdout, show=SHOW):  # pylint: disable=dangerous-default-value
         book = [{"hosts": "localhost", "gather_facts": False, "vars": PYTHON, "tasks": [show, end]}]
         (tmp_path / "book.json").write_text(json.dumps(book))
         process = subprocess.Popen(
@@ -74,7 +74,7 @@ def test_a_play_whose_reader_goes_at_any_line_ends(started, tmp_path, lines):
 
 def test_who_reads_gets_the_lines(started):
     """Lost: every line of every verb."""
-    said, _ = started(subprocess.PIPE).communicate(timeout=60)
+    said, _errors = started(subprocess.PIPE).communicate(timeout=60)
     assert b"one line\nanother\n" in said
 
 

@@ -32,9 +32,9 @@ def test_where_none_refused_nothing_is_said(seen):
 
 def test_they_come_from_the_answer():
     """Lost: the line, between the module and the table."""
-    (snapshot,) = snapshots([dict(item="p1", claims=[], boards=[], roots=None, pdu_errors={"pdu-a": SAID})]).values()
+    snapshot = snapshots([dict(item="p1", claims=[], boards=[], roots=None, pdu_errors={"pdu-a": SAID})])["p1"]
     assert snapshot["pdu_errors"] == {"pdu-a": SAID}
-    (silent,) = snapshots([dict(item="p1", msg="unreachable")]).values()
+    silent = snapshots([dict(item="p1", msg="unreachable")])["p1"]
     assert silent["pdu_errors"] == {}
 
 

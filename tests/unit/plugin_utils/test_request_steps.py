@@ -255,7 +255,7 @@ BROKE = dict(msg="Task failed: the disk is full", failure=dict(what="is full"))
 GONE = dict(unreachable=True, msg="no route")
 
 
-def planned(answers=ANSWERS, count=3, **more):
+def planned(answers=ANSWERS, count=3, **more):  # pylint: disable=dangerous-default-value
     request = asked(count=count, **more)
     return request, request_steps.choose(request, answers, [], {})
 

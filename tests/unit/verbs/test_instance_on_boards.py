@@ -88,7 +88,7 @@ def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, mon
     params = {name: option.get("default") for name, option in spec.options.items()}
     params.update(site.params, kind="board", instance="jackie", timeout=10)
     board_module.in_background(SimpleNamespace(params=params))
-    ((folder, follow),) = followed
+    ((folder, follow),) = followed  # pylint: disable=unreachable
     assert (folder, follow["state_db"], follow["instances"]) == (
         str(site.run_folder),
         site.params["state_db"],
@@ -99,7 +99,7 @@ def test_who_follows_it_in_the_background_looks_at_what_it_writes_down(site, mon
     assert follow["limit"] > 10
     # what was chosen for several is told by the name of all
     board_module.in_background(SimpleNamespace(params=dict(params, instance="lab", count=2)))
-    assert followed[1][1]["instances"] == ["lab", "lab-1", "lab-2"]
+    assert followed[1][1]["instances"] == ["lab", "lab-1", "lab-2"]  # pylint: disable=unreachable
 
 
 def test_a_dry_run_of_both_steps_tells_of_the_claim_once(site):
@@ -177,7 +177,7 @@ def test_keys_that_fill_the_database_are_refused(site):
     """Lost: the proxy's database, to whoever may fill in a form: each claim of a request keeps the keys."""
     keys = f"{KEY}\n" * 1000
     told = f"ssh_public_key: has {len(keys)} bytes: give at most 65536, all keys together"
-    assert verb(site, **dict(REQUEST, ssh_public_key=keys))["msg"] == told
+    assert verb(site, **dict(REQUEST, ssh_public_key=keys))["msg"] == told  # pylint: disable=repeated-keyword
     assert site.record(0).claim is None
     up(site)
     (root(site) / "root" / "data").write_text("work")

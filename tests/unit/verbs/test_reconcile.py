@@ -288,7 +288,7 @@ def test_nor_one_that_was_taken_up_meanwhile(jackie, monkeypatch):
         return ask(*given)
 
     monkeypatch.setattr(reconciliation, "_ask_boards", asked)
-    with jackie.proxy() as proxy, taken:
+    with jackie.proxy() as proxy, taken:  # pylint: disable=confusing-with-statement
         result = reconciliation.reconcile(proxy, None, Change(check=True), 5)
     ((text, done),) = found(result)
     assert re.fullmatch(BUSY, text)

@@ -11,13 +11,15 @@ from ansible_collections.hetero.compute.tests.unit.verbs.test_roots_in_others_pl
     folder,
     numbers,
     swap,
-    two,  # noqa: F401
+    two,
 )
+
+__all__ = ["two"]
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "garbage"])
 @pytest.mark.parametrize("verb", ["terminate", "rebuild"])
-def test_anothers_root_does_not_go_where_made_json_is_lost(two, what, verb):  # noqa: F811
+def test_anothers_root_does_not_go_where_made_json_is_lost(two, what, verb):
     """Lost: bob's only root, by the end of jackie's: its UUID is that of bob's claim, whose made.json names him."""
     swap(two)
     made = folder(two, 0) / "made.json"

@@ -14,7 +14,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line, presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts import LONG, Running, another_has_the_pdu
-from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import Both, _quick  # noqa: F401
+from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import Both, _quick
+
+__all__ = ["_quick"]
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_fault_of_the_collection_in_the_background_is_said_in_words(monkeypatc
         raise KeyError("nobody foresaw it")
 
     job.in_background(SimpleNamespace(params={}), lambda: ("", {}), breaks)
-    (result,) = ended
+    (result,) = ended  # pylint: disable=unreachable
     assert result["failed"]
     assert result["msg"].startswith(
         "a fault of this collection ended the work: KeyError: 'nobody foresaw it': run this"

@@ -22,7 +22,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.pow
     session,
     set_outlets,
 )
-from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import _quick  # noqa: F401
+from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import _quick
+
+__all__ = ["_quick"]
 
 WORDS = "answers 404: Not Found"
 

@@ -9,8 +9,10 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import _quick  # noqa: F401
+from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import _quick
 from ansible_collections.hetero.compute.tests.unit.drivers.power.http_devices import TOKEN, Device
+
+__all__ = ["_quick"]
 
 
 @pytest.fixture

@@ -378,7 +378,7 @@ def test_boards_are_wiped_together(monkeypatch):
     options = SimpleNamespace(check=False, instance="eve", created=(1.0,), limit=10.0, driver="fake", never_ran=True)
     wished = [("ended", 2), ("plan", 1, "fake", True), ("ended", 1), ("plan", 0, "fake", True)]
     inside = [("out", 0), ("ram", [0]), ("act", 0, "shell", USUAL), ("settled", 0), ("ended", 0)]
-    more, seconds = wipes.wipe(node, [2, 1, 0], USUAL, options)
+    more, seconds = wipes.wipe(node, [2, 1, 0], USUAL, options)  # pylint: disable=unbalanced-dict-unpacking
     assert done == [("locked", [2, 1, 0], "wipe", 86410.0), *wished, *inside]
     assert (more, list(seconds)) == ([("eve", (1.0,))] * 3, ["wipe"])
     with pytest.raises(BadInput, match="boards: names a board twice"):

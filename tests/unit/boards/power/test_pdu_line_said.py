@@ -40,7 +40,7 @@ def line(monkeypatch):
         assert (report, deadline.seconds) == (one._on_done, one.seconds)
         error = fails.pop(0) if fails else None
         if error:
-            raise error
+            raise error  # pylint: disable=raising-bad-type
 
     monkeypatch.setattr(pdu_line, "session", session)
     monkeypatch.setattr(pdu_line, "set_outlets", set_outlets)
@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_is_the_end_of_the_line_and_has_its_name(line, monke
     @contextmanager
     def session(*_given):
         raise OSError(28, "No space left on device")
-        yield
+        yield  # pylint: disable=unreachable
 
     monkeypatch.setattr(pdu_line, "session", session)
     line.run()

@@ -35,7 +35,7 @@ OUTLETS = ("1", "01", "2", "10.0.9.21", "::ffff:10.0.9.22")
 NOTED = [
     Fed(name, outlet, at)
     for name, outlet in itertools.product([*PDUS, "gone"], OUTLETS)
-    for at in {None, pdu_names.address(PDUS.get(name, {})), "10.0.9.1", pdu_places.EACH}
+    for at in dict.fromkeys([None, pdu_names.address(PDUS.get(name, {})), "10.0.9.1", pdu_places.EACH])
 ]
 
 

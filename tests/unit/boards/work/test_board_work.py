@@ -72,9 +72,9 @@ def test_a_board_of_which_nothing_was_read_is_nobodys(work):
     assert (one.claim, one.ran, one.stays_on, one.image_name) == (None, False, False, "no image")
     assert (one.is_read, one.pdu, one.outlet) == (False, "", "")
     with pytest.raises(RuntimeError, match="the record of board1 was not read"):
-        _ = one.state
+        _state = one.state
     with pytest.raises(RuntimeError, match="board1 has no boot driver yet"):
-        _ = one.driver
+        _driver = one.driver
     assert (one.over, one.off_by_all, one.wiring_seen, one.only_from_off, one.as_rebuilt) == (False,) * 5
     assert (one.doubt, one.unproven, one.began, one.key_proof, one.lines) == (None, None, None, None, [])
     assert one.up == ("running", "ssh answers")

@@ -77,7 +77,7 @@ def meant(screen, after=None, heard="", ended=True, **settings):
 def test_what_asking_again_does_not_help_says_what_does(screen, settings, what, remedy, after):
     """Lost: the way out; the PDU would be waited for as one that is in use, or a key that is not its own trusted."""
     error = meant(screen, after, transport="ssh", **settings)
-    assert type(error) is HeteroError
+    assert type(error) is HeteroError  # pylint: disable=unidiomatic-typecheck
     assert (error.what, error.thing, error.facts["screen"]) == (f"{what}: {screen}", "pdu-t", screen)
     assert error.remedy == remedy
     assert "{" not in f"{error.what}{error.remedy}"

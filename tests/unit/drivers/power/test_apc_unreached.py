@@ -58,7 +58,7 @@ def elsewhere(tmp_path, monkeypatch):
 def unreached(host, transport="telnet", seconds=3.0, **settings):
     """The error of a login there."""
     driver = Apc("pdu-t", dict(settings, host=host, transport=transport), SECRETS, Deadline(seconds))
-    with pytest.raises(HeteroError) as caught, driver:
+    with pytest.raises(HeteroError) as caught, driver:  # pylint: disable=confusing-with-statement
         pytest.fail("logged in")
     assert not isinstance(caught.value, Busy), caught.value
     assert caught.value.thing == "pdu-t"

@@ -93,7 +93,7 @@ def test_what_a_command_says(pdu, out, err, kind, what, remedy):
     """Lost: whether the PDU is silent, refuses us, or is not there: each is mended somewhere else."""
     with pytest.raises(HeteroError) as caught:
         pdu(2, out, err)._ask("snmpget", "1.3")
-    assert type(caught.value) is kind
+    assert type(caught.value) is kind  # pylint: disable=unidiomatic-typecheck
     assert caught.value.what.startswith(what)
     assert caught.value.remedy.startswith(remedy)
     assert caught.value.thing == "pdu-t"

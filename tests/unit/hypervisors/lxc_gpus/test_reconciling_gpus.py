@@ -243,7 +243,7 @@ def test_what_only_its_own_file_names(host, monkeypatch, why, repair, check, don
     """Lost: a running container's GPU, closed by a repair; or a dry run that writes the table."""
     dry = []
 
-    def write_down(site, box, one, wanted, dry=False, asked=dry):
+    def write_down(site, box, one, wanted, dry=False, asked=dry):  # pylint: disable=dangerous-default-value
         asked.append(dry)
         return why
 

@@ -14,13 +14,15 @@ from ansible_collections.hetero.compute.tests.unit.instances.guests.test_own_dis
     give_uuid,
     path,
     swap,
-    two,  # noqa: F401
+    two,
 )
+
+__all__ = ["two"]
 
 
 @pytest.mark.parametrize("verb", ["absent", "rebuilt"])
 @pytest.mark.parametrize("what", ["missing", "empty", "garbage"])
-def test_anothers_disk_does_not_go_with_a_guest_whose_own_line_is_lost(two, what, verb):  # noqa: F811
+def test_anothers_disk_does_not_go_with_a_guest_whose_own_line_is_lost(two, what, verb):
     """Lost: bo's only disk, though what is written down of it names it: jo's guest has no such line (of an earlier
     release, put back from a backup of then, or the file was damaged)."""
     line = path(two, "a", "disk.uuid")
@@ -35,7 +37,7 @@ def test_anothers_disk_does_not_go_with_a_guest_whose_own_line_is_lost(two, what
 
 @pytest.mark.parametrize("verb", ["absent", "running"])
 @pytest.mark.parametrize("how", ["uuid", "btrfs"])
-def test_anothers_file_is_known_by_its_number_whatever_its_guest_did_to_its_uuid(two, verb, how):  # noqa: F811
+def test_anothers_file_is_known_by_its_number_whatever_its_guest_did_to_its_uuid(two, verb, how):
     """Lost: bo's only disk. Its guest gave it a UUID of its own (tune2fs -U random: allowed), or another file system;
     the number of its file, which no guest can change, is written down in b's folder."""
     if how == "uuid":

@@ -21,9 +21,11 @@ from ansible_collections.hetero.compute.tests.unit.instances.guests.test_disks_i
     disk,
     folder,
     looked,
-    two,  # noqa: F401
+    two,
     whose,
 )
+
+__all__ = ["two"]
 
 STRANGE = "something lies there that was not made for {name}, and may be all that somebody has: move it away, then"
 
@@ -36,7 +38,7 @@ def redefine(site, name, old, new):
     domain.libvirt.define(text.replace(str(old), str(new)))
 
 
-def test_a_guest_is_not_made_where_anothers_only_disk_lies(two):  # noqa: F811
+def test_a_guest_is_not_made_where_anothers_only_disk_lies(two):
     """Lost: b's only disk, which somebody put into a folder of nobody's, to who asks for an instance of that name."""
     folder(two, "c").mkdir()
     disk(two, "b").rename(disk(two, "c"))
@@ -49,7 +51,7 @@ def test_a_guest_is_not_made_where_anothers_only_disk_lies(two):  # noqa: F811
 
 
 @pytest.mark.parametrize("what", ["disk", "line", "other"])
-def test_a_guest_is_not_made_where_something_of_nobody_known_lies(two, what):  # noqa: F811
+def test_a_guest_is_not_made_where_something_of_nobody_known_lies(two, what):
     """Lost: the only disk of a guest whose description and claim are lost; or what somebody keeps there."""
     with two.host() as host:
         host.store.release("b")
@@ -84,7 +86,7 @@ def test_what_a_making_that_was_cut_off_left_is_made_anew(site, monkeypatch, whe
 
 
 @pytest.mark.parametrize("verb", ["running", "absent"])
-def test_anothers_disk_where_an_end_was_cut_off_is_kept(two, verb):  # noqa: F811
+def test_anothers_disk_where_an_end_was_cut_off_is_kept(two, verb):
     """Lost: b's only disk, which lies where the end of a has left off."""
     with two.host() as host:
         host.store.put("a", state=instance_states.ENDING)
@@ -96,7 +98,7 @@ def test_anothers_disk_where_an_end_was_cut_off_is_kept(two, verb):  # noqa: F81
     assert whose(disk(two, "a")) == "b's own"
 
 
-def test_a_disk_that_is_not_started_goes_not_with_the_end(two):  # noqa: F811
+def test_a_disk_that_is_not_started_goes_not_with_the_end(two):
     """Lost: the only disk of an ended guest, to the end of who has it in place of the own one."""
     disk(two, "a").rename(two.folder / "kept")
     shutil.copy2(disk(two, "b"), two.folder / "only")
@@ -109,7 +111,7 @@ def test_a_disk_that_is_not_started_goes_not_with_the_end(two):  # noqa: F811
     assert not two.do("absent", "a").get("failed")
 
 
-def test_the_newer_of_two_is_not_taken_for_a_copy(two):  # noqa: F811
+def test_the_newer_of_two_is_not_taken_for_a_copy(two):
     """Lost: what a wrote since its backup: a's disk was moved into b's place, a got its backup, and b ended."""
     shutil.copy2(disk(two, "a"), two.folder / "backup")
     disk(two, "b").rename(two.folder / "kept")
@@ -122,7 +124,7 @@ def test_the_newer_of_two_is_not_taken_for_a_copy(two):  # noqa: F811
     assert disk(two, "b").stat().st_ino == number
 
 
-def test_the_number_of_a_lost_disk_that_is_used_again_is_no_sign(two, monkeypatch):  # noqa: F811
+def test_the_number_of_a_lost_disk_that_is_used_again_is_no_sign(two, monkeypatch):
     """Lost: cy's disk, to bo's guest, by the printed way: the new file got the number of b's, which was lost."""
     real, line = guests.own_disk.begin, folder(two, "b") / "disk.uuid"
 
@@ -145,7 +147,7 @@ def test_the_number_of_a_lost_disk_that_is_used_again_is_no_sign(two, monkeypatc
     assert not two.do("absent", "c").get("failed")
 
 
-def test_a_copy_that_the_guest_runs_from_is_not_told_to_be_removed(two):  # noqa: F811
+def test_a_copy_that_the_guest_runs_from_is_not_told_to_be_removed(two):
     """Lost: what a has written since its folder was copied to a bigger disk, and its domain was given the copy."""
     shutil.copytree(folder(two, "a"), folder(two, "a-new"))
     _found, (said,) = looked(two)
@@ -158,7 +160,7 @@ def test_a_copy_that_the_guest_runs_from_is_not_told_to_be_removed(two):  # noqa
 
 
 @pytest.mark.parametrize("how", ["link of the disk", "link of the folder", "path in the domain"])
-def test_a_disk_that_was_moved_to_a_bigger_one_is_not_said_to_be_removed(two, how):  # noqa: F811
+def test_a_disk_that_was_moved_to_a_bigger_one_is_not_said_to_be_removed(two, how):
     """Lost: that all of a tenant's data are there, to who hears that guest and disk are removed."""
     big = two.folder / "big"
     if how == "link of the disk":
@@ -189,7 +191,7 @@ def test_a_disk_that_was_moved_to_a_bigger_one_is_not_said_to_be_removed(two, ho
 
 
 @pytest.mark.parametrize("defined", [True, False])
-def test_a_domain_that_names_anothers_disk_is_not_started(two, defined):  # noqa: F811
+def test_a_domain_that_names_anothers_disk_is_not_started(two, defined):
     """Lost: all that bo has, to jo's guest, whose domain (virsh edit) or description (a backup) names b's file."""
     redefine(two, "a", disk(two, "a"), disk(two, "b"))
     if not defined:

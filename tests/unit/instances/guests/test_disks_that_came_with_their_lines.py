@@ -14,16 +14,18 @@ import pytest
 from ansible_collections.hetero.compute.tests.unit.instances.guests.test_disks_in_others_places import (
     disk,
     folder,
-    two,  # noqa: F401
+    two,
     whose,
 )
+
+__all__ = ["two"]
 
 ANOTHERS = "a/disk.raw: this is the disk of guest b, not of a: put each back in its own place"
 
 
 @pytest.mark.parametrize("verb", ["running", "absent"])
 @pytest.mark.parametrize("left", ["nothing", "an empty folder", "a log"])
-def test_a_disk_that_came_with_its_line_is_the_guests_whose_claim_that_is(two, verb, left):  # noqa: F811
+def test_a_disk_that_came_with_its_line_is_the_guests_whose_claim_that_is(two, verb, left):
     """Lost: b's only disk, which came back from a backup into a's folder, with its disk.uuid."""
     disk(two, "a").rename(two.folder / "kept")
     disk(two, "b").rename(disk(two, "a"))
@@ -46,7 +48,7 @@ def test_a_disk_that_came_with_its_line_is_the_guests_whose_claim_that_is(two, v
 
 
 @pytest.mark.parametrize("verb", ["running", "absent"])
-def test_the_only_disk_of_another_in_the_file_that_was_made_for_a_guest(two, verb):  # noqa: F811
+def test_the_only_disk_of_another_in_the_file_that_was_made_for_a_guest(two, verb):
     """Lost: b's disk, which was put back by dd into the wrong file, and is nowhere else."""
     disk(two, "a").write_bytes(disk(two, "b").read_bytes())
     disk(two, "b").unlink()

@@ -15,9 +15,11 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_hos
 from ansible_collections.hetero.compute.tests.unit.instances.guests.test_disks_in_others_places import (
     disk,
     folder,
-    two,  # noqa: F401
+    two,
     whose,
 )
+
+__all__ = ["two"]
 
 
 class Killed(BaseException):
@@ -25,7 +27,7 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def cut_off(two, monkeypatch):  # noqa: F811
+def cut_off(two, monkeypatch):
     """Guest a, whose end was cut off before its first removal."""
 
     def killed(_work):

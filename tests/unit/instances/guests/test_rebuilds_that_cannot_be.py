@@ -22,9 +22,11 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.files impor
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import image_removal
 from ansible_collections.hetero.compute.tests.unit.instances.guests.test_disks_in_others_places import (
     disk,
-    two,  # noqa: F401
+    two,
     whose,
 )
+
+__all__ = ["two"]
 
 
 def take_in(site, folders, name, kernel=True):
@@ -53,14 +55,14 @@ def refused(site, words, **options):
     assert whose(disk(site, "a")) == "a's own"
 
 
-def test_an_image_without_a_kernel(two, tmp_path_factory):  # noqa: F811
+def test_an_image_without_a_kernel(two, tmp_path_factory):
     """Lost: all that jo had, to the name of an image that is for containers."""
     take_in(two, tmp_path_factory, "box", kernel=False)
     refused(two, "image box has no kernel", image="box")
 
 
 @pytest.mark.parametrize("part", ["initrd", "kernel"])
-def test_a_damaged_image(two, tmp_path_factory, part):  # noqa: F811
+def test_a_damaged_image(two, tmp_path_factory, part):
     """Lost: all that jo had, to an image that `image` calls damaged, and that boots nowhere."""
     take_in(two, tmp_path_factory, "large")
     with two.host() as host:
@@ -70,7 +72,7 @@ def test_a_damaged_image(two, tmp_path_factory, part):  # noqa: F811
     refused(two, f"image large: is damaged ({part} is not there as it was imported)", image="large")
 
 
-def test_an_image_that_is_removed_while_it_is_looked_at(two, tmp_path_factory, monkeypatch):  # noqa: F811
+def test_an_image_that_is_removed_while_it_is_looked_at(two, tmp_path_factory, monkeypatch):
     """Lost: all that jo had, to the minutes in which a large image is tried: nothing names it yet."""
     take_in(two, tmp_path_factory, "large")
     real = GuestWork.must_be_makeable
@@ -90,7 +92,7 @@ def test_an_image_that_is_removed_while_it_is_looked_at(two, tmp_path_factory, m
 
 
 @pytest.mark.parametrize("verb", ["rebuilt", "absent"])
-def test_something_is_mounted_in_its_folder(two, verb):  # noqa: F811
+def test_something_is_mounted_in_its_folder(two, verb):
     """Lost: jo's disk and domain, by a verb that is refused afterwards, since the folder cannot be removed."""
     inside = disk(two, "a").parent / "backup"
     inside.mkdir()
@@ -104,13 +106,13 @@ def test_something_is_mounted_in_its_folder(two, verb):  # noqa: F811
     assert two.do("running", "a")["instances"][0]["state"] == "running"
 
 
-def test_a_host_that_runs_no_guests_of_its_type(two):  # noqa: F811
+def test_a_host_that_runs_no_guests_of_its_type(two):
     """Lost: all that jo had, where /dev/kvm is gone since the firmware was reset."""
     two.configure(domain_type="kvm")
     refused(two, "runs no guests of type kvm, only qemu", fresh=True)
 
 
-def test_an_image_that_has_no_room_in_the_guests_disk(two, tmp_path_factory, monkeypatch):  # noqa: F811
+def test_an_image_that_has_no_room_in_the_guests_disk(two, tmp_path_factory, monkeypatch):
     """Lost: all that jo had, to an image that is larger than the disk of the flavor. (10 MiB stand for its GiB.)"""
     take_in(two, tmp_path_factory, "large")
     with two.host() as host:
@@ -121,7 +123,7 @@ def test_an_image_that_has_no_room_in_the_guests_disk(two, tmp_path_factory, mon
     refused(two, "choose an image that has room in the 1 GiB of its flavor (local_gb)", image="large")
 
 
-def test_a_host_that_has_no_room_for_the_image(two, monkeypatch):  # noqa: F811
+def test_a_host_that_has_no_room_for_the_image(two, monkeypatch):
     """Lost: all that jo had, where the host's disk is full."""
     monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_bfree=0, f_frsize=4096, f_bavail=0))
     for check in (True, False):
@@ -130,7 +132,7 @@ def test_a_host_that_has_no_room_for_the_image(two, monkeypatch):  # noqa: F811
 
 
 @pytest.mark.parametrize("cut", [True, False])
-def test_a_rebuild_that_was_cut_off_before_the_removal(two, tmp_path_factory, cut, monkeypatch):  # noqa: F811
+def test_a_rebuild_that_was_cut_off_before_the_removal(two, tmp_path_factory, cut, monkeypatch):
     """Lost: all that jo had, by the next start, to an image that is none for guests any more."""
     work = "ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.guest.GuestWork"
     take_in(two, tmp_path_factory, "large")

@@ -121,7 +121,7 @@ ROW = "{} 10.0.2.{} 00:1a:ca:00:57:9{} 10 16218 917 476 1 tilera_hv 1 {{}}\n"
 @pytest.fixture
 def node(emulated, tmp_path):
     """pdu-a, whose outlets 3 and 4 feed boards 0 and 1, and pdu-b, whose outlet 3 feeds board 2."""
-    first, second = (emulated(dialect="cli", outlets=boards(tmp_path, "3", "4")) for _ in range(2))
+    first, second = (emulated(dialect="cli", outlets=boards(tmp_path, "3", "4")) for _name in range(2))
     wiring = {"0": ("pdu-a", 3), "1": ("pdu-a", "4"), "2": ("pdu-b", 3)}
     (tmp_path / "tilera_boards").write_text("".join(ROW.format(number, number + 1, number) for number in range(4)))
     more = dict(tftp_root=str(tmp_path), state_folder=str(tmp_path / "state"))
