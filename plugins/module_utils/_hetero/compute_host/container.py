@@ -122,6 +122,7 @@ class ContainerWork(Work):
             self.correct((new_container.CONFIGURATION, new_container.KEY), self._say_put_back)
             return
         self.must_not_be_lost()
+        new_container.must_hold_only_own(self.container)
         self._refuse_unmounted()
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"container": None}, {"container": f"from {self.claim.image}"})

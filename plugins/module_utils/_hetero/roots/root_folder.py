@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import os
+import re
 from typing import Collection
 
-from ..core.errors import Refused
+from ..files import strangers
 
 BESIDE = "holds {names}, which is no part of a root and would go with it"
 ASIDE = "it is not removed: put that where it belongs, or anywhere out of the roots' folders; then run this again"
@@ -19,8 +19,5 @@ def must_hold_only(folder: str, parts: Collection[str]) -> None:
 
     A file that a killed writer left (whole_file.py) has a part's name with a point before it.
     """
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    left = tuple(f".{part}." for part in parts)
-    others = [name for name in names if name not in parts and not name.startswith(left)]
-    if others:
-        raise Refused(BESIDE.format(names=" and ".join(others)), folder, ASIDE)
+    names = "|".join(map(re.escape, parts))
+    strangers.must_hold_only(folder, re.compile(rf"{names}|\.({names})\..*"), BESIDE, ASIDE)

@@ -24,6 +24,7 @@ from contextlib import suppress
 from typing import Iterable, NamedTuple, Sequence
 
 from ...core.errors import HeteroError, Refused, naming
+from ...files import strangers
 from ...files.file_system import uuid_of
 from ...files.links import must_be_no_link
 from ...files.plain_file import read_plain
@@ -56,7 +57,7 @@ MADE = re.compile(
     r"disk\.raw(\.~[0-9]+~)?"
 )
 #: What it leaves only until the guest is whole.
-HALF_MADE = ("root", "host-key")
+HALF_MADE = re.compile(rf"{MADE.pattern}|root|host-key")
 NOT_MADE = "holds {names}, which was not made for the guest and would go with it"
 OUT = (
     "nothing is touched: see whose it is, such as a disk of data that its domain names no more; move it out of there, "
@@ -237,19 +238,9 @@ def beside(folder: str, paths: Iterable[str]) -> list[str]:
 
 
 def must_hold_only_own(folder: str) -> None:
-    """Raise Refused if something lies in a guest's folder that was not made for it; empty folders (lost+found) are
-    nobody's.
-    """
-    made = () if os.path.lexists(os.path.join(folder, DESCRIPTION)) else HALF_MADE
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    others = [name for name in names if not MADE.fullmatch(name) and name not in made]
-    found = [name for name in others if not _is_empty(os.path.join(folder, name))]
-    if found:
-        raise Refused(NOT_MADE.format(names=" and ".join(found)), folder, OUT)
-
-
-def _is_empty(path: str) -> bool:
-    return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
+    """Raise Refused if something lies in a guest's folder that was not made for it."""
+    made = MADE if os.path.lexists(os.path.join(folder, DESCRIPTION)) else HALF_MADE
+    strangers.must_hold_only(folder, made, NOT_MADE, OUT)
 
 
 def other_disks(folder: str, paths: Sequence[str]) -> Sequence[str]:

@@ -19,6 +19,7 @@ from ...core.command import command
 from ...core.deadline import Deadline
 from ...core.errors import Refused, naming
 from ...devices.cgroup import trees
+from ...files import strangers
 from ...files.file_system import EMPTY, MAKE, must_hold
 from ...files.links import must_be_no_link
 from ...files.mounts import mounts_below, must_hold_no_mount
@@ -56,6 +57,16 @@ ROOM = "see whether image and keys have room in its {gb} GiB (local_gb of its fl
 MOUNTED = "something is mounted here that was not made for it: it would be unmounted, and what is on it would stay"
 MOUNTED_WAY = (
     "unmount it (umount {root}), and remove by hand what is on it, where that was the container's; then run this again"
+)
+#: What lies in a container's folder beside its disk and its console's log: what is written there, also by a writer that
+#: was killed (whole_file.py), and the log of LXC's commands in a folder that is not LXC's own (lxc-attach -P).
+MADE = (
+    r"\.config\.[0-9]+~|config|root\.ext4|rootfs|hetero\.d|unfinished|host-key|console\.log(\.[0-9]+)?|{name}\.log"
+)
+NOT_MADE = "holds {names}, which was not made for the container and would go with it"
+OUT = (
+    "nothing is touched: see whose it is, such as a copy of a root, a disk of data or a snapshot; move it out of "
+    "there, or remove it where nobody needs it; then run this again"
 )
 CONFIGURATION, DISK, KEY = "configuration", "disk", "ssh key"
 CHECKED = "disk, whose file system had errors (e2fsck)"
@@ -222,7 +233,7 @@ def _unfinished(container: Container) -> str:
 
 def must_be_own(container: Container) -> None:
     """Raise Refused if the root in a container's folder is another's, or lies behind a link; if anything else is
-    mounted there; or if a container runs whose configuration is gone, without which LXC cannot end it.
+    mounted or lies there; or if a container runs whose configuration is gone, without which LXC cannot end it.
     """
     root = root_of(container)
     must_be_no_link(container.folder, disks.file_of(container), root)
@@ -230,10 +241,17 @@ def must_be_own(container: Container) -> None:
         raise Refused(MOUNTED, root, MOUNTED_WAY.format(root=root))
     must_hold_no_mount(container.folder, container.thing, root)
     own_root.must_be_own(container, disks.file_of(container))
+    must_hold_only_own(container)
     if not container.defined and monitors.owner(container.name, container.lxcpath) == 0:
         monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
         remedy = f"put it back, or end its monitor ({monitor}), then run this again"
         raise Refused("is gone, and its container runs", container.config_file, remedy)
+
+
+def must_hold_only_own(container: Container) -> None:
+    """Raise Refused if something lies in a container's folder that was not made for it."""
+    made = re.compile(MADE.format(name=re.escape(container.name)))
+    strangers.must_hold_only(container.folder, made, NOT_MADE, OUT)
 
 
 def _may_be_its_disk(container: Container) -> bool:
