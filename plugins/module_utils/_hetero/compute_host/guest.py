@@ -31,7 +31,7 @@ from ..hypervisors import pinning
 from ..hypervisors.libvirt import guest_folder, guests, own_disk
 from ..hypervisors.libvirt.attachment import driver_before, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
-from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_have_one_name
+from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_carry_none, must_have_one_name
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
 from .guests_folder import must_be_mounted
@@ -297,6 +297,7 @@ class GuestWork(Work):
     def must_be_own(self) -> None:
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
+        must_carry_none(self.claim.instance, os.path.join(self.folder, guest_folder.DISK), self.host.pci)
         must_hold_no_mount(self.folder, self.domain.thing)
         self._may_be_removed()
         self.must_be_alone()

@@ -224,9 +224,11 @@ class Domain:
         return True
 
     def undefine(self) -> None:
-        """Have libvirt know it no more. One that was undefined while it ran was gone with its end."""
+        """Have libvirt know it no more, nor what it has noted of its snapshots, whose files stay. One that was
+        undefined while it ran was gone with its end.
+        """
         try:
-            self._call("undefine", "--managed-save", "--nvram")
+            self._call("undefine", "--managed-save", "--nvram", "--snapshots-metadata")
         except BadInput:
             if self.defined:
                 raise

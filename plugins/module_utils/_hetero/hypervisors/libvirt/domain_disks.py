@@ -1,17 +1,19 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which disks domains have, of the running guests also by libvirt's own files, which takes no call of virsh."""
+"""Which disks domains have, and what lies on a guest's: by libvirt's own files, which takes no call of virsh."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import struct
 from contextlib import suppress
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
 from ...core.errors import HeteroError, Refused
 from ...devices.pci.domains import described, files
+from ...files.plain_file import read_at
 from . import own_disk
 from .guest_folder import DISK
 
@@ -27,6 +29,17 @@ RENAMED_WAY = (
 )
 USES = "runs from {disk}, which is the disk of guest {name}"
 USES_WAY = "nothing is touched: end that domain first (virsh shutdown {other}), then run this again"
+OVERLAY = "has {path}, an overlay on {disk}, without which nothing of it can be read: that is the disk of guest {name}"
+OVERLAY_WAY = (
+    "nothing is touched: have the overlay hold all of that itself (virsh blockpull {other} {path} --wait while that "
+    "domain runs, qemu-img rebase -b '' {path} while it does not), or undefine the domain where nobody needs it; then "
+    "run this again"
+)
+#: In the header of an overlay (qemu, docs/interop/qcow2.txt): what it begins with, and that what is below it is an
+#: overlay, too. What else is there, such as a guest's disk, may begin with anything.
+MAGIC, AGAIN = b"QFI\xfb", b"\xe2\x79\x2a\xca\0\0\0\x05qcow2"
+#: Bytes in which its header lies, and overlays over one another.
+HEADER, MOST = 4096, 100
 #: If it runs from another disk than it would start from.
 LEAVES = (
     "it runs from {paths}, and would start again from {other}: what its guest writes is in the former alone: remove "
@@ -36,12 +49,14 @@ LEAVES = (
 
 def disks_of(domain: Element) -> list[str]:
     """Return the paths of a domain's disks, and words for those that libvirt names by none, such as a pool's volume."""
-    found = []
+    return [path for _disk, path in _disks(domain)]
+
+
+def _disks(domain: Element) -> Iterator[tuple[Element, str]]:
     for disk in domain.iterfind("devices/disk"):
         source = disk.find("source")
         if source is not None and disk.get("device", "disk") in ("disk", "lun"):
-            found.append(source.get("file") or source.get("dev") or _words(disk, source))
-    return found
+            yield disk, source.get("file") or source.get("dev") or _words(disk, source)
 
 
 def _words(disk: Element, source: Element) -> str:
@@ -77,16 +92,60 @@ def must_have_one_name(name: str, uuid: str, disk: str, paths: Paths) -> None:
     :param uuid: of its domain.
     :param disk: the path of its disk.
     """
+    for folder, other, domain in _others(name, paths):
+        words = dict(name=name, other=shlex.quote(other), disk=disk)
+        if domain.findtext("uuid") == uuid:
+            raise Refused(RENAMED.format(**words), f"domain {other}", RENAMED_WAY.format(**words))
+        if folder == paths.running_domains:
+            _must_be_no_overlay(other, domain, name, disk)
+            if _has(disks_of(domain), disk):
+                raise Refused(USES.format(**words), f"domain {other}", USES_WAY.format(**words))
+
+
+def must_carry_none(name: str, disk: str, paths: Paths) -> None:
+    """Raise Refused if a disk of another domain, whether or not that runs, is an overlay on this guest's."""
+    for _folder, other, domain in _others(name, paths):
+        _must_be_no_overlay(other, domain, name, disk)
+
+
+def _must_be_no_overlay(other: str, domain: Element, name: str, disk: str) -> None:
+    for one, path in _disks(domain):
+        driver, below = one.find("driver"), [source.get("file", "") for source in one.iter("source")][1:]
+        if driver is not None and driver.get("type") == "qcow2":
+            below += _below(path)
+        if _has(below, disk):
+            way = OVERLAY_WAY.format(other=shlex.quote(other), path=shlex.quote(path))
+            raise Refused(OVERLAY.format(path=path, disk=disk, name=name), f"domain {other}", way)
+
+
+def _others(name: str, paths: Paths) -> Iterator[tuple[str, str, Element]]:
+    """Yield (folder, name, description) of domains by libvirt's files, but of those of this name."""
     for folder in (paths.running_domains, paths.domains):
         for path in files(folder):
             domain = None
             with suppress(HeteroError):  # what libvirt cannot read either is no domain
                 domain = described(path)
-            if domain is None or domain.findtext("name") in (None, name):
-                continue
-            other = domain.findtext("name", "")
-            words = dict(name=name, other=shlex.quote(other), disk=disk)
-            if domain.findtext("uuid") == uuid:
-                raise Refused(RENAMED.format(**words), f"domain {other}", RENAMED_WAY.format(**words))
-            if folder == paths.running_domains and any(own_disk.is_one(one, disk) for one in disks_of(domain)):
-                raise Refused(USES.format(**words), f"domain {other}", USES_WAY.format(**words))
+            other = "" if domain is None else domain.findtext("name", "")
+            if domain is not None and other not in ("", name):
+                yield folder, other, domain
+
+
+def _below(path: str) -> list[str]:
+    """Return the files on which an overlay lies, one below another."""
+    found: list[str] = []
+    head = AGAIN
+    while AGAIN in head and len(found) < MOST:
+        head = b""
+        with suppress(OSError):
+            head = read_at(path, HEADER, device=True)
+        magic, _version, begin, size = struct.unpack(">4sIQI", head[:20].ljust(20, b"\0"))
+        if magic != MAGIC or not begin:
+            break
+        path = os.path.join(os.path.dirname(path), os.fsdecode(head[begin : begin + size].partition(b"\0")[0]))
+        head = head[:begin]
+        found.append(path)
+    return found
+
+
+def _has(paths: Iterable[str], disk: str) -> bool:
+    return any(own_disk.is_one(path, disk) for path in paths if path)
