@@ -28,7 +28,7 @@ from ..scheduling.compute_hosts import gpu_arch, gpu_count
 from ..scheduling.extra_specs import satisfies
 from ..site import instance_states
 from .host_claims import free_ids, wanted_of
-from .moved_instances import note_if_elsewhere
+from .moved_instances import by_another_path, note_if_elsewhere
 from .work import Work
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class ContainerWork(Work):
             key = identity.key_of(self.container)
             if not old or not key or key == old or identity.id_of(key) != identity.id_of(old):
                 return
-            if not os.path.lexists(old.rpartition("#")[0]):
+            if not os.path.lexists(old.rpartition("#")[0]) and by_another_path(self.claim, self.container) is None:
                 self.claim = replace(self.claim, container=key)
                 if not self.change.check:
                     self.put(container=key)
@@ -152,6 +152,9 @@ class ContainerWork(Work):
         identity.key_of(self.container)  # one whose configuration cannot be read may be another's
         self._refuse_what_ran(self.container.thing, self.has_run)
         if self.claim.container is not None and self.container.defined and not self._is_ours():
+            refusal = by_another_path(self.claim, self.container)
+            if refusal:
+                raise refusal
             what = f"{self.container.config_file} is not the container that was made for it"
             raise Refused(what, self.claim.instance, self._way_on())
         unknown = self.claim.container is None and (self.container.defined or not self._had_one(()))

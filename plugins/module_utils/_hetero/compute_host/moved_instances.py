@@ -15,17 +15,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..core.deadline import Deadline
-from ..core.errors import HeteroError
+from ..core.errors import HeteroError, Refused
+from ..core.plays import play
 from ..hypervisors.libvirt import guest_folder, guests
 from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt
 from ..hypervisors.libvirt.domain_disks import disks_of
-from ..hypervisors.lxc.identity import id_of
+from ..hypervisors.lxc import monitors
+from ..hypervisors.lxc.identity import id_of, key_of
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import at
 from .lost_database import key_of_folder, made_here
 
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
+    from ..hypervisors.lxc.liblxc import Container
     from .host import Host
 
 MOVED = "{path} is the {word} of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
@@ -45,6 +48,17 @@ USED = (
 )
 #: A folder that is moved to where another is would lie inside that one.
 TAKEN = ", once what lies there now is in its own place"
+#: Of a claim's container by another path than before, while it can be known by the former alone.
+SAME = "{path} is its container's folder {former} by another path, such as a link or a bind mount"
+SAME_WAY = (
+    "nothing is to be moved: have the host's configuration name {lxcpath} again (gpu_lxc_lxcpath, {play}), then run "
+    "this again"
+)
+RUNS = "its container, which lies in {path}, runs, and was started in {former}: LXC knows it by that path alone"
+RUNS_WAY = (
+    "nothing of it is changed or ended: move it back there, and have the host's configuration name {lxcpath} again "
+    "(gpu_lxc_lxcpath, {play}); stop it before it is moved"
+)
 #: The phase and the text of the event of an instance that is made anew while its container lies elsewhere.
 PHASE, LEFT = "container", "container #{id} is not in its place, and is its container no more"
 FORMER = "of no instance any more (by the event of {when} it was {instance}'s)"
@@ -98,6 +112,22 @@ def _half(host: Host, claim: Claim, path: str) -> str | None:
     own = _own(host, claim)
     is_one = path in _copies(host, claim)
     return HALF.format(path=path, own=own, place=os.path.dirname(own)) if is_one else None
+
+
+def by_another_path(claim: Claim, container: Container) -> Refused | None:
+    """Return the error of a claim's container that LXC knows by another path: the same folder's, or, where it was moved
+    while it runs, the former one; None of all others.
+    """
+    old = claim.container or ""
+    former, path = old.rpartition("#")[0], container.folder
+    lxcpath, name = os.path.split(former)
+    words = dict(path=path, former=former, lxcpath=lxcpath, play=play("gpu_host"))
+    if former != path and os.path.exists(former) and os.path.samefile(former, path):
+        return Refused(SAME.format(**words), claim.instance, SAME_WAY.format(**words))
+    is_it = old and id_of(key_of(container)) == id_of(old)
+    if is_it and not os.path.lexists(former) and monitors.owner(name, lxcpath) == 0:
+        return Refused(RUNS.format(**words), claim.instance, RUNS_WAY.format(**words))
+    return None
 
 
 def note_if_elsewhere(host: Host, claim: Claim, there: str | None) -> None:
