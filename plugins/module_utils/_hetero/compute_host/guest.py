@@ -29,7 +29,7 @@ from ..files.file_system import has_errors
 from ..files.mounts import must_hold_no_mount
 from ..hypervisors import pinning
 from ..hypervisors.libvirt import guest_folder, guests, own_disk
-from ..hypervisors.libvirt.attachment import driver_before, holder_of
+from ..hypervisors.libvirt.attachment import by_hand, driver_before, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
 from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_carry_none, must_have_one_name
 from ..hypervisors.libvirt.hostdev import VFIO
@@ -123,6 +123,10 @@ class GuestWork(Work):
     def _rows(self) -> list[Allocation]:
         return self.host.store.allocations(self.claim.holder)
 
+    def _to_start_with(self) -> list[Allocation]:
+        """Return the rows of all its devices but those that it was given by hand for one run."""
+        return [row for row in self._rows() if row.persistent]
+
     # ---- steps
 
     def make(self) -> None:
@@ -214,7 +218,7 @@ class GuestWork(Work):
 
     def _spec(self, image: Image | None = None) -> guests.Spec:
         config, claim = self.host.config.kvm, self.claim
-        network = ipaddress.ip_interface(f"{self.address}/{config.prefix_length}")
+        network, rows = ipaddress.ip_interface(f"{self.address}/{config.prefix_length}"), self._rows()
         return guests.Spec(
             name=claim.instance,
             made=claim.created,
@@ -229,7 +233,8 @@ class GuestWork(Work):
             memory_mb=claim.memory_mb,
             vcpus=claim.vcpus,
             local_gb=claim.local_gb,
-            devices=tuple(row.address for row in self._rows()),
+            devices=tuple(row.address for row in rows if row.persistent),
+            once=tuple(row.address for row in rows if not row.persistent),
             domain_type=guests.domain_type(self.libvirt, config.domain_type) if image else "",
         )
 
@@ -238,10 +243,10 @@ class GuestWork(Work):
         self._must_leave_nothing()
         pinning.must_hold("kvm", self.address, self.claim.instance)
         self.must_have_devices()
-        self._bind(self._rows(), VFIO, check=True)
+        self._bind(self._to_start_with(), VFIO, check=True)
 
     def must_have_devices(self) -> None:
-        rows = self._rows()
+        rows = self._to_start_with()
         for row, device in self._others(rows):
             what = f"its device at {row.address} was a {row.wanted.arch}, and a {device.ids} is there now"
             remedy = "put its card back there; terminate leaves the other device as it is"
@@ -259,7 +264,7 @@ class GuestWork(Work):
         if self.container.running:
             return
         self.change.note(self.claim.instance, {"state": self.claim.state}, {"state": instance_states.RUNNING})
-        rows = self._rows()
+        rows = self._to_start_with()
         if self.change.check:
             self.report("guest", f"guest would be started{_with(rows)}")
             return
@@ -273,16 +278,19 @@ class GuestWork(Work):
         self.report("guest", f"guest started{_with(rows)}", time.monotonic() - start)
 
     def give_devices(self) -> None:
-        """Check that the guest, which was started with its devices, has them all; raise Refused if one is missing."""
+        """Check that the guest, which was started with its devices, has them all; raise Refused if one is missing.
+
+        One that was given by hand may be for its next start, or was for a former run.
+        """
         rows = self._rows()
         if not rows or (self.change.check and not self.container.running):
             return
         has = guests.live_devices(self.domain)
         for row in rows:
-            if row.address not in has:
+            if row.address not in has and not by_hand(row):
                 what = f"runs without {row.address}, which is its own"
                 raise Refused(what, self.claim.instance, "reboot it (how=hard), and it gets it")
-        own = [row.address for row in rows]
+        own = [row.address for row in rows if row.address in has]
         self.more.update(devices=own)
         if not self.change.check:
             with self.host.store.transaction():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
 from xml.etree import ElementTree
 
@@ -267,6 +268,16 @@ def _write_down(store: Store, look: _Look) -> None:
             row = Allocation(address, holder, None, False, ATTACHED, time.time(), wanted, (), look.asked.config, method)
             store.grant(row)
             store.event(store.instance_of(holder), "pci", f"allocated to {look.domain.thing}", address=address)
+    if look.asked.config:
+        _note_persistent(store, look, look.devices)
+
+
+def _note_persistent(store: Store, look: _Look, persistent: Collection[str]) -> None:
+    """Write down which of these devices, where they were given by hand, the domain has from its next start on."""
+    for row in store.allocations(holder_of(look.domain.name)):
+        is_so = row.address in persistent
+        if row.address in look.devices and by_hand(row) and row.persistent != is_so:
+            store.grant(replace(row, persistent=is_so))
 
 
 def _forget(store: Store, look: _Look, change: Change) -> None:
@@ -279,6 +290,7 @@ def _forget(store: Store, look: _Look, change: Change) -> None:
             if row.address in look.devices and is_away and (instance is None or by_hand(row)):
                 store.free(row)
                 store.event(instance, "pci", f"taken back from {look.domain.thing}", address=row.address)
+        _note_persistent(store, look, look.sides[False])
 
 
 # ---- what was done

@@ -92,6 +92,7 @@ class Spec:
     :param made: time of its claim: if it is claimed again, it is another domain.
     :param image: images.store.Image; not needed for a guest that exists.
     :param devices: addresses of its PCI devices.
+    :param once: addresses of those that it was given by hand for one run. Its next start stays as it is with them.
     :param domain_type: KVM or QEMU.
     :param user_data: what cloud-init gets.
     """
@@ -111,6 +112,7 @@ class Spec:
     devices: Tuple[str, ...]
     domain_type: str
     user_data: str | None = None
+    once: Tuple[str, ...] = ()
 
     @property
     def uuid(self) -> str:
@@ -255,7 +257,7 @@ def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
     domain = libvirt.domain(spec.name).xml(live=False)
     has = hostdev.devices_in(domain)
     found = ["port on the bridge"] if _pin(domain, spec) else []
-    return found + [f"device {address}" for address in sorted(set(has) ^ set(spec.devices))]
+    return found + [f"device {address}" for address in sorted((set(has) ^ set(spec.devices)) - set(spec.once))]
 
 
 def must_boot(spec: Spec, starts: ElementTree.Element, libvirt: Libvirt) -> None:
@@ -356,7 +358,7 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
         if address not in has:
             domain.attach(hostdev.xml(address), live=False)
     for address, given in has.items():
-        if address not in spec.devices:
+        if address not in (*spec.devices, *spec.once):
             domain.detach(hostdev.xml(address, given.managed), live=False)
 
 
