@@ -53,8 +53,8 @@ def test_what_its_making_and_lxc_leave_there_goes_with_it(site, a, verb, options
     """Lost: each end of a container into which somebody looked (lxc-attach -P), or one of whose writers was killed."""
     for name in ("a.log", "console.log.1", ".config.1234~"):
         (a / name).touch()
-    for name in ("snaps", "host-key"):
-        (a / name).mkdir()
+    for name in ("snaps", "host-key/left", "apparmor/lxc-a"):
+        (a / name).mkdir(parents=True)
     assert not site.do(verb, "a", **options).get("failed")
     left = set() if verb == lifecycle.absent else {"config", "root.ext4", "rootfs", "hetero.d", "console.log"}
     assert {path.name for path in a.glob("*")} == left

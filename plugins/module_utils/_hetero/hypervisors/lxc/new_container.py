@@ -58,10 +58,11 @@ MOUNTED = "something is mounted here that was not made for it: it would be unmou
 MOUNTED_WAY = (
     "unmount it (umount {root}), and remove by hand what is on it, where that was the container's; then run this again"
 )
-#: What lies in a container's folder beside its disk and its console's log: what is written there, also by a writer that
-#: was killed (whole_file.py), and the log of LXC's commands in a folder that is not LXC's own (lxc-attach -P).
+#: What lies in a container's folder: what is made there, also what a writer that was killed has left (whole_file.py);
+#: and what LXC writes there: AppArmor profiles (lsm/apparmor.c), and its commands' log if lxcpath is not its own (log.c).
 MADE = (
-    r"\.config\.[0-9]+~|config|root\.ext4|rootfs|hetero\.d|unfinished|host-key|console\.log(\.[0-9]+)?|{name}\.log"
+    r"\.config\.[0-9]+~|config|root\.ext4|rootfs|hetero\.d|unfinished|host-key|"
+    r"console\.log(\.[0-9]+)?|{name}\.log|apparmor"
 )
 NOT_MADE = "holds {names}, which was not made for the container and would go with it"
 OUT = (
