@@ -59,7 +59,7 @@ MOUNTED_WAY = (
     "unmount it (umount {root}), and remove by hand what is on it, where that was the container's; then run this again"
 )
 #: What lies in a container's folder: what is made there, also what a writer that was killed has left (whole_file.py);
-#: and what LXC writes there: AppArmor profiles (lsm/apparmor.c), and its commands' log if lxcpath is not its own (log.c).
+#: and what LXC writes there: AppArmor profiles (lsm/apparmor.c), and, if lxcpath is not its own, its commands' log.
 MADE = (
     r"\.config\.[0-9]+~|config|root\.ext4|rootfs|hetero\.d|unfinished|host-key|"
     r"console\.log(\.[0-9]+)?|{name}\.log|apparmor"
