@@ -39,6 +39,9 @@ AWAY_WAY = (
     "mount it; where there is none, and {name} and all others are no more, have it say so (mkdir -p {lxcpath} && echo "
     "{gone} > {lxcpath}/{mark}); then run this again"
 )
+#: Of an allocation's container, while what is seen in its place may not be what was there.
+COVERED = "by /etc/fstab a file system is to be at {point}, which is not mounted, and {name}, made below it, may be on it"
+COVERED_WAY = "mount it; where there is none any more, take its line out of /etc/fstab; then run this again"
 #: {folder of containers that has had the mark, by the host's database: its id; None where it has none yet}.
 Marks = Mapping[str, "str | None"]
 NONE: Marks = MappingProxyType({})
@@ -97,20 +100,24 @@ def is_seen(lxcpath: str, marked: Marks = NONE) -> bool:
     return is_marked(lxcpath, marked) or (lxcpath not in marked and _has_folders(lxcpath))
 
 
-def is_unmounted(folder: str) -> bool:
-    """Return whether the machine is to have a file system at a folder, or above it, that is not mounted now.
-
-    What is seen there then is not what was there.
+def not_mounted(folder: str) -> str | None:
+    """Return where, at a folder or above it, the machine is to have a file system that is not mounted now; None where
+    nowhere. What is seen there then is not what was there.
     """
     try:
         with open(FSTAB, encoding="utf-8", errors="surrogateescape") as table:
             lines = [line.split() for line in table if not line.lstrip().startswith("#")]
     except OSError:
-        return False
+        return None
     points = [words[1] for words in lines if len(words) > 1 and os.path.isabs(words[1])]
     below = os.path.join(os.path.realpath(folder), "")
     above = [point for point in points if below.startswith(os.path.join(os.path.realpath(point), ""))]
-    return not all(map(os.path.ismount, above))
+    return next((point for point in above if not os.path.ismount(point)), None)
+
+
+def covered(point: str, name: str) -> Refused:
+    """Return the error of a container that is not seen while a file system is not mounted (`not_mounted`)."""
+    return Refused(COVERED.format(point=point, name=name), point, COVERED_WAY)
 
 
 def out_of_sight(marked: Marks, lxcpaths: Iterable[str] = ()) -> list[str]:
@@ -119,7 +126,7 @@ def out_of_sight(marked: Marks, lxcpaths: Iterable[str] = ()) -> list[str]:
 
     :param lxcpaths: folders to which it may have been moved, beside those that have had a mark.
     """
-    there = [lxcpath for lxcpath in sorted(marked) if os.path.lexists(lxcpath) or is_unmounted(lxcpath)]
+    there = [lxcpath for lxcpath in sorted(marked) if os.path.lexists(lxcpath) or not_mounted(lxcpath)]
     bare = [lxcpath for lxcpath in there if not is_marked(lxcpath, marked)]
     seen = set(map(id_in, {*marked, *lxcpaths})) - {None} if bare else set()
     return [lxcpath for lxcpath in bare if marked[lxcpath] not in seen]

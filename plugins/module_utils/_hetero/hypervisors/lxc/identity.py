@@ -33,6 +33,8 @@ VERB = "gpu-start"
 HOOKS = ("pre-start", "start-host")
 IF_THERE = """/bin/sh -c '[ ! -e "$0" ] || exec "$@"'"""
 ID = re.compile(r"^# hetero\.compute: id (?P<id>[0-9a-f]{32}) of folder (?P<folder>\d+)$", re.MULTILINE)
+#: The folder of a container, by the path that was given with its id.
+INCLUDED = re.compile(rf"^lxc\.include = (/.*)/{FOLDER}/$", re.MULTILINE)
 #: The collection's lines in a configuration, also those of a container that was copied.
 OURS = re.compile(
     rf"^(# hetero\.compute: .*|lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*)\n?",
@@ -108,6 +110,16 @@ def must_be_seen(lxcpath: str, keys: Collection[str], marked: folders.Marks) -> 
         return
     if not any(map(_lies_there, here)):
         raise folders.unseen(lxcpath, os.path.basename(here[0].rpartition("#")[0]), marked)
+
+
+def must_be_no_more(lxcpath: str, keys: Collection[str], marked: folders.Marks) -> None:
+    """Raise Refused if some of these containers, of which none is seen in its place, may be on a file system that is
+    not mounted.
+    """
+    must_be_seen(lxcpath, keys, marked)
+    here, point = _in_folder(lxcpath, keys), folders.not_mounted(lxcpath)
+    if here and point:
+        raise folders.covered(point, os.path.basename(here[0].rpartition("#")[0]))
 
 
 def note_marks(lxcpaths: Iterable[str], notes: Notes, sure: bool = False) -> None:
@@ -191,6 +203,16 @@ def give_id(container: Container, command: str = COMMAND) -> str:
 def includes(container: Container) -> bool:
     """Return whether its configuration has the line that includes the folder."""
     return f"lxc.include = {folder_of(container)}/" in (text_of(container.config_file) or "").splitlines()
+
+
+def must_be_called_so(container: Container) -> None:
+    """Raise Refused where a container was given its id in the same folder by another path, such as through a link: by
+    this one it would count as another, and LXC does not see whether it runs.
+    """
+    for former in INCLUDED.findall(text_of(container.config_file) or ""):
+        if former != container.folder and os.path.isdir(former) and os.path.samefile(former, container.folder):
+            what = f"is the same as {former}, which was given its GPUs, or its id, by that path"
+            raise Refused(what, container.folder, f"give lxcpath {os.path.dirname(former)}")
 
 
 def settles(container: Container) -> bool:

@@ -73,6 +73,8 @@ def attach(
     if container.lxcpath in marked and not folders.is_marked(container.lxcpath, marked):
         identity.must_be_seen(container.lxcpath, site.store.made(), marked)
     with site.locked(container, "attach", change, deadline):
+        _must_be_defined(container)  # it may have been ended while another had the lock
+        identity.must_be_called_so(container)
         with change.step("driver"):
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
         holder = _key(site, container, change)
@@ -110,9 +112,10 @@ def detach(
     :param names: addresses, UUIDs or indexes; none for all that it has or can open.
     :param on_holders: what is done about processes that have one open: gpu_users.FAIL, WAIT or KILL.
     """
-    if not container.defined:
-        return _forget(site, container, change)
     with site.locked(container, "detach", change, deadline):
+        if not container.defined:
+            return _forget(site, container, change)
+        identity.must_be_called_so(container)
         # in a copy of its folder it has no key
         holder = identity.key_of(container) or (not names and identity.key_by_id(container)) or container.folder
         before = site.rows(holder)
@@ -261,11 +264,11 @@ def _forget(site: Site, container: Container, change: Change) -> Result:
     with site.store.transaction(dry=change.check):
         gone = forget_the_gone(site.store, site.look())
         gone = [row for row in gone if row.holder.startswith(f"{container.folder}#")]
-        kept = [row.holder for row in site.store.allocations() if row.holder.startswith(f"{container.folder}#")]
-        identity.must_be_seen(container.lxcpath, kept, site.store.marked())
+        kept = [row for row in site.store.allocations() if row.holder.startswith(f"{container.folder}#")]
+        identity.must_be_no_more(container.lxcpath, [row.holder for row in kept], site.store.marked())
     _note_gpus(container, change, gone, [])
     done = dict(proofs=[], pid=None, isolation=None, others=[], holders=[])
-    return _result(site, container, None, [], done, change)
+    return _result(site, container, None, kept, done, change)  # an instance keeps its own until it is ended
 
 
 # ---- both

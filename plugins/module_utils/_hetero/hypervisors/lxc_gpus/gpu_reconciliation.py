@@ -179,7 +179,7 @@ def _unseen(look: Look, container: liblxc.Container) -> None:
     rows = [row for row in store.allocations() if row.holder.startswith(f"{container.folder}#")]
     holders = [row.holder for row in rows if store.instance_of(row.holder) is None]
     try:
-        identity.must_be_seen(container.lxcpath, holders, store.marked())
+        identity.must_be_no_more(container.lxcpath, holders, store.marked())
     except Refused as error:
         look.note("not seen", f"allocated to it: {error}", container, ", ".join(row.address for row in rows))
 

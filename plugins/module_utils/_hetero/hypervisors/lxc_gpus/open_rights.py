@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Collection, Iterable, Mapping, Sequence, Tuple, cast
 
 from ...core.errors import HeteroError, Refused, naming
@@ -18,7 +19,7 @@ from ...devices.cgroup.rules import MAJORS, MINORS
 from ...devices.gpus.discovery import HELD_FOR_GUESTS
 from ...devices.gpus.nodes import NO_GPU, NVIDIA
 from ...devices.pci import domains
-from ...devices.pci.made_guests import is_made
+from ...devices.pci.made_guests import is_made, only_by_folder
 from ...devices.pci.paths import THIS_HOST, Paths
 from ..lxc import device_nodes, folders, identity, liblxc
 
@@ -44,6 +45,8 @@ LOOKS = 5
 CAP_MKNOD = 27
 #: Beginning of a holder that is a libvirt domain.
 DOMAIN = "domain:"
+#: Of a GPU that libvirt takes off its driver for a guest, whoever has it then.
+STARTS = "domain {name} would start with it (module hetero.compute.libvirt_hostdev, state detached, takes it away)"
 #: A device that no driver has and no rule names: the last number.
 UNKNOWN = ("c", MAJORS - 1, MINORS - 1)
 
@@ -93,7 +96,16 @@ class Live:
         :param holder: its key, or only its folder where it has none yet.
         """
         found = (reach for reach in self.reaches if reach.address == address and reach.state == DOUBT)
-        return next((far.why for far in found if holder not in (far.holder, far.holder.rpartition("#")[0])), None)
+        own = (far.why for far in found if holder not in (far.holder, far.holder.rpartition("#")[0]))
+        return next(own, None) or next((STARTS.format(name=name) for name in self._starting.get(address, ())), None)
+
+    @cached_property
+    def _starting(self) -> dict[str, list[str]]:
+        """{address of a device: names of the domains, and guests only by their folders, that would start with it}."""
+        found, _running = domains.holders(self.pci)
+        for address, names in only_by_folder(self.pci).items():
+            found.setdefault(address, []).extend(names)
+        return found
 
     def of(self, holder: str) -> dict[str, Reach]:
         """Return {address: Reach} of one container."""
@@ -111,7 +123,7 @@ class Live:
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])
-        if not folders.is_seen(folder, self.marked) or folders.is_unmounted(folder):
+        if not folders.is_seen(folder, self.marked) or folders.not_mounted(folder):
             return True  # its file system may not be mounted yet
         try:
             # also in a copy of its folder in the same place, such as on a bigger disk
