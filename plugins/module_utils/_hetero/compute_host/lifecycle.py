@@ -27,7 +27,7 @@ from ..roots.cloud_init import SEEDED, must_be_user_data, must_have_cloud_init
 from ..roots.machine_identity import must_be_keys
 from ..site import instance_states
 from ..site.image_names import valid_image
-from ..site.instance import NOTHING_TO_REBUILD
+from ..site.instance import NOTHING_TO_REBUILD, lock_of
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import END, ENDS, as_date, end, must_be_hours, over, until
 from ..site.node_clock import extend_lease, extended_late
@@ -371,7 +371,7 @@ def held(work: Work, verb: str, deadline: Deadline) -> Iterator[None]:
 
 def lock_name(work: Work) -> str:
     """Return the name of an instance's lock."""
-    return f"instance-{work.claim.instance}"
+    return lock_of(work.claim.instance)
 
 
 def _reporter(host: Host, instance: str, change: Change, lines: list[Result]) -> Report:

@@ -30,6 +30,9 @@ MEANINGS = (
 )
 #: What they say on a file system that is read-only.
 CANNOT_WRITE = ("readonly", "unable to open", "disk i/o")
+#: Of what may not stand beside a row of another: the database is whole, and as it was before.
+CONTRARY = "has something else in place of what was to be written, of which nothing was (SQLite: {said})"
+CONTRARY_WAY = f"run this again, for another may have been at work; if it says so again, {play('reconcile')} tells more"
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
 
 
@@ -64,4 +67,6 @@ def explained(path: str, busy: float, restore: Callable[[str], str]) -> Iterator
                     what, remedy = database_copy.READ_ONLY
                 what = f"{what.format(**words)} (SQLite: {said})"
                 raise HeteroError(what, path, remedy.format(**words)) from error
+        if isinstance(error, sqlite3.IntegrityError):
+            raise HeteroError(CONTRARY.format(said=said), path, CONTRARY_WAY) from error
         raise HeteroError(f"SQLite says: {said}", path, words["broken"]) from error

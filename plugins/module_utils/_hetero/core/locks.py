@@ -68,9 +68,14 @@ def lock(
         os.close(file)
 
 
+def is_ours(run_folder: str, board_name: str) -> bool:
+    """Return whether this process works on a board."""
+    return _path(run_folder, board_name) in OURS
+
+
 def held_by_another(run_folder: str, board_name: str) -> bool:
     """Return whether another process than this one works on a board just now."""
-    return _path(run_folder, board_name) not in OURS and held_by(run_folder, board_name) is not None
+    return not is_ours(run_folder, board_name) and held_by(run_folder, board_name) is not None
 
 
 def held_by(run_folder: str, board_name: str, instance: str | None = None) -> str | None:

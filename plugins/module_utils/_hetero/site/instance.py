@@ -38,6 +38,11 @@ def valid_instance(name: Any) -> str:
     return name
 
 
+def lock_of(instance: str) -> str:
+    """Return the name of the lock of an instance that is claimed on a compute host."""
+    return f"instance-{instance}"
+
+
 def must_be_free_word(name: str) -> None:
     """Raise BadInput for a name that Ansible uses itself, because plays would confuse the two.
 

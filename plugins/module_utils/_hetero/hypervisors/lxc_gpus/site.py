@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ContextManager, Iterable
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from ...claims.host.allocation import DETACHING, gpu_of
-from ...core.locks import lock
+from ...core.locks import is_ours, lock
 from ...devices.gpus.paths import HERE, Paths
 from ...devices.pci.paths import THIS_HOST
 from ...devices.pci.paths import Paths as PciPaths
+from ...site.instance import lock_of
+from ...site.kinds import CONTAINER
 from ..lxc import persistence
 from . import open_rights
 from .access import Running
@@ -53,11 +55,23 @@ class Site:
         live = open_rights.look(sorted(folders_in(self.store).union(self.lxcpaths)), self.found.gpus)
         return open_rights.Live((*by_files(self), *live.reaches), self.store.marked(), self.pci)
 
-    def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:
-        """Let one verb at a time work on a container; check mode takes no lock."""
-        if change.check:
-            return ExitStack()
-        return lock(self.run_folder, container.lock_name, verb, self.store.actor, deadline)
+    @contextmanager
+    def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> Iterator[None]:
+        """Let one verb at a time work on a container, and none on the instance in it, which would make it anew or end
+        it meanwhile; check mode takes no lock. A verb that gives its own instance GPUs has that lock already.
+        """
+        with ExitStack() as stack:
+            for name in () if change.check else self._locks(container):
+                stack.enter_context(lock(self.run_folder, name, verb, self.store.actor, deadline))
+            yield
+
+    def _locks(self, container: Container) -> list[str]:
+        """Return the names of the locks under which a container may be worked on, without that which this process has.
+        """
+        claim = self.store.claim_of(container.name)
+        instance = lock_of(container.name)
+        is_free = claim is not None and claim.kind == CONTAINER.section and not is_ours(self.run_folder, instance)
+        return [instance, container.lock_name] if is_free else [container.lock_name]
 
     def running(self, container: Container, pid: int) -> Running:
         return Running(container, pid, self.host.private)
