@@ -143,6 +143,7 @@ failure:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.claims.host.store import Store
+from ..module_utils._hetero.compute_host.gpu_site import gpus_by_files
 from ..module_utils._hetero.compute_host.lost_database import must_not_be_lost_here
 from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
@@ -177,9 +178,10 @@ def work(params, check):
     asked = Asked(
         tuple(params["devices"]), params["managed"], params["live"], params["config"], params["all_functions"]
     )
-    do = attach if params["state"] == "attached" else detach
     with Store(paths.state_db, create=not check) as store:
-        return do(domain, asked, store, change, paths)
+        if params["state"] == "detached":
+            return detach(domain, asked, store, change, paths)
+        return attach(domain, asked, store, change, paths, lambda: gpus_by_files(store, paths))
 
 
 def main():

@@ -12,15 +12,31 @@ import os
 from contextlib import contextmanager
 from typing import Any, Iterator, Mapping
 
+from ..claims.host.allocation import RECONCILE
 from ..claims.host.config import config_here
 from ..claims.host.store import Store
 from ..devices.gpus import discovery
 from ..devices.pci import paths as pci_paths
+from ..hypervisors.lxc_gpus.open_rights import DOUBT
+from ..hypervisors.lxc_gpus.own_files import by_files, folders_in
 from ..hypervisors.lxc_gpus.site import Site
 from .lost_database import must_not_be_lost_here
 
+#: Of a GPU that the table gives to nobody.
+HAS = f"container {{far.container}} has it {{far.why}}: {RECONCILE}"
 #: Seconds to wait for others' transactions on the table.
 BUSY = 30.0
+
+
+def gpus_by_files(store: Store, paths: pci_paths.Paths) -> dict[str, str]:
+    """Return {address of a GPU: in words, which container has it, or may have it, by its own file} of those that the
+    table, which may be older, gives to nobody.
+    """
+    lxcpaths = tuple(sorted({*folders_in(store), *store.marked()}))
+    if not lxcpaths:
+        return {}
+    site = Site(store, discovery.find(paths=paths), lxcpaths, pci=paths)
+    return {reach.address: reach.why if reach.state == DOUBT else HAS.format(far=reach) for reach in by_files(site)}
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import signal
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.gpu_site import gpus_by_files
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.attachment import (
@@ -97,7 +98,8 @@ class Virt:
 
     def _do(self, work, domain, devices, check, more):
         with self.store() as store:
-            return work(domain, Asked(devices, **more), store, Change(check), self.paths)
+            by_files = [lambda: gpus_by_files(store, self.paths)] if work is attach else []
+            return work(domain, Asked(devices, **more), store, Change(check), self.paths, *by_files)
 
     def table(self):
         with self.store() as store:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
 from xml.etree import ElementTree
 
 from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest, short
@@ -74,13 +74,23 @@ def driver_before(row: Allocation) -> str | None:
     return driver if driver not in ("", METHOD) else None
 
 
-def attach(domain: Domain, asked: Asked, store: Store, change: Change, paths: Paths) -> dict[str, Any]:
-    """Give the domain these devices; return the module's result."""
+def attach(
+    domain: Domain,
+    asked: Asked,
+    store: Store,
+    change: Change,
+    paths: Paths,
+    by_files: Callable[[], Mapping[str, str]],
+) -> dict[str, Any]:
+    """Give the domain these devices; return the module's result.
+
+    :param by_files: called for {address: in words, which container has a GPU, or may have it, by its own file}.
+    """
     with _locked(domain, paths, store, change):
         look = _Look(domain, asked, paths)
         missing = look.missing
         if missing:
-            _refuse(look, missing, store, paths)
+            _refuse(look, missing, paths, by_files())
         with store.transaction(dry=change.check):
             _write_down(store, look)
         before = look.shown()
@@ -202,7 +212,7 @@ def _devices(asked: Asked, devices: Mapping[str, sysfs.Device], has: Collection[
     return sorted(dict.fromkeys(chosen))
 
 
-def _refuse(look: _Look, missing: Moved, store: Store, paths: Paths) -> None:
+def _refuse(look: _Look, missing: Moved, paths: Paths, by_files: Mapping[str, str]) -> None:
     """Raise Refused or BadInput with all reasons against giving it these devices."""
     holder = holder_of(look.domain.name)
     addresses = sorted({address for address, _live in missing})
@@ -217,8 +227,9 @@ def _refuse(look: _Look, missing: Moved, store: Store, paths: Paths) -> None:
     for device in fresh:
         # the machine's boot display was bound to a stub on purpose
         against = [one for one in held[device.address] if one.kind != "display" or device.driver not in sysfs.STUBS]
-        if against:
-            who = "; ".join(found.text for found in against)
+        said = [found.text for found in against] or list(filter(None, [by_files.get(device.address)]))
+        if said:
+            who = "; ".join(said)
             raise Refused(f"{device.address} cannot go to it: {who}", look.domain.thing, FREE)
     if not look.asked.managed:
         for address in addresses:
