@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Iterable, Mapping
 
 from ...core.errors import Refused
+from ...files.mounts import mounts_below
 from ...files.whole_file import write_whole
 from . import monitors
 
@@ -112,7 +113,12 @@ def not_mounted(folder: str) -> str | None:
     points = [words[1] for words in lines if len(words) > 1 and os.path.isabs(words[1])]
     below = os.path.join(os.path.realpath(folder), "")
     above = [point for point in points if below.startswith(os.path.join(os.path.realpath(point), ""))]
-    return next((point for point in above if not os.path.ismount(point)), None)
+    return next((point for point in above if not _is_mounted(os.path.realpath(point))), None)
+
+
+def _is_mounted(point: str) -> bool:
+    """Return whether something is mounted at a path without links; of a bind mount os.path.ismount sees nothing."""
+    return os.path.ismount(point) or point in mounts_below(point)
 
 
 def covered(point: str, name: str) -> Refused:

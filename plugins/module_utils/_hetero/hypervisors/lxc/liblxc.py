@@ -369,8 +369,7 @@ def containers(lxcpath: str = LXCPATH) -> list[str]:
 def running(lxcpath: str = LXCPATH) -> list[str]:
     """Return the names of those that run, sorted. Claims of accounts without rights do not count."""
     folder = os.path.normpath(lxcpath)
-    found = monitors.of_root() if os.path.isdir(folder) else ()
-    return sorted(name for place, name in found if os.path.normpath(place) == folder)
+    return sorted(name for place, name in monitors.of_root() if os.path.normpath(place) == folder)
 
 
 def _words(log: str) -> tuple[str | None, str]:

@@ -30,8 +30,9 @@ LONGEST = 105
 #: Constants of the shortened name's hash: FNV-1a of 64 bits (liblxc, string_utils.c).
 BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
 #: Questions (liblxc, commands.h, lxc_cmd_t), and the head of a question or answer: a number, the number of bytes that
-#: follow, and a pointer without meaning for others (struct lxc_cmd_req, struct lxc_cmd_rsp).
-GET_NAME, GET_LXCPATH = 8, 9
+#: follow, and a pointer, which means something to others only where it is a process id (struct lxc_cmd_req, struct
+#: lxc_cmd_rsp).
+GET_INIT_PID, GET_NAME, GET_LXCPATH = 4, 8, 9
 HEAD = struct.Struct("@iiP")
 #: The process at the other end (unix(7), SO_PEERCRED): pid, uid, gid.
 PEER = struct.Struct("@3i")
@@ -60,6 +61,14 @@ def owner(name: str, lxcpath: str) -> int | None:
         return uid
 
 
+def init_of(name: str, lxcpath: str) -> int | None:
+    """Return the process id of a container's init by its monitor, also where its configuration is gone; None if no
+    monitor of root's answers.
+    """
+    said = _said(address_of(name, lxcpath), GET_INIT_PID)
+    return said[1] if said and said[1] > 0 else None
+
+
 def of_root(sockets: str = SOCKETS) -> set[tuple[str, str]]:
     """Return {(lxcpath, name)} of the containers for which a monitor of root answers.
 
@@ -74,21 +83,21 @@ def _container(address: str) -> tuple[str, str] | None:
     """Return (lxcpath, name) of the container whose monitor has this socket; None if it is not root's, or has ended."""
     if not address.startswith("/"):
         lxcpath, name = (_said(address, question) for question in (GET_LXCPATH, GET_NAME))
-        return (lxcpath, name) if lxcpath and name else None
+        return (lxcpath[0], name[0]) if lxcpath and lxcpath[0] and name and name[0] else None
     with _connected(address) as (_client, uid):
         lxcpath, name = os.path.split(address.rpartition("/")[0])
         return (lxcpath, name) if uid == 0 else None
 
 
-def _said(address: str, question: int) -> str | None:
-    """Return a monitor's answer about its container; None if it is not root's, or has ended."""
+def _said(address: str, question: int) -> tuple[str, int] | None:
+    """Return a monitor's answer about its container, as text and number; None if it is not root's, or has ended."""
     with _connected(address) as (client, uid):
         if uid != 0:
             return None
         try:
             client.sendall(HEAD.pack(question, 0, 0))
-            wrong, size, _pointer = HEAD.unpack(_received(client, HEAD.size))
-            return os.fsdecode(_received(client, size).rstrip(b"\0")) if wrong == 0 else None
+            wrong, size, number = HEAD.unpack(_received(client, HEAD.size))
+            return (os.fsdecode(_received(client, size).rstrip(b"\0")), number) if wrong == 0 else None
         except socket.timeout as error:
             what = f"this monitor of a container did not answer within {ANSWER_TIME:g} s"
             remedy = f"see who has it (ss -xlp), and whether it is stopped (ps): @{address}"

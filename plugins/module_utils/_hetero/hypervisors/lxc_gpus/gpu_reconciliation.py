@@ -20,7 +20,7 @@ from ...core.locks import BUSY, held_by
 from ...devices.gpus import gpu_users, processes
 from ...devices.gpus.container_gpus import nodes_for
 from ...devices.gpus.nodes import NO_GPU, NVIDIA, DeviceNode, majors
-from ..lxc import device_nodes, identity, liblxc, persistence
+from ..lxc import device_nodes, identity, liblxc, monitors, persistence
 from . import open_rights, own_files, restoration
 from .access import ACCESS, rule_for
 from .attachment import Meant, bring_up, finish, take_back
@@ -174,8 +174,12 @@ def _container(look: Look, container: liblxc.Container) -> None:
 
 
 def _unseen(look: Look, container: liblxc.Container) -> None:
-    """Note GPUs of a container whose folder's file system may not be mounted. Of a claim's, host_reconcile tells."""
-    store = look.site.store
+    """Note one that runs all the same; or GPUs of a container whose folder's file system may not be mounted. Of a claim's, host_reconcile tells."""
+    store, pid = look.site.store, monitors.init_of(container.name, container.lxcpath)
+    if pid:
+        said = (open_rights.GONE.format(pid=pid, config=container.config_file), open_rights.GONE_WAY.format(pid=pid))
+        look.note("not seen", ": ".join(said), container)
+        return
     rows = [row for row in store.allocations() if row.holder.startswith(f"{container.folder}#")]
     holders = [row.holder for row in rows if store.instance_of(row.holder) is None]
     try:

@@ -21,7 +21,7 @@ from ...devices.gpus.nodes import NO_GPU, NVIDIA
 from ...devices.pci import domains
 from ...devices.pci.made_guests import is_made, only_by_folder
 from ...devices.pci.paths import THIS_HOST, Paths
-from ..lxc import device_nodes, folders, identity, liblxc
+from ..lxc import device_nodes, folders, identity, liblxc, monitors
 
 if TYPE_CHECKING:
     from ...devices.cgroup.devices import DeviceCgroup
@@ -43,6 +43,9 @@ DOUBT = "in doubt"
 LOOKS = 5
 #: Bit of CAP_MKNOD in the sets of /proc/PID/status (linux/capability.h).
 CAP_MKNOD = 27
+#: Of one that runs, and can open a GPU.
+GONE = "it runs, by its init, process {pid}, and {config} is not there"
+GONE_WAY = "put it back, or end it by its init (kill -s PWR {pid}; by force, kill -9 {pid})"
 #: Beginning of a holder that is a libvirt domain.
 DOMAIN = "domain:"
 #: Of a GPU that libvirt takes off its driver for a guest, whoever has it then.
@@ -115,7 +118,8 @@ class Live:
         """Return whether a container with this id, a libvirt domain or a guest exists; False for an instance without
         one.
         """
-        if any(reach.holder == holder for reach in self.reaches):
+        gone = f"{holder.rpartition('#')[0]}#"  # as one is named that runs, and whose folder is no more
+        if any(reach.holder in (holder, gone) for reach in self.reaches):
             return True
         if holder.startswith(DOMAIN):
             name = holder[len(DOMAIN) :]
@@ -152,6 +156,8 @@ def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> 
 
     :param ours: whether its folder is one of those that are asked for.
     """
+    if not container.defined:
+        return _reach_of_gone(container, gpus)
     pid, looks = container.init_pid, 0
     while pid:
         looks += 1
@@ -162,6 +168,25 @@ def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> 
             if pid == seen or looks == LOOKS:
                 raise
     return []
+
+
+def _reach_of_gone(container: liblxc.Container, gpus: Sequence[Gpu]) -> list[Reach]:
+    """Return the GPUs that a container can open which runs, and whose folder or configuration is no more in its place.
+
+    What nodes it has is not asked: one that may open everything was given none by a rule.
+    """
+    pid = monitors.init_of(container.name, container.lxcpath)
+    try:
+        asked = of_container(pid, container.name).look() if pid else None
+    except (HeteroError, FileNotFoundError, ProcessLookupError):
+        if monitors.init_of(container.name, container.lxcpath) == pid:
+            raise
+        return []
+    if asked is None or allows_unknown(asked):
+        return []
+    open_to_it = [gpu for gpu in gpus if any(may_open(asked, node) for node in own_nodes(gpu))]
+    holder, why = f"{container.folder}#", GONE.format(pid=pid, config=container.config_file)
+    return [Reach(holder, container.name, gpu.address, OPEN, why) for gpu in open_to_it]
 
 
 def has(container: liblxc.Container, pid: int, gpus: Sequence[Gpu]) -> list[Gpu]:

@@ -1,0 +1,47 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A container runs whose folder was moved aside or removed, or whose configuration was. If this fails, each request for
+a GPU on that host and each look of reconcile does, also for others; or another gets the GPU that it can open.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import liblxc
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
+
+
+@pytest.mark.parametrize("what", ["moved aside", "removed", "its configuration"])
+def test_it_is_in_no_others_way(host, what):
+    box, other = host.boxes.make(name="box"), host.boxes.make(name="other", start=False)
+    pid = box.init_pid
+    host.attach(box, gpus=ADDRESSES[:1])
+    if what == "moved aside":
+        os.rename(box.folder, f"{box.folder}.aside")
+    elif what == "removed":
+        shutil.rmtree(box.folder)
+    else:
+        os.unlink(box.config_file)
+    try:
+        host.attach(other, gpus=ADDRESSES[1:2])
+        found = host.reconcile(repair=True)["findings"]
+        with pytest.raises(NoneFree, match="allocated to box"):
+            host.attach(other, gpus=ADDRESSES[:1])
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    assert host.table() == {ADDRESSES[0]: ["box"], ADDRESSES[1]: ["other"]}
+    assert [(one["kind"], one["container"]) for one in found] == [("not seen", "box")]
+    assert f"it runs, by its init, process {pid}, and {box.config_file} is not there" in found[0]["found"]
+    deadline = Deadline(20)
+    while box.name in liblxc.running(host.boxes.lxcpath):
+        assert not deadline.passed
+        deadline.nap()
+    assert host.attach(other, gpus=ADDRESSES[:1])["changed"]
