@@ -83,9 +83,7 @@ def test_a_verb_waits_until_it_has_its_gpu(one, monkeypatch, verb):
 def test_what_it_says_to_have_taken_back_is_free(one, monkeypatch):
     """It waits for a process that has the GPU open (on_holders: wait), and its tenant has the instance rebuilt."""
     attach(one)
-    said = meanwhile(
-        monkeypatch, gpu_users, "let_go", lambda: one.do(lifecycle.rebuilt, "a", fresh=True, timeout=0.5)
-    )
+    said = meanwhile(monkeypatch, gpu_users, "let_go", lambda: one.do(lifecycle.rebuilt, "a", fresh=True, timeout=0.5))
     assert detach(one)["gpus"] == []
     assert "still held by detach" in said[0]["msg"]
     assert table(one) == {}

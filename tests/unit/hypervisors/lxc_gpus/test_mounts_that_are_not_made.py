@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A container with a GPU that was destroyed by hand, on a host whose /etc/fstab has a file system at or above its folder
-that is not mounted: one for a person to mount (noauto), or one of a disk that is no more (nofail). Its GPU is kept for
-it, for it may be on that. Lost: the GPU, where nobody says so: module lxc_gpu_attach said to have taken it back.
+"""A container with a GPU that was destroyed by hand, on a host whose /etc/fstab has a file system at or above its
+folder that is not mounted: one for a person to mount (noauto), or one of a disk that is no more (nofail). Its GPU is
+kept for it, for it may be on that. Lost: the GPU, where nobody says so.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ AWAY_WAY = (
     "{gone} > {lxcpath}/{mark}); then run this again"
 )
 #: Of an allocation's container, while what is seen in its place may not be what was there.
-COVERED = "by /etc/fstab a file system is to be at {point}, which is not mounted, and {name}, made below it, may be on it"
+COVERED = (
+    "by /etc/fstab a file system is to be at {point}, which is not mounted, and {name}, made below it, may be on it"
+)
 COVERED_WAY = "mount it; where there is none any more, take its line out of /etc/fstab; then run this again"
 #: {folder of containers that has had the mark, by the host's database: its id; None where it has none yet}.
 Marks = Mapping[str, "str | None"]

@@ -82,8 +82,8 @@ def of_root(sockets: str = SOCKETS) -> set[tuple[str, str]]:
 def _container(address: str) -> tuple[str, str] | None:
     """Return (lxcpath, name) of the container whose monitor has this socket; None if it is not root's, or has ended."""
     if not address.startswith("/"):
-        lxcpath, name = (_said(address, question) for question in (GET_LXCPATH, GET_NAME))
-        return (lxcpath[0], name[0]) if lxcpath and lxcpath[0] and name and name[0] else None
+        path, called = (_said(address, question) for question in (GET_LXCPATH, GET_NAME))
+        return (path[0], called[0]) if path and path[0] and called and called[0] else None
     with _connected(address) as (_client, uid):
         lxcpath, name = os.path.split(address.rpartition("/")[0])
         return (lxcpath, name) if uid == 0 else None

@@ -174,7 +174,9 @@ def _container(look: Look, container: liblxc.Container) -> None:
 
 
 def _unseen(look: Look, container: liblxc.Container) -> None:
-    """Note one that runs all the same; or GPUs of a container whose folder's file system may not be mounted. Of a claim's, host_reconcile tells."""
+    """Note one that runs all the same; or GPUs of a container whose folder's file system may not be mounted. Of a
+    claim's, host_reconcile tells.
+    """
     store, pid = look.site.store, monitors.init_of(container.name, container.lxcpath)
     if pid:
         said = (open_rights.GONE.format(pid=pid, config=container.config_file), open_rights.GONE_WAY.format(pid=pid))

@@ -66,8 +66,7 @@ class Site:
             yield
 
     def _locks(self, container: Container) -> list[str]:
-        """Return the names of the locks under which a container may be worked on, without that which this process has.
-        """
+        """Return the names of the locks under which a container is worked on, but for that which this process has."""
         claim = self.store.claim_of(container.name)
         instance = lock_of(container.name)
         is_free = claim is not None and claim.kind == CONTAINER.section and not is_ours(self.run_folder, instance)
