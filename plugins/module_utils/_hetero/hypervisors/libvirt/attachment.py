@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Collection, ContextManager, Dict, List, Mapping, NamedTuple, Tuple
 from xml.etree import ElementTree
 
 from ...claims.host.allocation import ATTACHED, Allocation, GpuRequest, short
@@ -26,6 +26,8 @@ from ...devices.pci.paths import LOCK
 from . import hostdev
 
 if TYPE_CHECKING:
+    from typing import Callable
+
     from ...claims.host.store import Store
     from ...core.changes import Change
     from ...devices.pci.paths import Paths
