@@ -101,7 +101,7 @@ def test_a_program_of_any_name_may_be_looked_at():
 class Box:
     """A container that is started anew as often as it is asked for its init."""
 
-    name, thing = "ml", "container ml"
+    name, thing, defined = "ml", "container ml", True
 
     def __init__(self, *pids):
         self.pids = list(pids)
