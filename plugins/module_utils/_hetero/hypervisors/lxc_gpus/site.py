@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterable, Iterator
+from typing import TYPE_CHECKING, ContextManager, Iterable, Iterator
 
 from ...claims.host.allocation import DETACHING, gpu_of
 from ...core.locks import is_ours, lock
@@ -55,22 +55,22 @@ class Site:
         live = open_rights.look(sorted(folders_in(self.store).union(self.lxcpaths)), self.found.gpus)
         return open_rights.Live((*by_files(self), *live.reaches), self.store.marked(), self.pci)
 
-    @contextmanager
-    def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> Iterator[None]:
+    def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:
         """Let one verb at a time work on a container, and none on the instance in it, which would make it anew or end
-        it meanwhile; check mode takes no lock. A verb that gives its own instance GPUs has that lock already.
+        it meanwhile; check mode takes no lock.
         """
+        return ExitStack() if change.check else self._turn(container, verb, deadline)
+
+    @contextmanager
+    def _turn(self, container: Container, verb: str, deadline: Deadline) -> Iterator[None]:
+        """Hold the locks of a container and its instance. A verb that gives its instance GPUs has the other already."""
+        claim, instance, names = self.store.claim_of(container.name), lock_of(container.name), [container.lock_name]
+        if claim is not None and claim.kind == CONTAINER.section and not is_ours(self.run_folder, instance):
+            names = [instance, *names]
         with ExitStack() as stack:
-            for name in () if change.check else self._locks(container):
+            for name in names:
                 stack.enter_context(lock(self.run_folder, name, verb, self.store.actor, deadline))
             yield
-
-    def _locks(self, container: Container) -> list[str]:
-        """Return the names of the locks under which a container is worked on, but for that which this process has."""
-        claim = self.store.claim_of(container.name)
-        instance = lock_of(container.name)
-        is_free = claim is not None and claim.kind == CONTAINER.section and not is_ours(self.run_folder, instance)
-        return [instance, container.lock_name] if is_free else [container.lock_name]
 
     def running(self, container: Container, pid: int) -> Running:
         return Running(container, pid, self.host.private)
