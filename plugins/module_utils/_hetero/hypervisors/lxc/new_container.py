@@ -242,11 +242,11 @@ def must_be_own(container: Container) -> None:
         raise Refused(MOUNTED, root, MOUNTED_WAY.format(root=root))
     must_hold_no_mount(container.folder, container.thing, root)
     own_root.must_be_own(container, disks.file_of(container))
-    must_hold_only_own(container)
     if not container.defined and monitors.owner(container.name, container.lxcpath) == 0:
         monitor = f"ss -xlp | grep {monitors.address_of(container.name, container.lxcpath)}"
         remedy = f"put it back, or end its monitor ({monitor}), then run this again"
         raise Refused("is gone, and its container runs", container.config_file, remedy)
+    must_hold_only_own(container)
 
 
 def must_hold_only_own(container: Container) -> None:
