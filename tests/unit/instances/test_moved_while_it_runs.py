@@ -20,6 +20,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
@@ -98,12 +99,13 @@ def test_it_is_left_alone_until_it_is_moved_back(moved, verb):
 
 
 def test_its_gpu_is_not_given_to_another(moved):
-    """After module lxc_gpu_attach has "taken it back"."""
+    """Nor taken back by module lxc_gpu_attach."""
     site, pid = moved
     (gpu,) = held(site)
     site.do(lifecycle.stopped, "a")  # any verb knows it in its new place
     with site.host() as host:
-        attachment.detach(host.site, site.container("a"), [gpu], Change(False), Deadline(20))
+        with pytest.raises(Refused, match="runs, and was started in"):
+            attachment.detach(host.site, site.container("a"), [gpu], Change(False), Deadline(20))
         seen = host.site.look()
         free = not host.store.allocations() and not list(seen.open(gpu))
     assert not (free and can_open(pid, gpu)), "free for anybody, and it can open it still"

@@ -118,6 +118,7 @@ class ContainerWork(Work):
         start = time.monotonic()
         if self.is_made:
             if not self.container.running:
+                identity.must_run_by_no_other(self.container)
                 self.must_be_alone()
             self.correct((new_container.CONFIGURATION, new_container.KEY), self._say_put_back)
             return
@@ -157,6 +158,7 @@ class ContainerWork(Work):
                 raise refusal
             what = f"{self.container.config_file} is not the container that was made for it"
             raise Refused(what, self.claim.instance, self._way_on())
+        identity.must_run_by_no_other(self.container)
         unknown = self.claim.container is None and (self.container.defined or not self._had_one(()))
         if unknown and not new_container.is_nobodys(self.container):
             raise Refused(SOMEBODYS.format(folder=self.container.folder), self.claim.instance, SOMEBODYS_WAY)

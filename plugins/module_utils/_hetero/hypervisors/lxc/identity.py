@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Protocol, ca
 
 from ...core.errors import Refused, naming
 from ...files.whole_file import as_before, write_whole
-from . import folders
+from . import folders, monitors
 from .config_text import text_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,12 @@ IF_THERE = """/bin/sh -c '[ ! -e "$0" ] || exec "$@"'"""
 ID = re.compile(r"^# hetero\.compute: id (?P<id>[0-9a-f]{32}) of folder (?P<folder>\d+)$", re.MULTILINE)
 #: The folder of a container, by the path that was given with its id.
 INCLUDED = re.compile(rf"^lxc\.include = (/.*)/{FOLDER}/$", re.MULTILINE)
+#: Of a container whose folder was moved while it runs.
+RUNS = "runs, and was started in {former}: LXC knows it by that path alone"
+RUNS_WAY = (
+    "nothing of it is changed: move its folder back there, and name that path; or, where it is to stay here, end it "
+    "(lxc-stop -P {lxcpath} -n {name}); then run this again"
+)
 #: The collection's lines in a configuration, also those of a container that was copied.
 OURS = re.compile(
     rf"^(# hetero\.compute: .*|lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*)\n?",
@@ -213,6 +219,17 @@ def must_be_called_so(container: Container) -> None:
         if former != container.folder and os.path.isdir(former) and os.path.samefile(former, container.folder):
             what = f"is the same as {former}, which was given its GPUs, or its id, by that path"
             raise Refused(what, container.folder, f"give lxcpath {os.path.dirname(former)}")
+
+
+def must_run_by_no_other(container: Container) -> None:
+    """Raise Refused if a container was moved while it runs: LXC knows it by the path by which it was given its id, and
+    by this one it would seem stopped. A copy of it is another.
+    """
+    for former in INCLUDED.findall(text_of(container.config_file) or "") if key_of(container) else ():
+        lxcpath, name = os.path.split(former)
+        if former != container.folder and not os.path.lexists(former) and monitors.owner(name, lxcpath) == 0:
+            way = RUNS_WAY.format(lxcpath=shlex.quote(lxcpath), name=name)
+            raise Refused(RUNS.format(former=former), container.folder, way)
 
 
 def settles(container: Container) -> bool:

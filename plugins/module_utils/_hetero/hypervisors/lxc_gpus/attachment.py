@@ -18,7 +18,7 @@ from ...core.plays import play
 from ...devices.cgroup.devices import of_container
 from ...devices.gpus import gpu_users, libraries
 from ...devices.gpus.container_gpus import closing_nodes, nodes_for
-from ..lxc import folders, identity, persistence
+from ..lxc import folders, identity, monitors, persistence
 from . import open_rights
 from .access import ACCESS, HOST, refuse_wild
 from .own_files import must_be_written_down
@@ -74,7 +74,7 @@ def attach(
         identity.must_be_seen(container.lxcpath, site.store.made(), marked)
     with site.locked(container, "attach", change, deadline):
         _must_be_defined(container)  # it may have been ended while another had the lock
-        identity.must_be_called_so(container)
+        _must_be_known_by_its_path(site, container)
         with change.step("driver"):
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
         holder = _key(site, container, change)
@@ -115,7 +115,7 @@ def detach(
     with site.locked(container, "detach", change, deadline):
         if not container.defined:
             return _forget(site, container, change)
-        identity.must_be_called_so(container)
+        _must_be_known_by_its_path(site, container)
         # in a copy of its folder it has no key
         holder = identity.key_of(container) or (not names and identity.key_by_id(container)) or container.folder
         before = site.rows(holder)
@@ -261,6 +261,10 @@ def take_back(
 
 def _forget(site: Site, container: Container, change: Change) -> Result:
     """Remove what the table has of a container that no longer exists."""
+    pid = monitors.init_of(container.name, container.lxcpath)
+    if pid:
+        what = open_rights.GONE.format(pid=pid, config=container.config_file)
+        raise Refused(what, container.thing, open_rights.GONE_WAY.format(pid=pid))
     with site.store.transaction(dry=change.check):
         gone = forget_the_gone(site.store, site.look())
         gone = [row for row in gone if row.holder.startswith(f"{container.folder}#")]
@@ -277,6 +281,13 @@ def _forget(site: Site, container: Container, change: Change) -> Result:
 def _must_be_defined(container: Container) -> None:
     if not container.defined:
         raise BadInput("there is no such container", container.thing, "check name and lxcpath (lxc-ls)")
+
+
+def _must_be_known_by_its_path(site: Site, container: Container) -> None:
+    """Raise Refused where LXC, or the table, knows a container by another path. Of an instance's, its claim tells."""
+    if site.store.instance_of(identity.key_of(container) or "") is None:
+        identity.must_be_called_so(container)
+    identity.must_run_by_no_other(container)
 
 
 def _root_of(container: Container) -> str:
