@@ -136,3 +136,20 @@ def test_a_misspelt_driver_hides_no_misspelt_credential():
     defects, _notes = said(pdus={"pdu-a": {"driver": "ziggurat", "host": "h"}}, credential_keys=keys)
     assert len(defects) == 1
     assert "no such driver" in defects[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "unread"),
+    [
+        ({"driver": "ipmi", "boot_once": "pxe"}, "boot_once: driver ipmi does not read that"),
+        ({"driver": "redfish", "agent": "fence_redfish", "cipher_suite": 3}, "agent, cipher_suite: driver redfish "),
+        ({"driver": "redfish", "boot_once": "pxe", "tls_verify": False, "inrush": 1, "outlets": ["Self"]}, None),
+        ({"driver": "ours", "agent": "x"}, None),
+        ({"driver": "command", "transport": "pigeon"}, None),
+    ],
+)
+def test_a_setting_that_its_driver_does_not_read_is_named(settings, unread):
+    """Lost: the boot by the network, to a word that was written for another driver."""
+    found = Findings()
+    words_check.pdu("bmc-b", Entry({"host": "h", **settings}), found)
+    assert [unread in str(note) for note in found.notes] == ([True] if unread else [])

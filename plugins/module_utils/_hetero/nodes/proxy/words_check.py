@@ -72,6 +72,18 @@ OUTLETS = {
 }
 #: Key of a PDU → the drivers that read it, and the words that it may be.
 PDU_WORDS = {"transport": (("apc",), tuple(TRANSPORTS)), "snmp_version": (("fence", "snmp"), VERSIONS)}
+#: Driver → the settings of a PDU that it reads, and not all do.
+READ = {
+    "apc": ("transport", "host_key", "known_hosts", "legacy_ssh", "command_line"),
+    "fence": ("agent", "agent_options", "snmp_version"),
+    "http": ("api", "api_table", "tls", "tls_ca", "tls_verify"),
+    "ipmi": ("cipher_suite",),
+    "redfish": ("tls", "tls_ca", "tls_verify", "boot_once"),
+    "snmp": ("snmp_version", "auth_protocol", "privacy_protocol"),
+    "command": ("script",),
+}
+#: Drivers of BMCs, of which a setting says by what a machine boots, or who is trusted.
+OF_MACHINES = ("ipmi", "redfish")
 WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
 SAMPLES = whole(1, MOST)
 
@@ -90,6 +102,10 @@ def pdu(name: str, settings: Entry, found: Findings) -> None:
     if driver in POWER_DRIVERS:
         wrong = POWER_DRIVERS[driver].wrong(thing, settings)
         found.defects += [error for key, error in wrong if key not in settings.wrong]
+    unread = sorted(key for key in settings if settings[key] not in (None, "") and not reads(driver, key))
+    if unread and driver in OF_MACHINES:
+        what = f"{', '.join(unread)}: driver {driver} does not read that"
+        found.note(thing, what, "take it out, or name the driver that reads it")
     for key in settings:
         meant = credential_of(key, settings)
         if meant:
@@ -114,6 +130,12 @@ def credential_of(key: str, settings: Mapping[str, Any]) -> str | None:
     # agents and scripts have what APC's drivers have not
     driver = settings.get("driver")
     return word if meant == OWN and driver not in CREDENTIALS else "password" if meant == OWN else meant
+
+
+def reads(driver: Any, key: str) -> bool:
+    """Return whether a driver reads a PDU's setting; of a driver of the site nobody knows that it does not."""
+    others = any(key in keys for name, keys in READ.items() if name != driver)
+    return driver not in READ or key in READ[driver] or not others
 
 
 def boot_driver(thing: str, wire: Mapping[str, Any], found: Findings) -> None:
