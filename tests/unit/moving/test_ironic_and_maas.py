@@ -36,14 +36,10 @@ def test_ironics_nodes_and_ports(tmp_path):
     result = moved(tmp_path, "ironic", NODES, PORTS, answers={"proxy": PROXY, "boards": boards})
     assert result["questions"] == []
     said = wiring(tmp_path)
-    assert said["tftp_proxy_pdus"]["bmc-jackie"] == {
-        "driver": "fence",
-        "agent": "fence_ipmilan",
-        "host": "10.0.100.20",
-        "port": 6230,
-        "agent_options": {"lanplus": 1},
-    }
-    assert said["tftp_proxy_pdus"]["bmc-bob"]["agent_options"] == {"systems_uri": "/redfish/v1/Systems/1"}
+    assert said["tftp_proxy_pdus"]["bmc-jackie"] == {"driver": "ipmi", "host": "10.0.100.20", "port": 6230}
+    bob = {"driver": "redfish", "host": "10.0.100.21", "tls": True, "tls_verify": True}
+    assert said["tftp_proxy_pdus"]["bmc-bob"] == bob
+    assert said["tftp_proxy_boards"][1]["outlet"] == 1
     assert said["tftp_proxy_pdu_credentials"]["bmc-bob"] == {
         "username": "root",
         "password": "{{ vaulted_bmc_bob_password }}",

@@ -47,7 +47,7 @@ def test_a_folder_of_dictionaries(tmp_path):
     assert "services switches it" in asked["pdu09", "driver"]
     moved(tmp_path, "lava", "lava", answers=ANSWERS, replace=True)
     said = wiring(tmp_path)
-    ipmi = {"driver": "fence", "agent": "fence_ipmilan", "host": "10.0.100.20", "agent_options": {"lanplus": 1}}
+    ipmi = {"driver": "ipmi", "host": "10.0.100.20"}
     assert said["tftp_proxy_pdus"] == {
         "10.0.100.1": {"driver": "snmp", "snmp_version": "2c", "host": "10.0.100.1"},
         "10.0.100.20": ipmi,

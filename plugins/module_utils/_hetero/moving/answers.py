@@ -18,8 +18,9 @@ from ..core.errors import BadInput
 from ..core.plays import play
 from ..core.spelling import instead
 from ..core.typed_keys import shown
+from ..nodes.proxy.words_check import reads
 from .documents import yaml_of
-from .found import BOARD_KEYS, PDU_KEYS, Site
+from .found import BOARD_KEYS, PDU_KEYS, Pdu, Site
 from .yaml_lines import comment, flow, word
 
 #: What is asked of the proxy node, which no source knows.
@@ -134,6 +135,8 @@ def apply(answers: Answers, site: Site, source: str) -> Site:
         if board.said.get("pdu"):
             site.pdu(board.said["pdu"], board.where)
     for name, said in answers.said["pdus"].items():
+        if name in site.pdus:
+            _replace_driver(site, site.pdus[name], said, boards)
         for key, value in said.items() if name in site.pdus else ():
             site.pdus[name].take(key, value, f"{source}, pdus: {name}")
     known = {"boards": {board.name for board in site.boards}, "pdus": set(site.pdus)}
@@ -142,6 +145,24 @@ def apply(answers: Answers, site: Site, source: str) -> Site:
         site.notes += [f"{source}: {part}: {thing}: is none that the source has any more" for thing in lost]
     kept = [board for board in site.boards if not boards.get(board.name, {}).get(SKIP)]
     return Site(kept, site.pdus, site.notes)
+
+
+def _replace_driver(site: Site, pdu: Pdu, said: Mapping[str, Any], boards: Mapping[str, Mapping[str, Any]]) -> None:
+    """Take out what the source said for another driver than the one of the answers.
+
+    :param said: the answers of the PDU.
+    :param boards: those of all boards.
+    """
+    driver = said.get("driver")
+    if driver in (None, pdu.said.get("driver")):
+        return
+    for key in [key for key in (*pdu.said, *pdu.asked) if not reads(driver, key)]:
+        pdu.said.pop(key, None)
+        pdu.asked.pop(key, None)
+    fed = [board for board in site.boards if board.said.get("pdu") == pdu.name and driver == "redfish"]
+    for board in fed:  # whose outlets have names of their own
+        if boards.get(board.name, {}).get("outlet") is None:
+            board.ask("outlet", f"{board.where}: the driver of {pdu.name} is redfish now: give the Id of its system")
 
 
 def render(answers: Answers, questions: Sequence[Question]) -> str:

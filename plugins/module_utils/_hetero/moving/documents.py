@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Callable, Sequence
@@ -75,16 +76,33 @@ def json_of(text: str, source: str) -> Any:
 
 
 def yaml_of(text: str, source: str) -> Any:
-    """Return a YAML text's value, of plain types only."""
+    """Return a YAML text's value, of plain types only. `52:54:00:12:34:56` and `07` stay the texts that they are."""
     try:
         yaml = import_module("yaml")
     except ImportError as error:
         what = "Python has no library PyYAML here"
         raise HeteroError(what, source, "run it with the Python that Ansible runs with") from error
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _loader(yaml))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         what = f"is not YAML: {place}{getattr(error, 'problem', None) or type(error).__name__}"
         raise BadInput(what, source, "correct it") from error
+
+
+def _loader(yaml: Any) -> Any:
+    """Return a loader that takes digits with colons, and with zeros before them, for no numbers (YAML 1.1 does)."""
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    def number(loader: Any, node: Any) -> Any:
+        if ":" in node.value or re.match(r"[-+]?0[0-9_]", node.value):
+            return node.value
+        usual = "construct_yaml_int" if node.tag.endswith(":int") else "construct_yaml_float"
+        return getattr(loader, usual)(node)
+
+    for kind in ("int", "float"):
+        Loader.add_constructor(f"tag:yaml.org,2002:{kind}", number)
+    return Loader

@@ -9,7 +9,10 @@ is one.
 
 from __future__ import annotations
 
+import ipaddress
+import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Mapping, NamedTuple
 from urllib.parse import urlsplit
@@ -18,6 +21,7 @@ from ..core.errors import HeteroError
 from ..core.spelling import instead
 from ..core.typed_keys import shown
 from ..drivers.boot.registry import DRIVERS as BOOT_DRIVERS
+from ..site.boards_file import Board as BoardLine
 from ..site.boards_file import BoardsFileError, parse
 from ..site.proxy_config import PDU
 
@@ -26,13 +30,22 @@ _LINE = dict(id="0", ip="10.0.2.1", mac="02:00:00:00:00:01", vcpus="1", memory_m
 #: What a board cannot be written down without.
 NEEDED = ("mac", "ip", "arch", "vcpus", "memory_mb", "local_gb")
 #: Keys of cpu_info, of the wiring, and all that is taken of a board.
-CPU_INFO = ("vendor", "model", "arch")
+CPU_INFO = ("vendor", "model", "arch", "features")
 WIRING = ("pdu", "outlet", "driver", "disk", "console", "console_command")
-BOARD_KEYS = ("id", *NEEDED, "vendor", "model", *WIRING)
+BOARD_KEYS = ("id", *NEEDED, "vendor", "model", "features", *WIRING)
+#: Those that may be several.
+LISTS = ("disk", "features")
 #: Columns of which 0 says that nobody wrote it down.
 _NEVER_ZERO = ("vcpus", "memory_mb")
 #: What is taken of a PDU besides its user name, which is no secret.
 PDU_KEYS = tuple(key for key in PDU.keys if key not in ("path", "api_table", "snmp_table"))
+#: Words of a command that only a shell understands, and those that begin an option.
+SHELL = re.compile(r"[|;&$`<>='\"\\]|:\S*@")
+OPTION = re.compile(r"\s-")
+#: Programs that attach to consoles and take no password as an option.
+NO_PASSWORDS = ("console", "cu", "microcom", "minicom", "picocom", "screen", "ssh", "telnet", "tio")
+#: Keys whose values are never shown, for they may hold a password.
+UNSHOWN = ("console_command", "agent_options", "api_table", "snmp_table")
 #: What Ansible would run or a terminal obey, were it written into an inventory.
 UNSAFE = re.compile(r"\{[{%#]|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 #: The architecture of a machine as kernels have it, by what else it is called.
@@ -47,12 +60,14 @@ class Board:
     :param where: its place in the source, for questions.
     :param said: what is known, by BOARD_KEYS.
     :param asked: {key: why it is not known}, where that is more than that nobody says it.
+    :param before: what the boards file that is there has for its MAC.
     """
 
     name: str
     where: str
     said: dict[str, Any] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
+    before: BoardLine | None = None
 
     def take(self, key: str, value: Any, where: str | None = None) -> None:
         """Take a value, in place of an earlier one; None and "" say nothing. One that is none becomes a question."""
@@ -70,6 +85,15 @@ class Board:
         """Note why a value is not known, and that none is."""
         self.said.pop(key, None)
         self.asked[key] = why
+
+    def take_field(self, key: str, value: Any) -> None:
+        """Take what a source has for a key of ours. A command for the console that may hold a password is asked."""
+        text = str(value or "").strip()
+        private = OPTION.search(text) and os.path.basename(text.partition(" ")[0]) not in NO_PASSWORDS
+        if key == "console_command" and (private or SHELL.search(text)):
+            self.ask(key, f"{self.where}: it is not taken, for it may hold a password: write it without one")
+        else:
+            self.take(key, value)
 
 
 @dataclass
@@ -95,7 +119,7 @@ class Pdu:
             return
         taken, why = _pdu_value(key, value)
         if why is None and where is None and self.said.get(key, taken) != taken:
-            why = f"says {shown(taken)}, and says {shown(self.said[key])} elsewhere"
+            why = f"says {_seen(key, taken)}, and says {_seen(key, self.said[key])} elsewhere"
         if why:
             self.ask(key, f"{where or self.where}: {why}")
         elif where is not None or key not in self.asked:
@@ -130,22 +154,41 @@ class Site:
         return self.pdus.setdefault(name, Pdu(name, where))
 
 
+def pdu_at(site: Site, host: str | None, port: Any, where: str) -> Pdu:
+    """Return the PDU at an address, by which it is called: at another port of one host may be another device."""
+    pdu = site.pdu(at_port(str(host), port), where)
+    pdu.take("host", host)
+    pdu.take("port", port)
+    return pdu
+
+
+def at_port(host: str, *more: object) -> str:
+    """Return what a PDU is called that is known by its host, and by what else tells it from others there."""
+    return "-".join([host, *(re.sub(r"[^\w.]+", "-", str(one)).strip("-") for one in more if one)])
+
+
 def _board_value(key: str, value: Any) -> tuple[Any, str | None]:
     """Return (value, None), or (None, what is wrong with it)."""
     if key not in BOARD_KEYS:
         return None, f"{shown(key)} is no word for a board: {instead(key, BOARD_KEYS)}"
-    if isinstance(value, (dict, bool)) or (isinstance(value, list) and key != "disk"):
-        return None, f"{key} is {shown(value)}"
+    if isinstance(value, (dict, bool)) or (isinstance(value, list) and key not in LISTS):
+        return None, f"{key} is {_seen(key, value)}"
     if UNSAFE.search(str(value)):
-        return None, f"{key} is {shown(value)}, which no inventory may hold"
+        return None, f"{key} is {_seen(key, value)}, which no inventory may hold"
     if key in _LINE:
         return _column(key, str(value).strip())
     if key == "driver" and value not in BOOT_DRIVERS:
         return None, f"no such driver: {shown(value)}"
+    if key == "features" and not isinstance(value, list):
+        value = re.split(r"[\s,]+", str(value).strip())
     if isinstance(value, list):
         return [str(one).strip() for one in value], None
     text = str(value).strip()
     return (ARCHITECTURES.get(text.lower(), text) if key == "arch" else text), None
+
+
+def _seen(key: str, value: Any) -> str:
+    return "what is not shown" if key in UNSHOWN else shown(value)
 
 
 def _column(key: str, text: str) -> tuple[Any, str | None]:
@@ -165,12 +208,14 @@ def _pdu_value(key: str, value: Any) -> tuple[Any, str | None]:
     if key != "username" and key not in PDU_KEYS:
         return None, f"{shown(key)} is no word for a PDU: {instead(key, (*PDU_KEYS, 'username'))}"
     if UNSAFE.search(str(value)):
-        return None, f"{key} is {shown(value)}, which no inventory may hold"
+        return None, f"{key} is {_seen(key, value)}, which no inventory may hold"
+    if key in UNSHOWN and not isinstance(value, dict):
+        return None, f"{key} are none here: write keys and values, and passwords in a vault"
     if key == "username":
         return str(value), None
     mistakes: list[HeteroError] = []
     taken = PDU.keys[key].kind.read(value, key, mistakes)
-    return (None, f"{mistakes[0].thing} {mistakes[0].what}") if mistakes else (taken, None)
+    return (None, f"{mistakes[0].thing} {mistakes[0].what}: {mistakes[0].remedy}") if mistakes else (taken, None)
 
 
 class Address(NamedTuple):
@@ -186,6 +231,8 @@ class Address(NamedTuple):
 def address(text: object) -> Address:
     """Return the parts of `HOST`, `HOST:PORT` or `http://USER:PASSWORD@HOST:PORT/…`; the password is not kept."""
     given = str(text).strip()
+    with suppress(ValueError):
+        return Address(str(ipaddress.IPv6Address(given)), None, False, None, False)
     try:
         url = urlsplit(given if "://" in given else f"//{given}")
         return Address(url.hostname, url.port, url.scheme == "https", url.username, url.password is not None)

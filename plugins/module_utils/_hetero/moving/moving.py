@@ -18,18 +18,23 @@ from ..core.errors import BadInput, Refused, naming
 from ..files.whole_file import as_before, write_whole
 from ..site import boards_file
 from . import answers as answers_file
+from . import before as there_before
 from . import questions as asking
 from .answers import Answers, Question
+from .before import Before
 from .documents import Asked, named, text_of
 from .found import Site
 from .sources.registry import SOURCES
 from .written import (
+    OWN,
     Numbered,
     Vault,
     check,
     faulty_boards,
     faulty_pdus,
     inventory_text,
+    is_changed,
+    lacking,
     settings,
     shared_outlets,
     wiring,
@@ -37,6 +42,8 @@ from .written import (
 )
 
 ANSWERS, BOARDS, INVENTORY = "answers.yml", os.path.join("files", "boards"), "inventory.yml"
+#: How a secret gets into a vault without a line end and without being shown.
+ENCRYPT = f"read -rsp 'It: ' it && printf %s \"$it\" | ansible-vault encrypt_string --stdin-name {{name}} >> {OWN}"
 
 
 @dataclass
@@ -92,12 +99,12 @@ def moved_in(site: Site, source: str, folder: str) -> Moved:
     path = os.path.join(folder, ANSWERS)
     answers = answers_file.parse(text_of(path), path) if os.path.exists(path) else Answers()
     site = answers_file.apply(answers, site, ANSWERS)
-    before = _before(os.path.join(folder, BOARDS))
-    _keep_numbers(site, before)
+    before = there_before.read(os.path.join(folder, BOARDS))
+    before.keep(site)
     questions = asking.of_site(site, answers)
     open_boards = {one.thing for one in questions if one.part == "boards" and one.needed}
     open_pdus = {one.thing for one in questions if one.part == "pdus" and one.needed}
-    numbered = Numbered([board for board in site.boards if board.name not in open_boards], before)
+    numbered = Numbered([board for board in site.boards if board.name not in open_boards], before.numbers)
     used = sorted({str(board.said["pdu"]) for board in site.boards if "pdu" in board.said} - open_pdus)
     wrong = faulty_pdus({name: settings(site.pdus[name]) for name in used})
     pdus = {name: settings(site.pdus[name]) for name in used if name not in {one.thing for one in wrong}}
@@ -110,7 +117,7 @@ def _files(
     origin: tuple[str, Site, Answers],
     numbered: Numbered,
     pdus: dict[str, Any],
-    before: list[boards_file.Board],
+    before: Before,
 ) -> Moved:
     """Fill in the files, and what people are to know of them."""
     source, site, answers = origin
@@ -121,7 +128,7 @@ def _files(
     name, server = answers.proxy.get("name"), answers.proxy.get("server")
     moved.host = name or ""
     if lines:
-        moved.files[BOARDS] = boards_file.render(lines)
+        moved.files[BOARDS] = boards_file.render(lines) + before.remarks(lines)
     if lines and name:
         used = {key: one for key, one in credentials.items() if one}
         moved.files[os.path.join("host_vars", f"{name}.yml")] = wiring_text(source, numbered, wires, pdus, used)
@@ -129,28 +136,12 @@ def _files(
             moved.files[INVENTORY] = inventory_text(source, name, server)
     if moved.questions or any(answers.said.values()):
         moved.files[ANSWERS] = answers_file.render(answers, moved.questions)
-    gone = [one.name for one in before if one.mac not in {line.mac for line in lines}]
-    if gone:
-        lost = f"{BOARDS} has {', '.join(gone)}, of which the source has not all that is needed"
-        moved.notes.append(f"{lost}: with replace=true they go")
+        moved.notes += before.left_out(site, lines)
     disks = sorted({str(line.arch) for line in lines if wires[line.id].get("disk", "none") != "none"})
     if disks:
         need = f"boards with disks need a RAM image for {', '.join(disks)}"
-        moved.notes.append(f"{need}: name it in tftp_proxy_ram_images")
+        moved.notes.append(f"{need}: name it in tftp_proxy_ram_images, in {OWN}")
     return moved
-
-
-def _before(path: str) -> list[boards_file.Board]:
-    return boards_file.read(path) if os.path.exists(path) else []
-
-
-def _keep_numbers(site: Site, before: list[boards_file.Board]) -> None:
-    """Give boards the numbers that the boards file has for their MACs; one that moved has another's root and outlet."""
-    by_mac = {one.mac: one.id for one in before}
-    for board in site.boards:
-        number = by_mac.get(board.said.get("mac", ""))
-        if number is not None and not {"id"} & {*board.said, *board.asked}:
-            board.said["id"] = number
 
 
 def _differing(moved: Moved, folder: str, change: Change, replace: bool) -> list[str]:
@@ -172,7 +163,7 @@ def _differing(moved: Moved, folder: str, change: Change, replace: bool) -> list
 
 
 def _stays(name: str, texts: tuple[str, str], moved: Moved, replace: bool) -> bool:
-    """Return whether a file is people's own: an inventory that is there, and answers.
+    """Return whether a file is people's own: an inventory that is there, answers, and a wiring that they changed.
 
     :param texts: what is there, and what it would be.
     """
@@ -180,6 +171,11 @@ def _stays(name: str, texts: tuple[str, str], moved: Moved, replace: bool) -> bo
     if name == INVENTORY:
         if not re.search(rf"(?<![\w.-]){re.escape(moved.host)}(?![\w.-])", there):
             moved.notes.append(f"{INVENTORY} is there and is not changed: it is to have {moved.host} in group proxies")
+        return True
+    if name.startswith("host_vars") and is_changed(there):
+        lines = lacking(there, text)
+        stays = f"{name} was changed since it was written, and stays: write there what it lacks, or remove it"
+        moved.notes += [stays, *(f"{name} would have {line}" for line in lines)] if lines else []
         return True
     if name != ANSWERS or answers_file.parse(there, name).said == answers_file.parse(text, name).said:
         return name == ANSWERS
@@ -206,7 +202,7 @@ def _told(moved: Moved, folder: str) -> dict[str, Any]:
     ]
     lines = [f"{BOARDS}: board{number} is {name}" for number, name in moved.boards.items()]
     lines += _asked_lines(moved.questions)
-    lines += [f"! {name} is to be in a vault: ansible-vault encrypt_string --stdin-name {name}" for name in moved.vault]
+    lines += [f"! {name} is to be in a vault: {ENCRYPT.format(name=name)}" for name in moved.vault]
     lines += [f"- {note}" for note in moved.notes]
     if not moved.boards:
         path = os.path.join(folder, ANSWERS)

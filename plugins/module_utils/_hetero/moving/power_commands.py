@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, Sequence
 from urllib.parse import parse_qs, urlsplit
 
-from .found import Address, address
+from ..drivers.power.ipmi import OUTLET
+from .found import Address, address, at_port
 
 #: Words between the commands of a shell's line.
 BETWEEN = (";", "&&", "||", "&", "|", "(", ")")
@@ -29,9 +30,26 @@ APC_OID = re.compile(
 )
 #: Values of snmpset's -v.
 VERSIONS = ("1", "2c", "3")
+#: Options of ipmitool that choose no machine. By others, such as -t and -b, it is one behind the BMC.
+IPMITOOL = ("-I", "-H", "-p", "-U", "-P", "-f", "-E", "-C", "-L", "-N", "-R", "-v")
 #: Options of fence agents, short and long, by our words (FenceAgentAPI.md).
-FENCE = {"-a": "ip", "--ip": "ip", "-n": "plug", "--plug": "plug", "-l": "username", "--username": "username"}
+FENCE = {
+    **dict.fromkeys(("-a", "--ip"), "ip"),
+    **dict.fromkeys(("-u", "--ipport"), "port"),
+    **dict.fromkeys(("-n", "--plug"), "plug"),
+    **dict.fromkeys(("-l", "--username"), "username"),
+}
 FENCE_SECRETS = ("-p", "--password", "-c", "--community", "-S", "--password-script")
+#: Those that choose one machine of several behind an address, and those that say how it is asked, as agent_options.
+FENCE_MACHINES = {"-s": "switch", "--switch": "switch", "--systems-uri": "systems_uri", "--target": "target"}
+FENCE_WAYS = {
+    **dict.fromkeys(("-x", "--ssh"), "ssh"),
+    **dict.fromkeys(("-z", "--ssl"), "ssl"),
+    **dict.fromkeys(("-P", "--lanplus"), "lanplus"),
+    "--ssl-insecure": "ssl_insecure",
+    "--ssl-secure": "ssl_secure",
+}
+FENCE_IDLE = ("-o", "--action", "-q", "--quiet", "-v", "--verbose", "--power-wait", "--power-timeout")
 #: A relay's address: path and query of the request → api, and how the outlet is read from it.
 RELAY = re.compile(r"/relay/(\d+)")
 TASMOTA = re.compile(r"power(\d*)(?:[ +](?:on|off|toggle|0|1|2))?", re.IGNORECASE)
@@ -120,10 +138,11 @@ def _client(words: Sequence[str]) -> Switch | None:
 
 
 def _snmpset(words: Sequence[str]) -> Switch | None:
-    found = [(at, APC_OID.fullmatch(word)) for at, word in enumerate(words)]
-    at, match = next(((at, match) for at, match in found if match), (0, None))
-    if match is None or at < 2:
+    found = [(at, match) for at, match in ((at, APC_OID.fullmatch(word)) for at, word in enumerate(words)) if match]
+    # several outlets are no board's, and a context is another device behind the one that is asked
+    if len(found) != 1 or found[0][0] < 2 or "-n" in options(words):
         return None
+    at, match = found[0]
     where = address(words[at - 1])
     if not where.host:
         return None
@@ -131,28 +150,37 @@ def _snmpset(words: Sequence[str]) -> Switch | None:
     version = next((word[2:] or options(words).get("-v") for word in words if word.startswith("-v")), None)
     if version in VERSIONS:
         said["snmp_version"] = version
-    return Switch(where.host, match[1], said, login=True)
+    return Switch(at_port(where.host, where.port), match[1], said, login=True)
 
 
 def _ipmitool(words: Sequence[str]) -> Switch | None:
     said = options(words)
-    if "power" not in words or not said.get("-H"):
+    host, port = said.get("-H"), said.get("-p")
+    if "power" not in words or not host or not {*said} <= {*IPMITOOL}:
         return None
-    known: dict[str, Any] = {"driver": "fence", "agent": "fence_ipmilan", "host": said["-H"]}
-    known["username"] = said.get("-U")
+    # only a fence agent speaks IPMI 1.5
+    known: dict[str, Any] = {"driver": "fence", "agent": "fence_ipmilan"}
     if said.get("-I") == "lanplus":
-        known["agent_options"] = {"lanplus": 1}
-    return Switch(said["-H"], "1", known, login=bool({"-P", "-f", "-E"} & set(said)))
+        known = {"driver": "ipmi", "cipher_suite": said.get("-C")}
+    known.update(host=host, port=port, username=said.get("-U"))
+    return Switch(at_port(host, port), OUTLET, known, login=bool({"-P", "-f", "-E"} & set(said)))
 
 
 def _fence(words: Sequence[str]) -> Switch | None:
     given = options(words)
     said = {FENCE[name]: value for name, value in given.items() if name in FENCE}
-    if not said.get("ip"):
+    host, agent = said.get("ip"), os.path.basename(words[0])
+    known_words = {*FENCE, *FENCE_SECRETS, *FENCE_MACHINES, *FENCE_WAYS, *FENCE_IDLE}
+    # what an option means that is none of these, only the agent knows; -P is another's, too
+    if not host or not {*given} <= known_words or ("-P" in given and agent != "fence_ipmilan"):
         return None
-    known = {"driver": "fence", "agent": os.path.basename(words[0]), "host": said["ip"]}
-    known.update({key: value for key, value in said.items() if key == "username"})
-    return Switch(said["ip"], said.get("plug"), known, login=bool(set(FENCE_SECRETS) & set(given)))
+    machine = {FENCE_MACHINES[name]: value for name, value in given.items() if name in FENCE_MACHINES}
+    ways = {FENCE_WAYS[name]: 1 for name in given if name in FENCE_WAYS}
+    known: dict[str, Any] = {"driver": "fence", "agent": agent, "host": host}
+    known["agent_options"] = {**machine, **ways} or None
+    known.update({key: value for key, value in said.items() if key in ("port", "username")})
+    name = at_port(host, said.get("port"), *machine.values())
+    return Switch(name, said.get("plug"), known, login=bool(set(FENCE_SECRETS) & set(given)))
 
 
 def _web(words: Sequence[str]) -> Switch | None:
@@ -182,7 +210,7 @@ def _plug(at: Address, api: str, outlet: str, words: Sequence[str]) -> Switch:
     if at.tls:
         said["tls"] = True
     login = at.login or bool({"-u", "--user"} & set(options(words))) or "password" in str(words)
-    return Switch(str(at.host), outlet, said, login=login)
+    return Switch(at_port(str(at.host), at.port), outlet, said, login=login)
 
 
 def _number(text: str | None) -> str | None:

@@ -21,6 +21,7 @@ HINTS = {
     "vcpus": "how many CPUs it has",
     "memory_mb": "its memory in MiB",
     "local_gb": "the size of its disks in GiB, 0 for none",
+    "features": "what flavors ask for, such as its geometry, 8x8Grid",
     "id": "its number, which no other board has",
     "pdu": "which PDU feeds it; without one it cannot be booted",
     "outlet": "which outlet feeds it",
@@ -31,6 +32,8 @@ HINTS = {
 }
 PROXY = {"name": "what the proxy node is called in the inventory", "server": "its IPv4 address that boards ask"}
 DRIVERS = ", ".join(name for name in POWER_DRIVERS if name != "fake")
+#: The vendor of boards of which flavors ask a geometry, and that boot by a driver of their own.
+TILERA = "tilera"
 #: What may be in one board's line only.
 UNIQUE = ("id", "mac", "ip")
 #: Architectures of machines whose firmware boots by PXE where nobody says otherwise.
@@ -101,7 +104,10 @@ def _of_board(board: Board) -> Iterator[Question]:
         wanted["pdu"] = False
     if "pdu" not in board.said or "outlet" not in board.said:
         wanted["outlet"] = False
-    if "driver" not in board.said and str(board.said.get("vendor")).lower() != "tilera":
+    has = {**(board.before.cpu_info if board.before else {}), **board.said}
+    if str(has.get("vendor")).lower() == TILERA:
+        wanted.update({} if has.get("features") else {"features": False})
+    elif "driver" not in board.said:
         wanted.update({"driver": False} if board.said.get("arch", PXE[0]) not in PXE else {})
     wanted.update({key: key in NEEDED or key == "id" for key in board.asked if key not in wanted and key in HINTS})
     for key, needed in wanted.items():
@@ -118,8 +124,13 @@ def _of_pdu(pdu: Pdu) -> Iterator[Question]:
     needs = {"fence": "agent", "command": "script", "http": "api"}.get(str(driver))
     if needs and needs not in pdu.said and "api_table" not in pdu.said:
         wanted.append(needs)
+    if driver == "redfish" and "username" not in pdu.said:  # a password alone is refused
+        wanted.append("username")
     wanted += [key for key in pdu.asked if key not in wanted]
     for key in wanted:
         yield Question("pdus", pdu.name, key, hints.get(key, f"its {key}"), pdu.asked.get(key, ""))
-    if driver in ("apc", "fence") and not {"username"} & {*pdu.said, *wanted}:
+    if driver in ("apc", "fence", "ipmi") and not {"username"} & {*pdu.said, *wanted}:
         yield Question("pdus", pdu.name, "username", hints["username"], needed=False)
+    if driver == "redfish" and pdu.said.get("tls") is not False and not {"tls_ca", "tls_verify"} & {*pdu.said, *wanted}:
+        hint = "who signed its certificate, a file on the proxy node (tls_verify: false checks none)"
+        yield Question("pdus", pdu.name, "tls_ca", hint, needed=False)

@@ -9,8 +9,9 @@ one board or PDU is at fault.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from ..boards.power.pdu_names import devices, plug
 from ..core.errors import HeteroError
@@ -20,31 +21,40 @@ from ..nodes.proxy import preflight
 from ..nodes.proxy.setup_plan import Plan
 from ..site import boards_file
 from .answers import Question
+from .documents import yaml_of
 from .found import CPU_INFO, PDU_KEYS, WIRING, Board, Pdu
+from .questions import TILERA
 from .yaml_lines import comment, flow
 
 #: What says that a board's line needs for Nova only, as the guide to the first board has it.
 NOVA: dict[str, Any] = dict(memory_mb_used=0, local_gb_used=0, hypervisor_type="none", hypervisor_version="1")
-TILERA = "tilera"
 #: A place where no proxy node keeps anything: what this machine has is not asked.
 NOWHERE = "/nonexistent/hetero"
-#: What a check says of a program on the proxy node, which this machine is not.
-ELSEWHERE = re.compile(r"program \S+ (?:is not installed|cannot be run)")
+#: What a check says of a program or a certificate on the proxy node, which this machine is not.
+ELSEWHERE = re.compile(r"program \S+ (?:is not installed|cannot be run)|its tls_ca .* is not there")
 #: PDU's driver → its secrets, of which it has one in any case. Other drivers have one where the source has.
-LOGINS: dict[str, tuple[str, ...]] = {"apc": ("password",), "snmp": ("community",), "fence": ("password",)}
+LOGINS: dict[str, tuple[str, ...]] = {
+    "snmp": ("community",),
+    **dict.fromkeys(("apc", "fence", "ipmi", "redfish"), ("password",)),
+}
+#: Where variables are that people write themselves.
+OWN = "group_vars/proxies.yml"
+#: What tells whether people changed the lines below it.
+MARK = "# If you change the lines below, they are not written over (sum {})\n"
+SUM = re.compile(r"\(sum ([0-9a-f]{16})\)\n")
 MADE = "Written by {play} from {source}; {boards}"
 
 
 class Numbered:
     """Boards that can be written down, each with its number."""
 
-    def __init__(self, boards: Sequence[Board], before: Sequence[boards_file.Board]) -> None:
+    def __init__(self, boards: Sequence[Board], before: Iterable[int]) -> None:
         """Give each board without a number the next one that no other has.
 
-        :param before: what the boards file has, whose numbers are given to no other board.
+        :param before: numbers that boards had, which are given to no other one.
         """
         self.boards: list[tuple[int, Board]] = []
-        taken = {one.id for one in before} | {board.said["id"] for board in boards if "id" in board.said}
+        taken = {*before, *(board.said["id"] for board in boards if "id" in board.said)}
         following = 0
         for board in boards:
             number = board.said.get("id")
@@ -62,12 +72,14 @@ class Numbered:
 
 
 def _line(number: int, board: Board) -> boards_file.Board:
-    said = board.said
+    said, there = board.said, board.before
     columns = {key: said[key] for key in ("ip", "mac", "vcpus", "memory_mb", "local_gb")}
-    cpu_info = {key: said[key] for key in CPU_INFO if key in said}
-    if cpu_info.get("vendor", "").lower() == TILERA:  # which chooses a driver
+    # what the boards file has and no source says stays: it is what flavors ask for
+    cpu_info = {**(there.cpu_info if there else {}), **{key: said[key] for key in CPU_INFO if key in said}}
+    nova = {key: getattr(there, key) for key in NOVA} if there else NOVA
+    if str(cpu_info.get("vendor")).lower() == TILERA:  # which chooses a driver
         cpu_info["vendor"] = TILERA
-    return boards_file.Board(id=number, cpu_info=cpu_info, **columns, **NOVA)
+    return boards_file.Board(id=number, cpu_info=cpu_info, **columns, **nova)
 
 
 def wiring(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -196,14 +208,44 @@ def wiring_text(
 ) -> str:
     """Return the text of the proxy node's host variables."""
     named = dict(numbered.boards)
-    lines = [_made(source, "change it as you like"), "tftp_proxy_boards_file: files/boards\n"]
+    lines = ["tftp_proxy_boards_file: files/boards\n"]
     lines += ["tftp_proxy_pdus:" + ("\n" if pdus else " {}\n")]
     lines += [f"  {flow(name)}: {flow(one)}\n" for name, one in pdus.items()]
     if credentials:
         lines += ["# their secrets are in a vault, under these names\n", "tftp_proxy_pdu_credentials:\n"]
         lines += [f"  {flow(name)}: {flow(one)}\n" for name, one in credentials.items()]
     lines += boards_lines(wires, {number: f"{board.name} ({board.where})" for number, board in named.items()})
-    return "".join(lines)
+    text = "".join(lines)
+    return f"{_made(source, f'variables of your own belong in {OWN}')}{MARK.format(_sum(text))}{text}"
+
+
+def is_changed(text: str) -> bool:
+    """Return whether people changed host variables since they were written."""
+    mark = SUM.search(text)
+    return not mark or mark[1] != _sum(text[mark.end() :])
+
+
+def lacking(there: str, text: str) -> list[str]:
+    """Return the entries of host variables that others, which people changed, have not or have otherwise."""
+    wanted = yaml_of(text, "")
+    try:
+        has = yaml_of(there, "")
+    except HeteroError:  # such as a value in a vault
+        has = None
+    has = has if isinstance(has, dict) else {}
+    found = []
+    for variable, entries in wanted.items():
+        one = has.get(variable)
+        if not isinstance(entries, dict):
+            found += [f"{variable}: {flow(entries)}"] if one != entries else []
+            continue
+        known = {str(key): value for key, value in one.items()} if isinstance(one, dict) else {}
+        found += [f"{variable}: {key}: {flow(entries[key])}" for key in entries if known.get(str(key)) != entries[key]]
+    return found
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def boards_lines(wires: Mapping[int, Any], comments: Mapping[int, str]) -> list[str]:

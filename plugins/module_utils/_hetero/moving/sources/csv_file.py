@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Iterable, Sequence
+from typing import Any, Iterable, Sequence
 
 from ...core.errors import BadInput
-from ...core.typed_keys import shown
+from ...core.typed_keys import FLAG, shown
+from ...site.proxy_config import PDU
 from ..documents import Asked, named, text_of
 from ..found import BOARD_KEYS, PDU_KEYS, Board, Site
 
@@ -23,11 +24,13 @@ ALSO = {
     **dict.fromkeys(("cpus", "cores"), "vcpus"),
     **dict.fromkeys(("memory", "ram", "ram_mb", "memory_mib"), "memory_mb"),
     **dict.fromkeys(("disk_gb", "storage_gb"), "local_gb"),
-    **dict.fromkeys(("pdu_outlet", "pdu_port"), "outlet"),
+    "pdu_outlet": "outlet",
     **dict.fromkeys(("boot_driver", "firmware"), "driver"),
 }
 #: Begins the names of columns that say what the board's PDU is: pdu_driver, pdu_host …
 OF_PDU = "pdu_"
+#: What spreadsheets write for a flag.
+FLAGS = {**dict.fromkeys(("true", "yes"), True), **dict.fromkeys(("false", "no"), False)}
 DELIMITERS = ",;\t|"
 #: Words of columns that may hold what no file of ours does.
 SECRETS = ("password", "passwd", "community", "secret", "token")
@@ -82,6 +85,13 @@ def _not_taken(columns: Sequence[str], names: Sequence[str], source: str) -> Ite
         yield f"{source}: column {shown(name.strip())} is not taken{why}"
 
 
+def _typed(key: str, text: str) -> Any:
+    """Return what a cell says of a PDU: a list of banks or outlets, a flag, or its text."""
+    if key in ("banks", "outlets"):
+        return [one.strip() for one in text.split(",")]
+    return FLAGS.get(text.lower(), text) if key in PDU.keys and PDU.keys[key].kind is FLAG else text
+
+
 def _add_row(site: Site, columns: Sequence[str], cells: Sequence[str], where: str) -> None:
     if len(cells) > len(columns):
         what = f"has {len(cells)} cells where the first line has {len(columns)}"
@@ -89,7 +99,7 @@ def _add_row(site: Site, columns: Sequence[str], cells: Sequence[str], where: st
     row = {column: cell.strip() for column, cell in zip(columns, cells) if column}
     board = Board(row.get("name") or row.get("mac") or where, where)
     for key in BOARD_KEYS:
-        board.take(key, row.get(key))
+        board.take_field(key, row.get(key))
     site.boards.append(board)
     if not row.get("pdu"):
         return
@@ -99,5 +109,5 @@ def _add_row(site: Site, columns: Sequence[str], cells: Sequence[str], where: st
         if not value:
             continue
         pdu.where, earlier = where, pdu.where
-        pdu.take(key, int(value) if key == "port" and value.isdigit() else value)
+        pdu.take(key, _typed(key, value))
         pdu.where = earlier

@@ -4,23 +4,28 @@
 """Ironic's nodes and ports, as its command exports them: `openstack baremetal node list --long -f json`, or that of
 `node show`, and beside it `openstack baremetal port list --long -f json`.
 
-A node's BMC is a PDU of one outlet. Ironic itself hides passwords in what it exports.
+A node's BMC is a PDU of its own. Ironic itself hides passwords in what it exports.
 """
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 from ...core.errors import BadInput
+from ...core.typed_keys import shown
+from ..bmcs import bmc, by_ipmi, by_redfish
 from ..documents import Asked, json_of, named, text_of
-from ..found import Board, Site, address, told
+from ..found import Board, Pdu, Site, address, pdu_at, told
 
 #: Our key → that of a node's properties.
 PROPERTIES = {"arch": "cpu_arch", "vcpus": "cpus", "memory_mb": "memory_mb", "local_gb": "local_gb"}
-#: Ironic's driver → fence agent, and the key of driver_info with the BMC's address.
-BMCS = {"ipmi": ("fence_ipmilan", "ipmi"), "redfish": ("fence_redfish", "redfish")}
-#: The outlet of a BMC, which has only that.
-ONLY = "1"
+#: Ironic's driver → how the keys begin that driver_info has for it.
+DRIVERS = {"ipmi": "ipmi", "redfish": "redfish", "idrac": "redfish", "snmp": "snmp"}
+#: Kinds of PDUs of Ironic's driver snmp whose tables our driver snmp reads. Others are asked for.
+APC = ("apc", "apc_masterswitch", "apc_rackpdu")
+#: Ironic's words for what driver snmp calls as net-snmp does, in capitals.
+PROTOCOLS = ("md5", "sha", "des", "aes")
+YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def read(asked: Asked) -> Site:
@@ -76,28 +81,54 @@ def _board(site: Site, node: Mapping[str, Any], macs: list[str], source: str) ->
 
 
 def _add_bmc(site: Site, board: Board, driver: str, info: Mapping[str, Any]) -> None:
-    agent, prefix = BMCS.get(driver, (None, ""))
-    at = address(info.get(f"{prefix}_address") or "")
-    if agent is None or not at.host:
-        why = f"Ironic's driver {driver} has no counterpart here" if agent is None else "its BMC's address is missing"
+    prefix = DRIVERS.get(driver, "")
+    at = info.get(f"{prefix}_address") or ""
+    bridged = prefix == "ipmi" and str(info.get("ipmi_bridging") or "no") != "no"
+    if not prefix or not address(at).host or bridged:
+        why = "its BMC's address is missing" if prefix else f"Ironic's driver {driver} has no counterpart here"
+        why = "its BMC is behind another one (ipmi_bridging), which no driver here reaches" if bridged else why
         board.ask("pdu", f"{board.where}: {why}")
+    elif prefix == "snmp":
+        _add_snmp(site, board, info)
+    elif prefix == "ipmi":
+        pdu = bmc(site, board, at, info.get("ipmi_username"))
+        pdu.take("port", info.get("ipmi_port"))
+        by_ipmi(pdu, board, info.get("ipmi_cipher_suite"), str(info.get("ipmi_protocol_version") or "2.0") == "1.5")
+        if info.get("ipmi_hex_kg_key"):
+            pdu.ask("driver", f"{board.where}: its BMC wants a key besides the password (ipmi_hex_kg_key)")
+    else:
+        pdu = bmc(site, board, at, info.get("redfish_username"))
+        by_redfish(pdu, board, at, info.get("redfish_system_id"), "redfish_system_id")
+        _add_authority(pdu, str(info.get("redfish_verify_ca", True)).strip())
+
+
+def _add_authority(pdu: Pdu, verify: str) -> None:
+    """Take whether a BMC's certificate is checked; a file with who signed it is one of Ironic's machine."""
+    if pdu.said.get("tls") is False:
         return
-    pdu = site.pdu(f"bmc-{board.name}", board.where)
-    said = {"driver": "fence", "agent": agent, "host": at.host, "username": info.get(f"{prefix}_username")}
-    for key, value in {**said, "agent_options": dict(_agent_options(driver, info)) or None}.items():
-        pdu.take(key, value)
-    port = str(info.get(f"{prefix}_port") or at.port or "")
-    pdu.take("port", int(port) if port.isdigit() else None)
+    if verify.lower() in (*YES, *NO):
+        pdu.take("tls_verify", verify.lower() in YES)
+    else:
+        why = f"Ironic has the authority that signed its certificate in {verify}: name its file on the proxy node"
+        pdu.ask("tls_ca", f"{pdu.where}: {why}")
+
+
+def _add_snmp(site: Site, board: Board, info: Mapping[str, Any]) -> None:
+    """Take the outlet of a PDU that several nodes may have."""
+    kind, at = str(info.get("snmp_driver") or "apc").lower(), address(info["snmp_address"])
+    pdu = pdu_at(site, at.host, info.get("snmp_port") or at.port, board.where)
+    if kind in APC and not info.get("snmp_context_name"):
+        pdu.take("driver", "snmp")
+    else:
+        pdu.ask("driver", f"{board.where}: Ironic's snmp_driver is {shown(kind)}, perhaps with a context of its own")
+    pdu.take("snmp_version", info.get("snmp_version") or info.get("snmp_protocol"))
+    pdu.take("username", info.get("snmp_user"))
+    for key, word in {"auth_protocol": "snmp_auth_protocol", "privacy_protocol": "snmp_priv_protocol"}.items():
+        given = str(info.get(word) or "none").lower()
+        if given in PROTOCOLS:
+            pdu.take(key, given.upper())
+        elif given != "none":
+            pdu.ask(key, f"{board.where}: Ironic's {word} is {shown(given)}")
     pdu.login = True
-    if driver == "redfish" and str(info.get("redfish_address")).startswith("http://"):
-        pdu.ask("agent_options", f"{board.where}: its BMC is asked without TLS: what {agent} needs for that")
     board.take("pdu", pdu.name)
-    board.take("outlet", ONLY)
-
-
-def _agent_options(driver: str, info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield options of the fence agent that say what Ironic says, or does where nobody says otherwise."""
-    if driver == "ipmi" and str(info.get("ipmi_protocol_version") or "2.0") == "2.0":
-        yield "lanplus", 1
-    if driver == "redfish" and info.get("redfish_system_id"):
-        yield "systems_uri", str(info["redfish_system_id"])
+    board.take("outlet", info.get("snmp_outlet"))

@@ -8,17 +8,20 @@ Such a file names no MAC, memory or architecture; labgrid leaves these to whoeve
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any, Mapping
 
 from ...core.errors import BadInput
 from ...core.typed_keys import shown
 from ..documents import Asked, named, text_of, yaml_of
-from ..found import Board, Site, address
+from ..found import Board, Site, address, at_port
 
 #: What makes the file a template of Jinja, whose text before YAML only labgrid has: a line that begins with a single
 #: "#" and a word of Jinja, and what stands in braces (labgrid's remote/config.py).
 TEMPLATE = re.compile(r"\{[{%]|^\s*#\s*(?:for|endfor|if|elif|else|endif|set|include|import|macro)\b", re.MULTILINE)
+#: What labgrid-exporter prints of a configuration as it starts; a line of it that goes on begins with a blank.
+PRINTED = re.compile(r"^\('loaded',(.*(?:\n .*)*)\)$", re.MULTILINE)
 #: Model of NetworkPowerPort → what our driver for the same interface is told. Others are asked for.
 MODELS: dict[str, dict[str, str]] = {
     "apc": {"driver": "snmp", "snmp_version": "1"},
@@ -28,19 +31,30 @@ MODELS: dict[str, dict[str, str]] = {
 }
 #: Models whose ports are counted from 0 where our driver counts from 1, as the device's labels do.
 FROM_ZERO = ("digitalloggers_restapi",)
-#: What makes a group a board.
-SIGNS = ("PowerPort", "PDUDaemonPort", "SerialPort", "EthernetPort", "NetworkService", "PowerOutlet")
+#: What switches power, and what makes a group a board.
+POWER = ("PowerPort", "PDUDaemonPort", "PowerOutlet")
+SIGNS = (*POWER, "SerialPort", "EthernetPort", "NetworkService")
 
 
 def read(asked: Asked) -> Site:
     site = Site()
     for path in asked.files(".yaml", ".yml"):
         text = text_of(path)
-        if TEMPLATE.search(text):
+        printed = PRINTED.search(text)
+        if not printed and TEMPLATE.search(text):
             what = "is a template, of which only labgrid makes YAML"
-            raise BadInput(what, path, "give what labgrid-exporter makes of it, which it prints as it starts")
-        add(site, yaml_of(text, path), named(path))
+            raise BadInput(what, path, "give what labgrid-exporter prints of it as it starts, in a file")
+        add(site, _loaded(printed[1], path) if printed else yaml_of(text, path), named(path))
     return site
+
+
+def _loaded(text: str, source: str) -> Any:
+    """Return the configuration that labgrid-exporter printed, as Python has it."""
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        what = "is not the whole of what labgrid-exporter prints as it starts"
+        raise BadInput(what, source, "give it up to its end") from error
 
 
 def add(site: Site, data: Any, source: str) -> None:
@@ -55,8 +69,12 @@ def add(site: Site, data: Any, source: str) -> None:
             site.notes.append(f"{where}: has no power port, console or network: it is taken for no board")
             continue
         board = Board(str(name), where)
+        several = [kind for kind, _params in resources if kind.endswith(POWER)]
         for kind, params in resources:
-            _add_resource(site, board, kind, params)
+            if not several[1:] or kind not in several:
+                _add_resource(site, board, kind, params)
+        if several[1:]:
+            board.ask("pdu", f"{where}: has several outlets ({', '.join(several)}), and one is switched")
         site.boards.append(board)
 
 
@@ -98,7 +116,7 @@ def _network_power(site: Site, board: Board, params: Mapping[str, Any], where: s
     if not at.host:
         board.ask("pdu", f"{where}: names no host")
         return
-    pdu = site.pdu(at.host, where)
+    pdu = site.pdu(at_port(at.host, at.port), where)
     pdu.take_address(params.get("host"))
     if model in MODELS:
         for key, value in MODELS[model].items():

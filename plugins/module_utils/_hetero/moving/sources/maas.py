@@ -12,17 +12,14 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ...core.errors import BadInput
+from ..bmcs import bmc, by_ipmi, by_redfish
 from ..documents import Asked, json_of, named, text_of
-from ..found import Board, Site, told
+from ..found import Board, Site, address, pdu_at, told
 
-#: MAAS's type of power → what our driver is told.
-BMCS: dict[str, dict[str, Any]] = {
-    "ipmi": {"driver": "fence", "agent": "fence_ipmilan"},
-    "redfish": {"driver": "fence", "agent": "fence_redfish"},
-    "apc": {"driver": "snmp"},
-}
-#: Values of power_driver of IPMI that mean its newer protocol.
-LANPLUS = ("LAN_2_0",)
+#: MAAS's types of power that a driver here has.
+TYPES = ("ipmi", "redfish", "apc")
+#: The value of power_driver of IPMI that means its older protocol.
+OLDER = "LAN"
 
 
 def read(asked: Asked) -> Site:
@@ -82,20 +79,26 @@ def _add_address(board: Board, machine: Mapping[str, Any]) -> None:
 
 def _add_power(site: Site, board: Board, machine: Mapping[str, Any], given: Any) -> None:
     kind = str(machine.get("power_type") or "")
-    if kind not in BMCS:
+    if kind not in TYPES:
         board.ask("pdu", f"{board.where}: MAAS's type of power {kind or '(none)'} has no counterpart here")
         return
     if not told(given, "power_address"):
         why = f"its power is of type {kind}; its address is in maas PROFILE machines power-parameters"
         board.ask("pdu", f"{board.where}: {why}")
         return
-    host = str(given["power_address"])
-    # outlets of one APC unit are several machines', a BMC is one's own
-    pdu = site.pdu(host if kind == "apc" else f"bmc-{board.name}", board.where)
-    for key, value in {**BMCS[kind], "host": host, "username": given.get("power_user")}.items():
-        pdu.take(key, value)
-    if kind == "ipmi" and given.get("power_driver") in LANPLUS:
-        pdu.take("agent_options", {"lanplus": 1})
-    pdu.login = True
-    board.take("pdu", pdu.name)
-    board.take("outlet", given.get("node_outlet") if kind == "apc" else "1")
+    at, username = given["power_address"], given.get("power_user")
+    if kind == "ipmi":
+        pdu = bmc(site, board, at, username)
+        by_ipmi(pdu, board, given.get("cipher_suite_id"), given.get("power_driver") == OLDER)
+        if given.get("k_g"):
+            pdu.ask("driver", f"{board.where}: its BMC wants a key besides the password (k_g)")
+    elif kind == "redfish":
+        by_redfish(bmc(site, board, at, username), board, at, given.get("node_id"), "node_id")
+    else:
+        # outlets of one APC unit are several machines', a BMC is one's own
+        place = address(at)
+        pdu = pdu_at(site, place.host or str(at), place.port, board.where)
+        pdu.take("driver", "snmp")
+        pdu.login = True
+        board.take("pdu", pdu.name)
+        board.take("outlet", given.get("node_outlet"))

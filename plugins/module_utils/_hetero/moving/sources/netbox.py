@@ -120,7 +120,7 @@ def site_of(
         board.take("vendor", told(device, "device_type", "manufacturer", "name"))
         board.take("model", told(device, "device_type", "model"))
         for key in CUSTOM:
-            board.take(key, told(device, "custom_fields", key))
+            board.take_field(key, told(device, "custom_fields", key))
         _add_mac(board, [one for one in interfaces if told(one, "device", "id") == device.get("id")])
         _add_power(site, board, [one for one in ports if told(one, "device", "id") == device.get("id")], names)
         site.boards.append(board)
