@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long many boards take that are asked for at once, and what they wait for: simulated (simulated_boots.py).
 
-`python3 bench/storm.py` prints the tables of the guide to playbooks; with options, one line for a site of your own.
+`.venv/bin/python bench/storm.py` prints the tables of the guide to playbooks; with options, one line for a site of your
+own.
 `--lab-boards 16` prints a boards file of a lab with 16 boards, on which bench/provision.py measures what is simulated.
 """
 

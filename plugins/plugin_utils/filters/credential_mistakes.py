@@ -44,7 +44,7 @@ def _mistakes(key: str, secret: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(secret, (dict, list, tuple)):
         yield "is a list or a mapping to YAML", f"give text; where that has brackets or a colon, {QUOTES}"
     elif isinstance(secret, str) and CONTROL.search(secret):
-        remedy = "write it on one line (a YAML block | ends with a line end)"
+        remedy = "write it without (a YAML block | ends with one, and so does what Enter ends for encrypt_string)"
         yield "has a line end or another control character", remedy
     elif not isinstance(secret, int) and not is_text(secret):
         yield "is no text", QUOTES

@@ -21,6 +21,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelli
 
 #: What people call an option who have not read its name.
 CALLED = {"name": "instance", "instance_type": "flavor", "lease": "hours", "ssh_key": "key", "disk": "boot_source"}
+#: What modules call it, whose errors say that it is to be raised.
+TIMEOUT = "timeout is no option: a verb's time limit is hetero_boot_timeout, and that of playbook cabling seconds"
 #: Key of Ansible's parser for words that belong to no NAME=.
 LEFT_OVER = "_raw_params"
 #: Parts of names whose values are never shown, also if they are cut at a blank.
@@ -45,6 +47,7 @@ def misspelt(options: Any, rest: str | None = None, vain: Mapping[str, str] | No
     said += [f"{name} stands in -e, where only NAME=VALUE does: give it by itself, or not at all" for name in dashed]
     in_vain = [name for name, value in given.items() if vain and name in vain and value not in ("", None)]
     said += [f"{name} {vain[name]}" for name in in_vain] if vain else []
+    said += [TIMEOUT] if "timeout" in given and "timeout" not in options else []
     return "; ".join([*said, *_left_over(rest)])
 
 

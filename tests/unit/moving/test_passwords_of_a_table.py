@@ -8,6 +8,8 @@ Lost: the password of a BMC, in a file that all on the controller may read and t
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from ansible_collections.hetero.compute.tests.unit.moving.moves import MARKER, PROXY, files, moved, questions, wiring
@@ -55,3 +57,14 @@ def test_of_options_of_a_fence_agent(tmp_path):
     options = f'"{{""lanplus"": 1, ""passwd"": ""{MARKER}""}}"'
     row = f"{ROW},fence,10.0.100.20,fence_ipmilan,{options}"
     assert holding(tmp_path, f"{HEAD},pdu_agent,pdu_agent_options", row) == []
+
+
+def test_the_line_for_a_vault_asks_unseen_and_ends_no_line(tmp_path):
+    """Lost: a password that `encrypt_string` gave a line end, as Enter ends it; and one that stood on the screen."""
+    (tmp_path / "boards.csv").write_text(f"{HEAD}\n{ROW},ipmi,10.0.100.20\n")
+    lines = moved(tmp_path / "site", "csv", tmp_path / "boards.csv", answers={"proxy": PROXY})["lines"]
+    (line,) = (line for line in lines if line.startswith("! vaulted_bmc_a_password is to be in a vault: "))
+    command = line.partition("vault: ")[2].partition(" >> ")[0].replace("ansible-vault encrypt_string", "od -An -c")
+    command = command.replace("--stdin-name vaulted_bmc_a_password", "")
+    said = subprocess.run(["bash", "-c", command], input="geheim\n", capture_output=True, text=True, check=True)
+    assert said.stdout.split() == list("geheim")

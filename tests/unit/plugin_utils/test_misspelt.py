@@ -45,6 +45,14 @@ def test_what_was_given_is_looked_at(monkeypatch):
     assert code.misspelt(OPTIONS) == ""
 
 
+def test_the_time_limit_that_errors_say_is_to_be_raised_is_named(monkeypatch):
+    """Lost: the words of an error that are typed, to a variable that nobody reads."""
+    monkeypatch.setattr(code, "load_extra_vars", lambda loader: {"timeout": "600"})
+    assert "hetero_boot_timeout" in code.misspelt(OPTIONS)
+    monkeypatch.setattr(code, "load_extra_vars", lambda loader: {"hetero_boot_timeout": "600"})
+    assert code.misspelt(OPTIONS) == ""
+
+
 @pytest.mark.parametrize(("name", "option"), code.CALLED.items())
 def test_what_people_call_an_option(monkeypatch, name, option):
     """Lost: `disk=true`, and with it the root on the board's own disk: it was booted with its root by NFS, rc 0."""

@@ -43,7 +43,7 @@ from .written import (
 
 ANSWERS, BOARDS, INVENTORY = "answers.yml", os.path.join("files", "boards"), "inventory.yml"
 #: How a secret gets into a vault without a line end and without being shown.
-ENCRYPT = f"read -rsp 'It: ' it && printf %s \"$it\" | ansible-vault encrypt_string --stdin-name {{name}} >> {OWN}"
+ENCRYPT = "read -rsp '{name}: ' it && printf %s \"$it\" | ansible-vault encrypt_string --stdin-name {name} >> {own}"
 
 
 @dataclass
@@ -202,7 +202,7 @@ def _told(moved: Moved, folder: str) -> dict[str, Any]:
     ]
     lines = [f"{BOARDS}: board{number} is {name}" for number, name in moved.boards.items()]
     lines += _asked_lines(moved.questions)
-    lines += [f"! {name} is to be in a vault: {ENCRYPT.format(name=name)}" for name in moved.vault]
+    lines += [f"! {name} is to be in a vault: {ENCRYPT.format(name=name, own=OWN)}" for name in moved.vault]
     lines += [f"- {note}" for note in moved.notes]
     if not moved.boards:
         path = os.path.join(folder, ANSWERS)
