@@ -9,8 +9,11 @@ the claim of a stopped instance of another machine.
 
 from __future__ import annotations
 
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import boards_file
-from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, moved
+from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, files, moved
 
 HEAD = "name,mac,ip,arch,vcpus,memory_mb,local_gb,id"
 
@@ -42,6 +45,24 @@ def test_a_number_that_a_table_changes_is_said(tmp_path):
     found, notes = numbers(tmp_path, 0, 1, j0=1, j1=0)
     assert found == {"j0": 1, "j1": 0}
     assert "j0 was board0, and is board1 by its id" in notes
+
+
+def test_a_number_that_was_left_is_given_to_no_other(tmp_path):
+    numbers(tmp_path, 0, 1)
+    numbers(tmp_path, 0, 1, j0=7)
+    assert numbers(tmp_path, 0, 1, 2, j0=7)[0] == {"j1": 1, "j2": 2, "j0": 7}
+    assert numbers(tmp_path, 0, 1, 2)[0] == {"j1": 1, "j2": 2, "j0": 7}, "it keeps the last one"
+
+
+def test_numbers_change_under_no_wiring_that_people_changed(tmp_path):
+    """Lost: a neighbour's power: the wiring that stays has the outlets by the numbers of before."""
+    numbers(tmp_path, 0, 1)
+    path = tmp_path / "site" / "host_vars" / "proxy1.yml"
+    path.write_text(path.read_text().replace("  0: {}", "  0: {pdu: pdu-a, outlet: 5}"))
+    there = files(tmp_path / "site")
+    with pytest.raises(Refused, match="wires board0, board1 as boards that are others now; nothing was written"):
+        numbers(tmp_path, 0, 1, j0=1, j1=0)
+    assert files(tmp_path / "site") == there
 
 
 def test_a_number_by_a_word_is_ones_own_again(tmp_path):

@@ -62,10 +62,14 @@ class Before:
                 left = "left out, and no other board gets that number"
                 yield f"the boards file has {', '.join(names)}, {why}: {left}"
 
+    def passed_on(self, lines: Sequence[boards_file.Board]) -> list[str]:
+        """Return the names of boards whose number another one had."""
+        return [line.name for line in lines if self.numbers.get(line.id, line.mac) != line.mac]
+
     def remarks(self, lines: Sequence[boards_file.Board]) -> str:
         """Return the remarks for the boards file of these boards: numbers that others had."""
-        used, now = {line.id for line in lines}, {line.mac for line in lines}
-        gone = {number: mac for number, mac in self.numbers.items() if number not in used and mac not in now}
+        used = {line.id for line in lines}
+        gone = {number: mac for number, mac in self.numbers.items() if number not in used}
         return "".join(f"# board{number} was {mac}: no other board gets its number\n" for number, mac in gone.items())
 
 

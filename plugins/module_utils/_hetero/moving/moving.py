@@ -54,6 +54,7 @@ class Moved:
     :param boards: {number: name} of boards that are written down.
     :param vault: variables that a vault is to have.
     :param host: the proxy node's name, empty where it is not known.
+    :param passed_on: boards with numbers that others had.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class Moved:
     vault: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     host: str = ""
+    passed_on: list[str] = field(default_factory=list)
 
 
 def move_in(params: Mapping[str, Any], asked: Asked, check_mode: bool) -> dict[str, Any]:
@@ -129,6 +131,7 @@ def _files(
     moved.host = name or ""
     if lines:
         moved.files[BOARDS] = boards_file.render(lines) + before.remarks(lines)
+        moved.passed_on = before.passed_on(lines)
     if lines and name:
         used = {key: one for key, one in credentials.items() if one}
         moved.files[os.path.join("host_vars", f"{name}.yml")] = wiring_text(source, numbered, wires, pdus, used)
@@ -174,6 +177,10 @@ def _stays(name: str, texts: tuple[str, str], moved: Moved, replace: bool) -> bo
         return True
     if name.startswith("host_vars") and is_changed(there):
         lines = lacking(there, text)
+        if lines and moved.passed_on:
+            wired = f"wires {', '.join(moved.passed_on)} as boards that are others now"
+            what = f"was changed since it was written, and {wired}; nothing was written"
+            raise Refused(what, name, "take the new id out, or remove this file")
         stays = f"{name} was changed since it was written, and stays: write there what it lacks, or remove it"
         moved.notes += [stays, *(f"{name} would have {line}" for line in lines)] if lines else []
         return True
