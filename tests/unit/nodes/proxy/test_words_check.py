@@ -153,3 +153,12 @@ def test_a_setting_that_its_driver_does_not_read_is_named(settings, unread):
     found = Findings()
     words_check.pdu("bmc-b", Entry({"host": "h", **settings}), found)
     assert [unread in str(note) for note in found.notes] == ([True] if unread else [])
+
+
+@pytest.mark.parametrize(("options", "said"), [({}, True), ({"ssl_insecure": 1}, True), ({"systems_uri": "/x"}, False)])
+def test_an_agent_that_takes_the_last_system_is_named(options, said):
+    """Lost: another sled's power, by an outlet that the agent does not look at."""
+    found = Findings()
+    settings = {"driver": "fence", "agent": "fence_redfish", "host": "h", "agent_options": options}
+    words_check.pdu("bmc-b", Entry(settings), found)
+    assert any("switches the last system" in str(note) for note in found.notes) == said

@@ -84,6 +84,8 @@ READ = {
 }
 #: Drivers of BMCs, of which a setting says by what a machine boots, or who is trusted.
 OF_MACHINES = ("ipmi", "redfish")
+#: The agent that chooses a system by an option of its own (fence_redfish, find_systems_resource).
+LAST_SYSTEM = "fence_redfish"
 WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
 SAMPLES = whole(1, MOST)
 
@@ -106,6 +108,10 @@ def pdu(name: str, settings: Entry, found: Findings) -> None:
     if unread and driver in OF_MACHINES:
         what = f"{', '.join(unread)}: driver {driver} does not read that"
         found.note(thing, what, "take it out, or name the driver that reads it")
+    agent, options = str(settings.get("agent")).rpartition("/")[2], settings.get("agent_options") or {}
+    if driver == "fence" and agent == LAST_SYSTEM and not {"systems_uri", "systems-uri"} & {*options}:
+        what = f"{agent} switches the last system that its BMC lists, whatever the outlet"
+        found.note(thing, what, "name the system by systems_uri in agent_options, or take driver redfish")
     for key in settings:
         meant = credential_of(key, settings)
         if meant:
