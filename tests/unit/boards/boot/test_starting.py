@@ -144,18 +144,21 @@ def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
 
 
 @pytest.mark.parametrize(
-    ("check", "began", "claim", "done"),
+    ("check", "began", "claim", "is_older", "done"),
     [
-        (True, "booting", "c", ["cold start"]),
-        (False, "booting", "c", [UNWATCHED, "heard"]),
-        (False, "booting", None, ["heard"]),
-        (False, "running", "c", ["heard"]),
+        (True, "booting", "c", False, ["cold start"]),
+        (False, "booting", "c", False, [UNWATCHED, "heard"]),
+        (False, "booting", None, False, ["heard"]),
+        (False, "running", "c", False, ["heard"]),
+        (False, "power off", "c", False, ["heard"]),
+        (False, "power off", "c", True, [UNWATCHED, "heard"]),
     ],
 )
-def test_a_board_whose_outlet_is_off(check, began, claim, done):
+def test_a_board_whose_outlet_is_off(check, began, claim, is_older, done):
     """Lost: that an image may have run which nobody watched."""
     did, work = [], SimpleNamespace(began=began, claim=claim, instance="jackie", ran=False)
-    work.change = SimpleNamespace(check=check)
+    work.change, work.found = SimpleNamespace(check=check), None
+    work.proxy = SimpleNamespace(store=SimpleNamespace(is_older_than=lambda claim: is_older))
     work.say = lambda phase, text: did.append(phase)
     boot, one = SimpleNamespace(work=work, stage=DECIDING), Starting.__new__(Starting)
     one.check, one._cold_start, one._on_heard = (

@@ -46,7 +46,6 @@ SENT = """
     IP = 0x0800
     wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(IP))
     wire.bind(("eth0", IP))
-    wire.settimeout(0.7)
     def mac_bytes(mac): return bytes.fromhex(mac.replace(":", ""))
     def send(source, mac, kind, options=b"", hlen=6, relay="0.0.0.0", split=False):
         body = struct.pack("!4B4sHH", 1, 1, hlen, 0, b"xid1", 0, 0x8000) + bytes(12) + socket.inet_aton(relay)
@@ -60,7 +59,8 @@ SENT = """
             total = (total & 0xffff) + (total >> 16)
             head = head[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xffff) + head[12:]
             wire.send(b"\\xff" * 6 + mac_bytes(source) + struct.pack("!H", IP) + head + part)
-    def offered():
+    def offered(seconds):
+        wire.settimeout(seconds)
         try:
             while True:
                 data = wire.recv(2048)[42:]
@@ -70,12 +70,13 @@ SENT = """
             return None
     found = []
     board, evil = BOARD, EVIL
-    for case in (
-        dict(source=board), dict(source=evil), dict(source=board, hlen=16), dict(source=board, relay="10.0.2.66"),
-        dict(source=evil, split=True), dict(source=evil, mac=evil),
+    for seconds, case in (
+        (20, dict(source=board)), (0.7, dict(source=evil)), (0.7, dict(source=board, hlen=16)),
+        (0.7, dict(source=board, relay="10.0.2.66")), (0.7, dict(source=evil, split=True)),
+        (0.7, dict(source=evil, mac=evil)),
     ):
         send(**dict(dict(mac=board, kind=1), **case))
-        found.append(offered())
+        found.append(offered(seconds))
     for pad in range(600):
         options = bytes([54, 4]) + socket.inet_aton("10.0.2.254") + bytes([50, 4]) + socket.inet_aton("10.0.2.2")
         send(board, board, 4, bytes(pad % 9) + options + (bytes([12, 3]) + b"abc") * (pad % 3))

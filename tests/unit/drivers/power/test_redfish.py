@@ -115,8 +115,8 @@ def test_who_is_busy_to_the_end(bmc, tmp_path):
     one = bmc()
     one.faults["POST", "Reset"] = lambda _bmc: (409, error("The previous request is not done", "X.ResourceInUse"))
     with pytest.raises(power.OutletsFailed) as told:
-        switched(one, tmp_path, {"Self": "on"}, seconds=3)
-    said = r"^bmc-a: is not ready for that yet \(409: The previous request is not done\) \(gave up after 3 s\): wait"
+        switched(one, tmp_path, {"Self": "on"}, seconds=12)
+    said = r"^bmc-a: is not ready for that yet \(409: The previous request is not done\) \(gave up after 12 s\): wait"
     assert told.match(said)
     assert one.sessions == {}
 
@@ -182,9 +182,9 @@ def test_each_session_is_closed(bmc, tmp_path, ends):
     elif ends == "deadline":
         one.transition = 3600
     else:
-        one.faults["POST", "Reset"] = lambda _bmc: time.sleep(4)
+        one.faults["POST", "Reset"] = lambda _bmc: time.sleep(14)
     with pytest.raises(power.OutletsFailed):
-        switched(one, tmp_path, {"Self": "on"}, seconds=2)
+        switched(one, tmp_path, {"Self": "on"}, seconds=60 if ends == "error" else 12)
     assert one.opened >= 1
     assert one.sessions == {}
 
