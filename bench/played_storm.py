@@ -49,7 +49,7 @@ def measured(boards: int, at_once: int, inrush: int | None) -> tuple[float, ...]
 
 def simulated(boards: int, at_once: int, inrush: int | None) -> tuple[float, ...]:
     pdu = Pdu(outlets=boards, inrush=inrush, login=0.0, order=0.0, portion=0.0, single=0.0)
-    return running(boards, Site(BOARD, pdu, Proxy(link=None, at_once=at_once or None, root=0.0)))
+    return running(boards, Site(BOARD, pdu, Proxy(link=None, at_once=at_once or None, root=0.0, many=0.0)))
 
 
 def main(numbers: list[int]) -> None:

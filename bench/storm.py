@@ -41,7 +41,7 @@ OTHERS = {
     "inrush: 4": dict(pdu=Pdu(inrush=4)),
     "inrush: 1": dict(pdu=Pdu(inrush=1)),
     "firmware of half a minute": dict(board=Board(firmware=30.0)),
-    "roots are there (start)": dict(proxy=Proxy(root=0.0)),
+    "roots are there (start)": dict(proxy=Proxy(root=0.0, many=0.0)),
     "2 processors": dict(proxy=Proxy(processors=2)),
 }
 

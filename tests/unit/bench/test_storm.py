@@ -31,7 +31,7 @@ BOARD = Board()
 BYTES = BOARD.kernel + BOARD.root
 #: What costs nothing, and limits nothing.
 FREE_PDU = Pdu(login=0.0, order=0.0)
-FREE_PROXY = Proxy(link=None, at_once=None, root=0.0, own=0.0, serving=0.0)
+FREE_PROXY = Proxy(link=None, at_once=None, root=0.0, many=0.0, own=0.0, serving=0.0)
 
 
 def last(boards, board=BOARD, pdu=FREE_PDU, **proxy):
@@ -91,9 +91,9 @@ def test_firmware_that_asks_late_gives_its_place_to_others():
     assert last(4, board=slow, at_once=1) == pytest.approx(3 * EARLY + slow.alone, rel=0.01)
 
 
-@pytest.mark.parametrize("costs", [dict(root=1.0), dict(own=1.0), dict(serving=3.0, processors=4)])
+@pytest.mark.parametrize("costs", [dict(many=1.0), dict(own=1.0), dict(serving=3.0)])
 def test_a_slow_proxy_takes_as_long_as_all_its_work(costs):
-    """Roots, one after the other; the loop; files, by the processors that the loop leaves."""
+    """Roots; the loop; files, by the processors that the loop leaves, of four."""
     boards = Proxy.MANY
     assert last(boards, **costs) == pytest.approx(boards, rel=0.03)
     assert limit(boards, Site(BOARD, FREE_PDU, replace(FREE_PROXY, **costs))) == "proxy"
