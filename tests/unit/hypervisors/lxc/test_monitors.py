@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -140,6 +142,33 @@ def test_none_is_passed_over_while_sockets_come_and_go(boxes, monkeypatch):
     box = boxes.make()
     with_gaps(monkeypatch, monitors.SOCKETS, box.name)
     assert (boxes.lxcpath, box.name) in monitors.of_root()
+
+
+def test_a_monitor_that_hangs_up_is_asked_again(tmp_path):
+    """Lost: GPUs, of a container that runs, and was not seen to in the moment of somebody's look."""
+    address, said, calls = "lxc/fedcba9876543210/command", {8: b"box\0", 9: f"{tmp_path}/lxc\0".encode()}, []
+
+    def answer(door):
+        while True:
+            client, _address = door.accept()
+            with client:
+                calls.append(client.recv(16))
+                if not calls[-1]:
+                    return
+                if len(calls) > 2:  # the first two get no answer
+                    data = said[struct.unpack("i", calls[-1][:4])[0]]
+                    client.sendall(struct.pack("iiq", 0, len(data), 1) + data)
+
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(f"\0{address}")
+        door.listen()
+        answering = threading.Thread(target=answer, args=(door,), daemon=True)
+        answering.start()
+        assert (f"{tmp_path}/lxc", "box") in monitors.of_root()
+        with socket.socket(socket.AF_UNIX) as last:
+            last.connect(f"\0{address}")
+        answering.join(30)
+    assert len(calls) == 5
 
 
 @contextmanager

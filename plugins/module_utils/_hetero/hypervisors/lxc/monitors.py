@@ -39,8 +39,8 @@ PEER = struct.Struct("@3i")
 #: Seconds for a monitor's answer. It takes under 1 ms, but never comes from a monitor that is stopped or still in a
 #: hook of its start.
 ANSWER_TIME = 10.0
-#: Seconds after which a monitor that accepts no call is called again.
-RETRY = 0.02
+#: Seconds after which a monitor that accepts no call, or hangs up, is called again; and so long it may hang up.
+RETRY, HUNG_UP = 0.02, 1.0
 #: Flags of a listening socket (linux/net.h, __SO_ACCEPTCON).
 LISTENS = "00010000"
 
@@ -90,20 +90,27 @@ def _container(address: str) -> tuple[str, str] | None:
 
 
 def _said(address: str, question: int) -> tuple[str, int] | None:
-    """Return a monitor's answer about its container, as text and number; None if it is not root's, or has ended."""
-    with _connected(address) as (client, uid):
-        if uid != 0:
-            return None
-        try:
-            client.sendall(HEAD.pack(question, 0, 0))
-            wrong, size, number = HEAD.unpack(_received(client, HEAD.size))
-            return (os.fsdecode(_received(client, size).rstrip(b"\0")), number) if wrong == 0 else None
-        except socket.timeout as error:
-            what = f"this monitor of a container did not answer within {ANSWER_TIME:g} s"
-            remedy = f"see who has it (ss -xlp), and whether it is stopped (ps): @{address}"
-            raise TimedOut(what, address, remedy) from error
-        except (ConnectionError, EOFError):
-            return None
+    """Return a monitor's answer about its container, as text and number; None if it is not root's, or has ended.
+
+    One that hangs up and goes on listening is asked again.
+    """
+    hung_up = Deadline(HUNG_UP)
+    while True:
+        with _connected(address) as (client, uid):
+            if uid != 0:
+                return None
+            try:
+                client.sendall(HEAD.pack(question, 0, 0))
+                wrong, size, number = HEAD.unpack(_received(client, HEAD.size))
+                return (os.fsdecode(_received(client, size).rstrip(b"\0")), number) if wrong == 0 else None
+            except socket.timeout as error:
+                what = f"this monitor of a container did not answer within {ANSWER_TIME:g} s"
+                remedy = f"see who has it (ss -xlp), and whether it is stopped (ps): @{address}"
+                raise TimedOut(what, address, remedy) from error
+            except (ConnectionError, EOFError):
+                if hung_up.passed:
+                    return None
+        hung_up.nap(RETRY)
 
 
 def _received(client: socket.socket, size: int) -> bytes:
