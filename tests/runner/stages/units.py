@@ -16,6 +16,7 @@ from runner.tools import counted, tool
 # Those of PROCESSES start so many of them, and kill them, that they are a stage of their own, and are never traced.
 PROCESSES = {"awx", "gpu_races", "plays", "properties", "secrets", "sweep"}
 ONLY_IN_STAGE_UNIT = PROCESSES | {
+    "bench",
     "boards/boot",
     "boards/cabling",
     "boards/disk",
@@ -23,6 +24,7 @@ ONLY_IN_STAGE_UNIT = PROCESSES | {
     "boards/power",
     "boards/records",
     "boards/verbs",
+    "callback",
     "core",
     "devices/cgroup",
     "devices/pci",
