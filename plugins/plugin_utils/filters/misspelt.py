@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelli
 #: What people call an option who have not read its name.
 CALLED = {"name": "instance", "instance_type": "flavor", "lease": "hours", "ssh_key": "key", "disk": "boot_source"}
 #: What modules call it, whose errors say that it is to be raised.
-TIMEOUT = "timeout is no option: a verb's time limit is hetero_boot_timeout, and that of a look at cables seconds"
+TIMEOUT = "timeout is no option: give hetero_boot_timeout for a verb's time, or seconds for a test of cables"
 #: Key of Ansible's parser for words that belong to no NAME=.
 LEFT_OVER = "_raw_params"
 #: Parts of names whose values are never shown, also if they are cut at a blank.

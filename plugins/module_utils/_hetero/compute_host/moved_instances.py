@@ -20,8 +20,7 @@ from ..core.plays import play
 from ..hypervisors.libvirt import guest_folder, guests
 from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt
 from ..hypervisors.libvirt.domain_disks import disks_of
-from ..hypervisors.lxc import monitors
-from ..hypervisors.lxc.identity import id_of, key_of
+from ..hypervisors.lxc.identity import id_of, key_of, runs_by
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import at
 from .lost_database import key_of_folder, made_here
@@ -120,12 +119,10 @@ def by_another_path(claim: Claim, container: Container) -> Refused | None:
     """
     old = claim.container or ""
     former, path = old.rpartition("#")[0], container.folder
-    lxcpath, name = os.path.split(former)
-    words = dict(path=path, former=former, lxcpath=lxcpath, play=play("gpu_host"))
+    words = dict(path=path, former=former, lxcpath=os.path.dirname(former), play=play("gpu_host"))
     if former != path and os.path.exists(former) and os.path.samefile(former, path):
         return Refused(SAME.format(**words), claim.instance, SAME_WAY.format(**words))
-    is_it = old and id_of(key_of(container)) == id_of(old)
-    if is_it and not os.path.lexists(former) and monitors.owner(name, lxcpath) == 0:
+    if old and id_of(key_of(container)) == id_of(old) and runs_by(former):
         return Refused(RUNS.format(**words), claim.instance, RUNS_WAY.format(**words))
     return None
 

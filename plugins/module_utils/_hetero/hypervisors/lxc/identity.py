@@ -226,10 +226,16 @@ def must_run_by_no_other(container: Container) -> None:
     by this one it would seem stopped. A copy of it is another.
     """
     for former in INCLUDED.findall(text_of(container.config_file) or "") if key_of(container) else ():
-        lxcpath, name = os.path.split(former)
-        if former != container.folder and not os.path.lexists(former) and monitors.owner(name, lxcpath) == 0:
+        if former != container.folder and runs_by(former):
+            lxcpath, name = os.path.split(former)
             way = RUNS_WAY.format(lxcpath=shlex.quote(lxcpath), name=name)
             raise Refused(RUNS.format(former=former), container.folder, way)
+
+
+def runs_by(former: str) -> bool:
+    """Return whether a container runs by the path of a folder that is no more there: it was moved while it ran."""
+    lxcpath, name = os.path.split(former)
+    return not os.path.lexists(former) and monitors.owner(name, lxcpath) == 0
 
 
 def settles(container: Container) -> bool:
