@@ -11,7 +11,7 @@ import itertools
 from runner.places import ROOT
 from runner.stages.ansible_tests import ansible_unit, sanity, sanity_everywhere
 from runner.stages.house import docs, layers, ruff, types
-from runner.stages.labs import attack, e2e, gpu, scenario, versions
+from runner.stages.labs import attack, e2e, gpu, scenario, versions, whole_folder
 from runner.stages.published import lint, lint_everywhere, package
 from runner.stages.units import long, mutants, unit_code, unit_processes
 from turns import todays
@@ -37,6 +37,8 @@ STAGES = {
     "gpu": gpu,
     "unit-code": unit_code,
     "mutants": mutants,
+    "e2e-whole": functools.partial(whole_folder, name="e2e"),
+    "attack-whole": functools.partial(whole_folder, name="attack"),
     "e2e": e2e,
     "attack": attack,
     "unit-processes": unit_processes,
@@ -52,8 +54,8 @@ STAGES = {
 #: Stages that run when they are named, and else never.
 BY_NAME = {*FOREIGN_SCENARIOS}
 #: Those, and stages of `make test-all` only.
-RARE = {"long", "gpu", "mutants", "versions", "sanity-everywhere", "ansible-unit", "lint-everywhere"}
-RARE |= {*RARE_SCENARIOS, *BY_NAME}
+RARE = {"long", "e2e-whole", "attack-whole", "gpu", "mutants", "versions", "ansible-unit"}
+RARE |= {"sanity-everywhere", "lint-everywhere", *RARE_SCENARIOS, *BY_NAME}
 #: Stages that take turns, a group a day: a kind of board or host on a lab of its own takes minutes, and what all kinds
 #: share is tried on the labs of e2e and attack.
 TURNS = [
@@ -65,7 +67,13 @@ TURNS = [
     ["e2e", "molecule-tftp_proxy"],
 ]
 #: Stages whose tests are all among those of another one, which is what `make test-all` runs of the two.
-CONTAINED = {"unit-code": "mutants", "sanity": "sanity-everywhere", "lint": "lint-everywhere"}
+CONTAINED = {
+    "unit-code": "mutants",
+    "e2e": "e2e-whole",
+    "attack": "attack-whole",
+    "sanity": "sanity-everywhere",
+    "lint": "lint-everywhere",
+}
 #: One name for several stages.
 GROUPS = {
     group: [name for name in STAGES if name.startswith(f"{group}-") and name not in RARE]
@@ -73,14 +81,11 @@ GROUPS = {
 }
 #: What only one stage at a time may use.
 USED = {
-    "unit-code": {"addresses of guests"},
-    "mutants": {"addresses of guests"},
     "sanity": {"copy for ansible-test"},
     "sanity-everywhere": {"copy for ansible-test"},
     "ansible-unit": {"copy for ansible-test"},
-    "e2e": {"lab build/lab/e2e"},
-    "attack": {"lab build/lab/attack"},
-    "long": {"addresses of guests", "lab build/lab/e2e", "lab build/lab/attack"},
+    **{stage: {"lab build/lab/e2e"} for stage in ("e2e", "e2e-whole")},
+    **{stage: {"lab build/lab/attack"} for stage in ("attack", "attack-whole")},
     **{f"molecule-{name}": {"an emulated host"} for name in ("whole", "kvm_guests", "pci_passthrough")},
 }
 

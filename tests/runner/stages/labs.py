@@ -36,6 +36,11 @@ NOT_ALWAYS_NEEDED = {
 }
 
 
+def whole_folder(log, name):
+    """All tests below tests/`name`, those too that take minutes each or have their turn on another day."""
+    return f"{pytest(log, [f'tests/{name}'], '-m', 'long or not long', limit=14400)} tests"
+
+
 def scenario(log, name, limit=5400):
     """One scenario under molecule/, on a lab of its own.
 

@@ -88,9 +88,6 @@ def mutants(log):
 
 def long(log):
     """What takes minutes: every kill point, all races, a hundred thousand bad inputs. Only `make test-all` runs it."""
-    # one folder at a time: files of both may have one name; no more side by side than there are processors, for
-    # machines under emulation in the stages beside it stall where they get little of them
-    tests = pytest(log, ["tests/unit"], "-m", "long", "--numprocesses=2", limit=14400)
-    for folder in ("tests/e2e", "tests/attack"):
-        tests += pytest(log, [folder], "-m", "long", limit=14400)
-    return f"{tests} tests"
+    # no more side by side than there are processors, for machines under emulation in the stages beside it stall where
+    # they get little of them
+    return f"{pytest(log, ['tests/unit'], '-m', 'long', '--numprocesses=2', limit=14400, behind=BEHIND)} tests"
