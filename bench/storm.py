@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -96,20 +97,33 @@ def lab_boards(number: int) -> str:
     return "".join(f"{' '.join(line)} {json.dumps(kind['cpu_info'])}\n" for line in lines)
 
 
+def above(least: float, kind: type[int] | type[float] = float) -> Callable[[str], float]:
+    """What argparse reads a number with that is more than `least`."""
+
+    def read(text: str) -> float:
+        number = kind(text)
+        if not least < number < inf:
+            raise argparse.ArgumentTypeError(f"{text} is not above {least}")
+        return number
+
+    read.__name__ = "number"  # argparse's "invalid number value: 'x'"
+    return read
+
+
 def parser() -> argparse.ArgumentParser:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--boards", type=int, metavar="N", help="boards that are asked for at once")
-    asked.add_argument("--link", type=int, default=1000, metavar="MBIT", help="the proxy node's link, in Mbit/s (1000)")
-    asked.add_argument("--at-once", type=int, default=0, metavar="N", help="tftp_proxy_boots_at_once")
-    asked.add_argument("--processors", type=int, default=Proxy.processors, metavar="N", help="of the proxy node")
-    asked.add_argument("--outlets", type=int, default=Pdu.outlets, metavar="N", help="boards of one PDU")
-    asked.add_argument("--inrush", type=int, metavar="N", help="inrush of each PDU")
-    asked.add_argument("--order", type=float, default=Pdu.order, metavar="S", help="seconds of a PDU for an order")
-    asked.add_argument("--firmware", type=float, default=Board.firmware, metavar="S", help="seconds until it loads")
-    asked.add_argument("--kernel", type=float, default=Board.kernel / 1e6, metavar="MB", help="by TFTP, for a board")
-    asked.add_argument("--root", type=float, default=Board.root / 1e6, metavar="MB", help="by NFS, until it runs")
-    asked.add_argument("--minutes", type=float, default=MINUTES, metavar="M", help="within which all are to run")
-    asked.add_argument("--lab-boards", type=int, metavar="N", help="print a boards file for a lab")
+    asked.add_argument("--boards", type=above(0, int), metavar="N", help="boards that are asked for at once")
+    asked.add_argument("--link", type=above(0, int), default=1000, metavar="MBIT", help="the proxy's Mbit/s (1000)")
+    asked.add_argument("--at-once", type=above(-1, int), default=0, metavar="N", help="tftp_proxy_boots_at_once")
+    asked.add_argument("--processors", type=above(0, int), default=Proxy.processors, metavar="N", help="of the proxy")
+    asked.add_argument("--outlets", type=above(0, int), default=Pdu.outlets, metavar="N", help="boards of one PDU")
+    asked.add_argument("--inrush", type=above(0, int), metavar="N", help="inrush of each PDU")
+    asked.add_argument("--order", type=above(-1), default=Pdu.order, metavar="S", help="seconds of a PDU for an order")
+    asked.add_argument("--firmware", type=above(0), default=Board.firmware, metavar="S", help="seconds until it loads")
+    asked.add_argument("--kernel", type=above(0), default=Board.kernel / 1e6, metavar="MB", help="by TFTP, for a board")
+    asked.add_argument("--root", type=above(0), default=Board.root / 1e6, metavar="MB", help="by NFS, until it runs")
+    asked.add_argument("--minutes", type=above(0), default=MINUTES, metavar="M", help="within which all are to run")
+    asked.add_argument("--lab-boards", type=above(0, int), metavar="N", help="print a boards file for a lab")
     return asked
 
 

@@ -21,7 +21,7 @@ from ansible_collections.hetero.compute.bench.simulated_boots import (
     proxies,
     running,
 )
-from ansible_collections.hetero.compute.bench.storm import lab_boards
+from ansible_collections.hetero.compute.bench.storm import lab_boards, main
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.silent_boots import EARLY
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.inrush import SECOND
@@ -141,3 +141,20 @@ def test_as_many_proxies_as_it_takes_and_no_more():
 def test_a_lab_of_any_number_of_boards():
     """Its boards file is read as any other."""
     assert [board.ip for board in parse(lab_boards(16))] == [f"10.0.2.{number}" for number in range(1, 17)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--boards -3", "--boards 0", "--boards x", "--lab-boards -1", "--boards 1 --link 0", "--boards 1 --minutes nan"]
+    + ["--boards 1 --processors 0", "--boards 1 --inrush 0", "--boards 1 --firmware inf", "--boards 1 --order -1"],
+)
+def test_numbers_that_no_site_has_are_refused_by_their_option(words, capsys):
+    """Lost: an operator's time, with a traceback of the simulation's or the table of other sites."""
+    with pytest.raises(SystemExit):
+        main(words.split())
+    assert f"argument {words.split()[-2]}: " in capsys.readouterr().err
+
+
+def test_a_site_of_ones_own(capsys):
+    main(["--boards", "10", "--at-once", "0", "--order", "0.5", "--link", "100"])
+    assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["0.1", "Gbit/s", "10", "4"]

@@ -70,8 +70,9 @@ def test_a_file_of_ironics_machine_is_asked(tmp_path):
     assert "/etc/ironic/ca.pem" in asked["bmc-jackie", "tls_ca"]
 
 
-def test_a_pdu_by_snmp(tmp_path):
-    info = dict(snmp_address="10.0.100.5", snmp_outlet="7", snmp_driver="apc_rackpdu", snmp_version="2c")
+@pytest.mark.parametrize("kind", ["apc_rackpdu", "raritan_pdu2", "servertech_sentry4"])
+def test_a_pdu_by_snmp(tmp_path, kind):
+    info = dict(snmp_address="10.0.100.5", snmp_outlet="7", snmp_driver=kind, snmp_version="2c")
     pdu, wire, _asked = told(tmp_path, "snmp", **info)
     assert pdu == {"driver": "snmp", "host": "10.0.100.5", "snmp_version": "2c"}
     assert wire["outlet"] == 7

@@ -83,6 +83,22 @@ def test_two_models_at_one_address_are_a_question(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("model", "index", "outlet"),
+    [("raritan", 12, 12), ("poe_mib", "7", 7), ("eaton", 3, 3), ("sentry", 8, 8), ("sentry", 9, "1.2:1")]
+    + [("sentry", "48", "1.6:8")],
+)
+def test_a_pdu_by_snmp_of_any_maker(tmp_path, model, index, outlet):
+    """labgrid counts the outlets of a Sentry through, eight to an infeed."""
+    text = f"a: {{NetworkPowerPort: {{model: {model}, host: 10.0.100.5, index: {index!r}}}}}\n"
+    (tmp_path / "e.yaml").write_text(text)
+    answers = {"proxy": PROXY, "boards": {"a": answered("a", 1)}}
+    moved(tmp_path / "site", "labgrid", tmp_path / "e.yaml", answers=answers)
+    said = wiring(tmp_path / "site")
+    assert said["tftp_proxy_pdus"]["10.0.100.5"] == {"driver": "snmp", "host": "10.0.100.5", "snmp_version": "1"}
+    assert said["tftp_proxy_boards"][0]["outlet"] == outlet
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("# for n in range(3)\nboard{{ n }}: {}\n# endfor\n", "is a template"),

@@ -93,10 +93,11 @@ def test_a_disk_of_another_guest_keeps_nobody_from_an_end_by_what_its_guest_writ
 
 
 @pytest.mark.parametrize(("verb", "options", "runs"), [("absent", {}, False), ("rebuilt", {"fresh": True}, True)])
-def test_one_with_snapshots_is_ended(site, own, verb, options, runs):
+@pytest.mark.parametrize("noted", ["snapshots", "checkpoints"])
+def test_one_with_snapshots_or_checkpoints_is_ended(site, own, noted, verb, options, runs):
     """Lost: the guest, ended by force, for libvirt undefines no domain of which it has noted some."""
     if runs:
         site.provision("a", flavor=BARE)
-    (site.virt.root / "snapshots").touch()
+    (site.virt.root / noted).touch()
     done = site.do(verb, "a", **options)
     assert not done.get("failed"), done["msg"]

@@ -62,6 +62,9 @@ SAID = (
     ),
 )
 
+#: What libvirt keeps of a domain beside its definition, and refuses to leave behind (virDomainUndefineFlags).
+UNDEFINED_WITH = ("--managed-save", "--nvram", "--snapshots-metadata")
+
 
 def must_be_name(name: str) -> None:
     """Raise BadInput for a name that virsh would take for another domain's number or UUID."""
@@ -224,11 +227,17 @@ class Domain:
         return True
 
     def undefine(self) -> None:
-        """Have libvirt know it no more, nor what it has noted of its snapshots, whose files stay. One that was
-        undefined while it ran was gone with its end.
+        """Have libvirt know it no more, nor what it has noted of its snapshots and checkpoints, whose files stay. One
+        that was undefined while it ran was gone with its end.
         """
         try:
-            self._call("undefine", "--managed-save", "--nvram", "--snapshots-metadata")
+            try:
+                self._call("undefine", *UNDEFINED_WITH)
+            except HeteroError as error:
+                if "checkpoints" not in str(error):
+                    raise
+                # virsh before libvirt 5.6 has neither them nor the word for them
+                self._call("undefine", *UNDEFINED_WITH, "--checkpoints-metadata")
         except BadInput:
             if self.defined:
                 raise

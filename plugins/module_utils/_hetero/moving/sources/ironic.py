@@ -21,8 +21,9 @@ from ..found import Board, Pdu, Site, address, pdu_at, told
 PROPERTIES = {"arch": "cpu_arch", "vcpus": "cpus", "memory_mb": "memory_mb", "local_gb": "local_gb"}
 #: Ironic's driver → how the keys begin that driver_info has for it.
 DRIVERS = {"ipmi": "ipmi", "redfish": "redfish", "idrac": "redfish", "snmp": "snmp"}
-#: Kinds of PDUs of Ironic's driver snmp whose tables our driver snmp reads. Others are asked for.
-APC = ("apc", "apc_masterswitch", "apc_rackpdu")
+#: Kinds of PDUs of Ironic's driver snmp whose tables our driver snmp reads by the same number of an outlet, that of the
+#: first unit. Others are asked for: cyberpower is read from a newer table where a PDU has that.
+READ = ("apc", "apc_masterswitch", "apc_rackpdu", "raritan_pdu2", "servertech_sentry3", "servertech_sentry4")
 #: Ironic's words for what driver snmp calls as net-snmp does, in capitals.
 PROTOCOLS = ("md5", "sha", "des", "aes")
 YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
@@ -117,7 +118,7 @@ def _add_snmp(site: Site, board: Board, info: Mapping[str, Any]) -> None:
     """Take the outlet of a PDU that several nodes may have."""
     kind, at = str(info.get("snmp_driver") or "apc").lower(), address(info["snmp_address"])
     pdu = pdu_at(site, at.host, info.get("snmp_port") or at.port, board.where)
-    if kind in APC and not info.get("snmp_context_name"):
+    if kind in READ and not info.get("snmp_context_name"):
         pdu.take("driver", "snmp")
     else:
         pdu.ask("driver", f"{board.where}: Ironic's snmp_driver is {shown(kind)}, perhaps with a context of its own")

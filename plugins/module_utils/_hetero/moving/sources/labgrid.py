@@ -24,13 +24,16 @@ TEMPLATE = re.compile(r"\{[{%]|^\s*#\s*(?:for|endfor|if|elif|else|endif|set|incl
 PRINTED = re.compile(r"^\('loaded',(.*(?:\n .*)*)\)$", re.MULTILINE)
 #: Model of NetworkPowerPort → what our driver for the same interface is told. Others are asked for.
 MODELS: dict[str, dict[str, str]] = {
-    "apc": {"driver": "snmp", "snmp_version": "1"},
+    # labgrid asks all of them by SNMPv1 (util/snmp.py)
+    **{key: {"driver": "snmp", "snmp_version": "1"} for key in ("apc", "eaton", "poe_mib", "raritan", "sentry")},
     "shelly_gen1": {"driver": "http", "api": "shelly1"},
     "shelly_gen2": {"driver": "http", "api": "shelly2"},
     "digitalloggers_restapi": {"driver": "http", "api": "dli"},
 }
 #: Models whose ports are counted from 0 where our driver counts from 1, as the device's labels do.
 FROM_ZERO = ("digitalloggers_restapi",)
+#: Outlets of an infeed, as labgrid's model sentry counts them through (driver/power/sentry.py).
+OF_INFEED = 8
 #: What switches power, and what makes a group a board.
 POWER = ("PowerPort", "PDUDaemonPort", "PowerOutlet")
 SIGNS = (*POWER, "SerialPort", "EthernetPort", "NetworkService")
@@ -124,6 +127,16 @@ def _network_power(site: Site, board: Board, params: Mapping[str, Any], where: s
     else:
         pdu.ask("driver", f"{where}: model {shown(model)} of labgrid has no counterpart here")
     board.take("pdu", pdu.name)
-    if model in FROM_ZERO and str(index).isdigit():
-        index = int(str(index)) + 1
-    board.take("outlet", index)
+    board.take("outlet", _outlet(model, index))
+
+
+def _outlet(model: str, index: Any) -> Any:
+    """Return the outlet of a port as our driver for its model counts it."""
+    if not str(index).isdigit():
+        return index
+    if model in FROM_ZERO:
+        return int(index) + 1
+    if model == "sentry" and int(index):
+        infeed, outlet = divmod(int(index) - 1, OF_INFEED)
+        return f"1.{infeed + 1}:{outlet + 1}" if infeed else outlet + 1
+    return index
