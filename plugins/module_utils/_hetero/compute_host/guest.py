@@ -28,7 +28,7 @@ from ..devices.pci.sysfs import STUBS
 from ..files.file_system import has_errors
 from ..files.mounts import must_hold_no_mount
 from ..hypervisors import pinning
-from ..hypervisors.libvirt import guest_folder, guests, own_disk
+from ..hypervisors.libvirt import boot_files, guest_folder, guests, own_disk
 from ..hypervisors.libvirt.attachment import by_hand, driver_before, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
 from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_carry_none, must_have_one_name
@@ -354,11 +354,11 @@ class GuestWork(Work):
         guest_folder.must_be_readable(self.folder)
         self._refuse_hidden()
         starts = self._starts()
-        guests.must_boot(self._spec(), starts, self.libvirt)
+        boot_files.must_boot(self._spec(), starts, self.libvirt)
         own_disk.must_be_own(self.folder, self._spec().uuid)
         self._refuse_the_disk_of_a_claim()
         own_disk.must_not_name_anothers(self.folder, self._spec().uuid, disks_of(starts), self._editor)
-        self._astray = guests.astray(self._spec(), starts)
+        self._astray = boot_files.astray(self._spec(), starts)
 
     def remove(self) -> None:
         """Remove guest, domain and disk."""

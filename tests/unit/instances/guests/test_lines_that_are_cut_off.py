@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import guests
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import boot_files
 
 DOMAIN = (
     "<domain><os><kernel>{old}/kernel</kernel></os><devices><disk type='file' device='disk'><driver type='raw' />"
@@ -31,7 +31,7 @@ def test_of_a_long_name(tmp_path, length, defined):
     spec = SimpleNamespace(name=name, folder=str(folder), file=lambda word: str(folder / word))
     libvirt = SimpleNamespace(domain=lambda _name: SimpleNamespace(defined=defined))
     with pytest.raises(Refused) as refused:
-        guests.must_boot(spec, ElementTree.fromstring(DOMAIN.format(old=old)), libvirt)
+        boot_files.must_boot(spec, ElementTree.fromstring(DOMAIN.format(old=old)), libvirt)
     said = str(refused.value)
     if length == 8:
         assert f"({word}" in said

@@ -43,6 +43,16 @@ def must_be_readable(folder: str) -> None:
             raise Refused(what, path, "nothing is touched: put the guest's own file back") from error
 
 
+def must_have(word: str, path: str) -> None:
+    """Raise Refused if a file of a guest is missing.
+
+    :param word: what it is to the guest: kernel, initrd or root.
+    """
+    if not os.path.exists(path):
+        remedy = "put the file back, or rebuild the instance, which begins with an empty root"
+        raise Refused(f"is missing, and with it the guest's {word}", path, remedy)
+
+
 def made_for(folder: str) -> str | None:
     """Return the UUID of the guest whose files lie in a folder; None where none do, or that cannot be read."""
     made = description(folder)
