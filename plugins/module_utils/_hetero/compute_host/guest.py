@@ -13,35 +13,32 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Callable, Collection, Sequence
 
 from ..claims.host.allocation import ATTACHED
-from ..core.changes import Change
-from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused
 from ..core.plays import play
-from ..devices.pci import sysfs
-from ..devices.pci.allocation import is_own
-from ..devices.pci.binding_change import change_driver
 from ..devices.pci.domains import is_there
-from ..devices.pci.sysfs import STUBS
 from ..files.file_system import has_errors
 from ..files.mounts import must_hold_no_mount
 from ..hypervisors import pinning
 from ..hypervisors.libvirt import boot_files, guest_folder, guests, own_disk
-from ..hypervisors.libvirt.attachment import by_hand, driver_before, holder_of
+from ..hypervisors.libvirt.attachment import by_hand, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
 from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_carry_none, must_have_one_name
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
+from .guest_devices import GuestDevices
 from .guests_folder import must_be_mounted
-from .work import BACK, Work
+from .work import Work
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from ..claims.host.allocation import Allocation
     from ..claims.host.claim_records import Claim
+    from ..core.changes import Change
+    from ..core.deadline import Deadline
     from ..hypervisors.libvirt.domain import Domain
     from ..images.store import Image
     from .host import Host
@@ -88,6 +85,7 @@ class GuestWork(Work):
         self.domain = self.libvirt.domain(claim.instance)
         self.container = Running(self.domain)
         self.folder = os.path.join(host.config.kvm.guests_folder, claim.instance)
+        self.devices = GuestDevices(self)
         #: In words, the disk that its domain has in place of its own.
         self._astray: str | None = None
         #: The disks beside its own that stay where it is removed.
@@ -119,13 +117,6 @@ class GuestWork(Work):
         """Return whether the domain of that name, or what lies in its folder, was not made for this claim."""
         found = {guests.uuid_of(self.claim.instance, self.libvirt), guest_folder.made_for(self.folder)}
         return not found <= {None, self._spec().uuid}
-
-    def _rows(self) -> list[Allocation]:
-        return self.host.store.allocations(self.claim.holder)
-
-    def _to_start_with(self) -> list[Allocation]:
-        """Return the rows of all its devices but those that it was given by hand for one run."""
-        return [row for row in self._rows() if row.persistent]
 
     # ---- steps
 
@@ -218,7 +209,7 @@ class GuestWork(Work):
 
     def _spec(self, image: Image | None = None) -> guests.Spec:
         config, claim = self.host.config.kvm, self.claim
-        network, rows = ipaddress.ip_interface(f"{self.address}/{config.prefix_length}"), self._rows()
+        network, rows = ipaddress.ip_interface(f"{self.address}/{config.prefix_length}"), self.devices.rows
         return guests.Spec(
             name=claim.instance,
             made=claim.created,
@@ -243,18 +234,10 @@ class GuestWork(Work):
         self._must_leave_nothing()
         pinning.must_hold("kvm", self.address, self.claim.instance)
         self.must_have_devices()
-        self._bind(self._to_start_with(), VFIO, check=True)
+        self.devices.bind(VFIO, check=True)
 
     def must_have_devices(self) -> None:
-        rows = self._to_start_with()
-        for row, device in self._others(rows):
-            what = f"its device at {row.address} was a {row.wanted.arch}, and a {device.ids} is there now"
-            remedy = "put its card back there; terminate leaves the other device as it is"
-            raise Refused(what, self.claim.instance, remedy)
-        for row in rows:
-            if sysfs.look(row.address, self.host.pci) is None:
-                what = f"its device at {row.address} is no more on this host"
-                raise Refused(what, self.claim.instance, "put its card back there, or terminate it")
+        self.devices.must_be_there()
 
     def start(self) -> None:
         """Bring its devices to vfio-pci, then start the guest. libvirt leaves them there when the guest ends, so that
@@ -264,25 +247,25 @@ class GuestWork(Work):
         if self.container.running:
             return
         self.change.note(self.claim.instance, {"state": self.claim.state}, {"state": instance_states.RUNNING})
-        rows = self._to_start_with()
+        having = self.devices.told
         if self.change.check:
-            self.report("guest", f"guest would be started{_with(rows)}")
+            self.report("guest", f"guest would be started{having}")
             return
         if self.claim.state != instance_states.REBUILDING:  # that keeps its claim whatever happens
             self.move(instance_states.STARTING)
         pinning.must_hold("kvm", self.address, self.claim.instance)
         self.must_have_devices()
-        self._bind(rows, VFIO)
+        self.devices.bind(VFIO)
         self.domain.start()
         self.domain.autostart(self.autostart)
-        self.report("guest", f"guest started{_with(rows)}", time.monotonic() - start)
+        self.report("guest", f"guest started{having}", time.monotonic() - start)
 
     def give_devices(self) -> None:
         """Check that the guest, which was started with its devices, has them all; raise Refused if one is missing.
 
         One that was given by hand may be for its next start, or was for a former run.
         """
-        rows = self._rows()
+        rows = self.devices.rows
         if not rows or (self.change.check and not self.container.running):
             return
         has = guests.live_devices(self.domain)
@@ -369,54 +352,13 @@ class GuestWork(Work):
         self.put(container=None, host_key=None, image_hash=None)
 
     def is_on_host(self, row: Allocation) -> bool:
-        device = sysfs.look(row.address, self.host.pci)
-        return device is not None and is_own(row, device)
+        return self.devices.is_there(row)
 
     def give_back(self) -> None:
-        """Bring its devices back to the drivers that they were on before. Another device at an address of theirs stays
-        as it is, as does one of which no such driver is known.
-        """
-        rows = self._rows()
-        others = {row.address for row, _device in self._others(rows)}
-        for driver in sorted(set(filter(None, map(driver_before, rows)))):
-            mine = [row for row in rows if driver_before(row) == driver and row.address not in others]
-            self._bind(mine, driver, BACK)
-
-    def _others(self, rows: Sequence[Allocation]) -> list[tuple[Allocation, sysfs.Device]]:
-        """Return [(row, device)] of other devices at the addresses of its own."""
-        found = ((row, sysfs.look(row.address, self.host.pci)) for row in rows)
-        return [(row, device) for row, device in found if device is not None and not is_own(row, device)]
-
-    def _bind(self, rows: Sequence[Allocation], driver: str, at_least: float = 0.0, check: bool = False) -> None:
-        """Bring devices to a driver. What is bound at each boot of the host stays as it is.
-
-        :param at_least: seconds that there are for it, even if the deadline is nearer.
-        :param check: only raise HeteroError where that is refused.
-        """
-        there = [found for found in (sysfs.look(row.address, self.host.pci) for row in rows) if found is not None]
-        if not there:
-            return
-        change = Change(check)
-        asked: dict[str, Any] = dict(
-            devices=[device.address for device in there],
-            driver=driver,
-            persistent=None,
-            # An operator has put the device on a stub driver on purpose, and no process can use it there.
-            force=all(device.driver in STUBS for device in there),
-            holder=self.claim.holder,
-        )
-        result = change_driver(asked, change, Deadline(max(at_least, self.deadline.left)), self.host.pci)
-        if not check:
-            self.change.take(change)
-        if result.get("failed"):
-            raise Refused(result["msg"], self.claim.instance, "then run this again")
+        self.devices.give_back()
 
 
 def _must_boot(image: Image, instance: str) -> None:
     if image.kernel is None:
         what = f"image {image.name} has no kernel"
         raise Refused(what, instance, "name one that boards boot, with kernel, initrd and root/")
-
-
-def _with(rows: Sequence[Allocation]) -> str:
-    return f" with {' '.join(row.address for row in rows)}" if rows else ""
