@@ -17,7 +17,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.powe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle, reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import release as releases
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork, locked
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_locks import locked
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError

@@ -18,7 +18,8 @@ from ..power.doubt import Doubt
 from ..power.pdu_loop import PDU
 from ..records.board_records import SWITCH
 from ..records.claim_records import Fed
-from ..work.board_work import BoardWork, locked, unread_outlet
+from ..work.board_locks import locked
+from ..work.board_work import BoardWork, unread_outlet
 from .findings import OTHER, RIGHT, WRONG, Finding
 from .outlet_tests import PHASE, Options, OutletTests
 from .wiring_lines import corrected, headline

@@ -30,7 +30,8 @@ from ...site import board_states
 from ..boot.ram_boot import in_ram
 from ..evidence.free_boards import is_left_on
 from ..records import disk_records
-from ..work.board_work import BoardWork, locked, summary
+from ..work.board_locks import locked
+from ..work.board_work import BoardWork, summary
 from . import wipe_disk
 from .canaries import MOST, SAMPLES
 from .disk_areas import areas

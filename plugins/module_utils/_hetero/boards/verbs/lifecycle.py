@@ -37,7 +37,8 @@ from ..image.rebuilds import rebuilt_claim
 from ..power import presence
 from ..records.disk_records import withdraw
 from ..records.store import AGAIN
-from ..work.board_work import BoardWork, locked, refuse, summary
+from ..work.board_locks import locked
+from ..work.board_work import BoardWork, refuse, summary
 from ..work.maintenance import BY_DATABASE
 
 if TYPE_CHECKING:

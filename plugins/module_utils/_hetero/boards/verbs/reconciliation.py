@@ -35,7 +35,8 @@ from ..power.presence import ALIVE, OWN_KEY, SILENT
 from ..records import disk_records
 from ..records.lost_database import way_by_copy
 from ..work import maintenance
-from ..work.board_work import BoardWork, locked, unread_outlet
+from ..work.board_locks import locked
+from ..work.board_work import BoardWork, unread_outlet
 from ..work.looks import PHASE, Look, Seen, not_adopted
 from .lifecycle import OUT_OF_USE, Options, start
 from .release import free_board, release

@@ -22,8 +22,9 @@ from ..evidence.free_boards import give_back, is_left_on
 from ..image.board_images import clean, say_what_would_go
 from ..records.disk_records import unwiped
 from ..records.store import NOBODY, must_be_of
+from ..work.board_locks import locked
 from ..work.board_releases import RELEASE, end_claim, nothing_yet
-from ..work.board_work import locked, summary
+from ..work.board_work import summary
 from .lifecycle import switch_off, works_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Callable, Collection, Mapping, Sequence
 from ...boards.records.proxy import Proxy
 from ...boards.verbs.lifecycle import Options
 from ...boards.verbs.release import release
-from ...boards.work.board_work import BoardWork, locked
+from ...boards.work.board_locks import locked
+from ...boards.work.board_work import BoardWork
 from ...claims.ended import told
 from ...core.changes import Change
 from ...core.child import Child
