@@ -22,6 +22,7 @@ from ..files.plain_file import read_at
 from ..files.removal import remove_tree
 from ..files.whole_file import write_whole
 from .cloud_init import USER_DATA
+from .key_pairs import without_comment
 from .machine_identity import HOST_KEY
 from .root_folder import must_hold_only
 
@@ -91,7 +92,7 @@ class DiskFiles:
                 # Its folder may be another one, to which a link of the image leads.
                 named = [name for name in tar.getnames() if name.endswith(f"/{os.path.basename(HOST_KEY)}.pub")]
                 public = tar.extractfile(named[0]) if named else None
-                host_key = " ".join(public.read().decode().split()[:2]) if public else ""
+                host_key = without_comment(public.read().decode()) if public else ""
         except (OSError, ValueError, KeyError, tarfile.TarError):
             return None
         if not claim.image_hash or host_key != claim.host_key:

@@ -18,7 +18,6 @@ import time
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Iterable, cast
 
-from ..core.command import command
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused, naming
 from ..core.plays import play
@@ -29,7 +28,17 @@ from ..images.root_archive import archive_of, stored_archive
 from ..site.boot_sources import DISK
 from . import cloud_init
 from .disk_files import Made
-from .machine_identity import AUTHORIZED, FILES_TIME, HOST_KEY, HOSTNAME, MACHINE_ID, odd_place, parse_key
+from .key_pairs import make_pair
+from .machine_identity import (
+    AUTHORIZED,
+    FILES_TIME,
+    HOST_KEY,
+    HOSTNAME,
+    MACHINE_ID,
+    odd_place,
+    parse_key,
+    with_keys,
+)
 from .ownership import is_made, refuse_anothers, refuse_forgotten, token_of
 from .place import Place
 from .provision import NEW_ROOT, PHASE, prepare_files
@@ -177,19 +186,15 @@ def _own(  # noqa: PLR0913 - the node, the board, what its root is made of, and 
 def _own_archive(image: Image, claim: RootClaim, reboot: list[str], user_data: str | None) -> tuple[bytes, str]:
     """Return (bytes of own.tar: host name, user's keys and data, host key; the public host key as a line)."""
     others = inside(root_of(image), lambda: read_file(AUTHORIZED) or "", Deadline(FILES_TIME)).splitlines()
-    lines = [line.strip() for line in claim.ssh_public_key.strip().splitlines()]
-    missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)] + reboot
+    authorized = [*with_keys(others, claim.ssh_public_key), *reboot]
     with naming(tempfile.gettempdir()), tempfile.TemporaryDirectory(prefix="hetero-host-key-") as folder:
-        path = os.path.join(folder, "key")
-        command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", claim.instance, "-f", path], folder)
-        with open(path, encoding="ascii") as file, open(f"{path}.pub", encoding="ascii") as public_file:
-            private, public = file.read(), public_file.read()
+        pair = make_pair(os.path.join(folder, "key"), claim.instance, folder)
     files = {
-        AUTHORIZED: ("".join(f"{line}\n" for line in [*others, *missing]), 0o600),
+        AUTHORIZED: ("".join(f"{line}\n" for line in authorized), 0o600),
         HOSTNAME: (f"{claim.instance}\n", 0o644),
         MACHINE_ID: ("", 0o444),
-        HOST_KEY: (private, 0o600),
-        f"{HOST_KEY}.pub": (public, 0o644),
+        HOST_KEY: (pair.private, 0o600),
+        f"{HOST_KEY}.pub": (pair.public, 0o644),
         **(cloud_init.files(user_data, claim.instance) if user_data else {}),
     }
     target = io.BytesIO()
@@ -199,7 +204,7 @@ def _own_archive(image: Image, claim: RootClaim, reboot: list[str], user_data: s
             _add(tar, name, mode)
         for name, (text, mode) in files.items():
             _add(tar, places[name], mode, text)
-    return target.getvalue(), " ".join(public.split()[:2])
+    return target.getvalue(), pair.line
 
 
 def _where(image: Image, files: Iterable[str]) -> tuple[list[tuple[str, int]], dict[str, str]]:

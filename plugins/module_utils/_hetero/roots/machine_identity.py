@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, cast
+from typing import Any, Iterable, Sequence, cast
 
-from ..core.command import command
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError
 from ..files.removal import remove_tree
 from ..files.root_work import READ_LIMIT, inside, make_folder, read_file, remove_file, write_file
 from ..site import key_prints
+from .key_pairs import make_pair, without_comment
 
 #: Seconds for anything done to a few files of a root.
 FILES_TIME = 30.0
@@ -123,7 +123,7 @@ def host_key(path: str) -> str | None:
 def _host_key() -> str | None:
     """Return the public host key, as host_key does, from a process whose root directory is the root."""
     public = (read_file(f"{HOST_KEY}.pub") or "").strip()
-    key = " ".join(public.split()[:2])
+    key = without_comment(public)
     return key if len(key) <= MOST_HOST_KEY and KEY.fullmatch(public) and read_file(HOST_KEY) else None
 
 
@@ -147,18 +147,24 @@ def put_key(path: str, key: str, owner: tuple[int, int] = (0, 0)) -> None:
 
     :param owner: (user id, group id) that the root's user `root` has on this machine.
     """
-    lines = [line.strip() for line in key.strip().splitlines()]
 
     def write() -> None:
         make_folder("/root", 0o700)
         make_folder("/root/.ssh", 0o700, exact=True)
-        others = _authorized()
-        missing = [line for line in lines if not any(line.split()[1] in other.split() for other in others)]
-        write_file(AUTHORIZED, "".join(f"{line}\n" for line in [*others, *missing]), 0o600)
+        write_file(AUTHORIZED, "".join(f"{line}\n" for line in with_keys(_authorized(), key)), 0o600)
         for written in ("/root", "/root/.ssh", AUTHORIZED):
             os.chown(written, *owner, follow_symlinks=False)
 
     inside(path, write, Deadline(FILES_TIME))
+
+
+def with_keys(lines: Sequence[str], key: str) -> list[str]:
+    """Return the lines of an authorized_keys file, and behind them those of the user's keys that it lacks.
+
+    :param key: the user's public keys, one a line.
+    """
+    wanted = [line.strip() for line in key.strip().splitlines()]
+    return [*lines, *(line for line in wanted if not any(line.split()[1] in other.split() for other in lines))]
 
 
 def _is_own(line: str) -> bool:
@@ -196,18 +202,15 @@ def put_host_key(path: str, comment: str, keep: str) -> str:
     remove_tree(folder)  # left by a process that was killed here
     os.mkdir(folder, 0o700)
     try:
-        key = os.path.join(folder, "key")
-        command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", key], path)
-        with open(key, encoding="ascii") as file, open(f"{key}.pub", encoding="ascii") as public_file:
-            private, public = file.read(), public_file.read()
+        pair = make_pair(os.path.join(folder, "key"), comment, path)
     finally:
         remove_tree(folder)
 
     def write() -> None:
         make_folder("/etc", 0o755)
         make_folder("/etc/ssh", 0o755)
-        write_file(HOST_KEY, private, 0o600)
-        write_file(f"{HOST_KEY}.pub", public, 0o644)
+        write_file(HOST_KEY, pair.private, 0o600)
+        write_file(f"{HOST_KEY}.pub", pair.public, 0o644)
 
     inside(path, write, Deadline(FILES_TIME))
-    return " ".join(public.split()[:2])
+    return pair.line

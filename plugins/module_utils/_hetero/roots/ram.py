@@ -24,6 +24,7 @@ from ..site.boot_sources import RAM
 from ..site.proxy_config import SET_UP
 from ..tftp.board_folder import BoardFiles
 from .console_key import ConsoleKey
+from .key_pairs import make_pair
 
 if TYPE_CHECKING:
     from ..images.proxy_node import ProxyNode
@@ -75,7 +76,8 @@ def own_key(proxy: ProxyNode) -> str:
     if not os.path.exists(path):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            new, _public = _key_pair(scratch, "hetero proxy")
+            new = os.path.join(scratch, "key")
+            make_pair(new, "hetero proxy", scratch)
             try:
                 os.link(new, path)  # where two processes make it at once, the key of the first stays
             except FileExistsError:
@@ -125,10 +127,8 @@ def serve_initrd(proxy: RootsNode, board: Board, image: Image, name: str) -> tup
         if said:
             own = (CONSOLE_WORD, f"{said.word}\n".encode())
         else:
-            path, public_key = _key_pair(scratch, board.name)
-            host_key = " ".join(public_key.split()[:2])
-            with open(path, "rb") as file:
-                own = (HOST_KEY, file.read())
+            pair = make_pair(os.path.join(scratch, "key"), board.name, scratch)
+            host_key, own = pair.line, (HOST_KEY, pair.private.encode())
         initrd = os.path.join(scratch, "initrd")
         # The kernel unpacks several archives in a row, each compressed in its own way. An uncompressed archive may come
         # before any other. After a compressed one some kernels (lz4 before Linux 5.10) look for no further archive.
@@ -159,11 +159,3 @@ def _private_part(public: str, name: str, content: bytes) -> bytes:
             (AUTHORIZED, FILE | 0o600, public.encode()),
         ]
     )
-
-
-def _key_pair(folder: str, comment: str) -> tuple[str, str]:
-    """Return (path of the private key, the public one) of a fresh pair."""
-    path = os.path.join(folder, "key")
-    command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path], folder)
-    with open(f"{path}.pub", encoding="ascii") as file:
-        return path, file.read().strip()

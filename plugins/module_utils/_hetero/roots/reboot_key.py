@@ -13,9 +13,9 @@ import fcntl
 import os
 from typing import TYPE_CHECKING
 
-from ..core.command import command
 from ..core.errors import HeteroError
 from ..files.removal import remove_tree
+from .key_pairs import make_pair
 
 if TYPE_CHECKING:
     from ..images.proxy_node import ProxyNode
@@ -74,7 +74,7 @@ def _make(proxy: ProxyNode) -> None:
             remove_tree(left)
         os.mkdir(scratch, 0o700)
         path = os.path.join(scratch, NAME)
-        command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "hetero: reboot only", "-f", path], path)
+        make_pair(path, "hetero: reboot only", path)
         os.rename(scratch, folder)
     finally:
         os.close(lock)
