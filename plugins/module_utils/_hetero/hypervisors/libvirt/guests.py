@@ -25,7 +25,7 @@ from ...files.file_system import must_hold
 from ...files.plain_file import read_at
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
-from ...roots import cloud_init, machine_identity
+from ...roots.new_machine import make_own
 from .. import pinning
 from . import hostdev, own_disk
 from .domain import Libvirt
@@ -131,11 +131,7 @@ def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
         if getattr(spec.image, name):
             _copy(getattr(spec.image, name), spec.file(name), spec, deadline)
     os.chmod(root, 0o755)  # becomes the mode of the guest's /
-    machine_identity.settle(root, spec.name)
-    machine_identity.put_key(root, spec.ssh_public_key)
-    if spec.user_data:
-        cloud_init.put_seed(root, spec.user_data, spec.name)
-    host_key = machine_identity.put_host_key(root, spec.name, spec.folder)
+    host_key = make_own(root, spec.name, spec.ssh_public_key, spec.user_data, spec.folder)
     _disk(spec, root, uuid, deadline)
     remove_tree(root, deadline)
     # The domain file says that the guest is whole, so nothing may be lost by a power cut after it is written.

@@ -25,7 +25,8 @@ from ...files.links import must_be_no_link
 from ...files.mounts import mounts_below, must_hold_no_mount
 from ...files.removal import remove_tree
 from ...files.whole_file import write_whole
-from ...roots import cloud_init, machine_identity
+from ...roots import machine_identity
+from ...roots.new_machine import make_own
 from .. import pinning
 from . import disks, id_maps, identity, limits, monitors, own_root, private_nodes
 from .disks import root_of
@@ -126,11 +127,7 @@ def create(spec: Spec, deadline: Deadline) -> str:
     copy = ["cp", "-a", f"{spec.image.root}/.", f"{root}/"]
     remedy = ROOM.format(gb=spec.disk_gb)
     command(copy, container.thing, remedy, timeout=min(COPY_TIME, max(1.0, deadline.left)))
-    machine_identity.settle(root, spec.name)
-    machine_identity.put_key(root, spec.ssh_public_key)
-    if spec.user_data:
-        cloud_init.put_seed(root, spec.user_data, spec.name)
-    host_key = machine_identity.put_host_key(root, spec.name, container.folder)
+    host_key = make_own(root, spec.name, spec.ssh_public_key, spec.user_data, container.folder)
     id_maps.shift(root, spec.id_map, f"image {spec.image.name}")
     # The configuration says that the container is whole, so nothing may be lost by a power cut after it is written.
     command(["sync", "-f", root], root, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
