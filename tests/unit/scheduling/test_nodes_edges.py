@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import nodes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import compute_hosts, fit, nodes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
 from ansible_collections.hetero.compute.tests.unit.scheduling.test_scheduling import (
     KVM,
@@ -61,8 +61,8 @@ def test_what_a_host_lacks_just_now_is_said_in_peoples_words():
 )
 def test_aliases_and_how_many(text, aliases):
     """Lost: a guest's cards: an alias without a number is one of them."""
-    assert nodes.aliases_of({"extra_specs": {"pci_passthrough:alias": text}}) == aliases
-    assert nodes.aliases_of({}) == []
+    assert compute_hosts.aliases_of({"extra_specs": {"pci_passthrough:alias": text}}) == aliases
+    assert compute_hosts.aliases_of({}) == []
 
 
 def test_a_card_of_several_aliases_serves_each():
@@ -100,7 +100,7 @@ def test_a_board_need_have_no_disk_unless_that_is_asked_for():
     (verdict,) = nodes.verdicts(bare, [proxy("p1", board(0))])
     assert (verdict.never, verdict.room, verdict.owner) == ((), 1, "p1")
     (verdict,) = nodes.verdicts(bare, [proxy("p1", board(0))], disk=True)
-    assert verdict.never == (nodes.NO_DISK,)
+    assert verdict.never == (fit.NO_DISK,)
 
 
 def test_a_host_by_itself_is_its_own_owner():

@@ -16,7 +16,7 @@ from ..devices.pci.domains import is_there
 from ..devices.pci.made_guests import only_by_folder
 from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt, must_be_name
-from ..openstack.specs import PROPERTY
+from ..scheduling.compute_hosts import aliases_of
 from ..site.kinds import GUEST
 from .domains import free_again
 from .unclaimed_instances import of_guest
@@ -49,9 +49,7 @@ class Guests:
     @property
     def asked(self) -> str:
         """The devices in the flavor's words: `2 × a1`."""
-        text = str((self.flavor.get("extra_specs") or {}).get(PROPERTY, ""))
-        parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
-        return ", ".join(f"{count} × {name}" for name, _colon, count in parts)
+        return ", ".join(f"{count} × {name}" for name, count in aliases_of(self.flavor))
 
     @property
     def was_free(self) -> str:

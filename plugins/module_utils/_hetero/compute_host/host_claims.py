@@ -22,7 +22,7 @@ from ..core.errors import BadInput, NoneFree
 from ..hypervisors.lxc import id_maps, liblxc
 from ..scheduling.compute_hosts import gpu_arch, gpu_count, rejections
 from ..scheduling.extra_specs import satisfies
-from ..scheduling.fit import AMOUNTS, nodes_found, summary
+from ..scheduling.fit import AMOUNTS, by_reason, nodes_found, summary
 from ..site.kinds import CONTAINER, GUEST, OF_HOSTS
 from ..site.leases import as_date, kept
 from ..site.node_clock import begin_lease
@@ -239,11 +239,7 @@ def _reasons(kind: Containers | Guests, none: NoneFree) -> list[str]:
     rejected = none.facts["rejected"]
     if not rejected or set(rejected) & {*AMOUNTS, "address", "ids", "name", "alias"}:
         return list(rejected.values()) or [none.what]
-    groups: dict[str, list[str]] = {}
-    for address, why in sorted(rejected.items()):
-        groups.setdefault(why, []).append(address)
-    told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
-    return [f"{kind.asked} wanted: {told}"]
+    return [f"{kind.asked} wanted: {by_reason(rejected)}"]
 
 
 def _no_node(

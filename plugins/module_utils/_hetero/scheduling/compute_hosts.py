@@ -1,8 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flavors against compute hosts: which hypervisor a flavor asks for, how many GPUs of which architecture, and why a
-host cannot serve it.
+"""Flavors against compute hosts: which hypervisor a flavor asks for, how many GPUs of which architecture, how many
+PCI devices of which alias, and why a host cannot serve it.
 
 The host's database knows what is free at present, and claims/host/allocation.py decides who gets which GPU.
 """
@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 from ..core.errors import BadInput
+from ..openstack.specs import PROPERTY
 from .extra_specs import satisfies
 from .fit import rejections as rejections_of_facts
 
@@ -52,6 +53,13 @@ def gpu_count(flavor: dict[str, Any]) -> int:
         what = f"extra_specs.gpus is {requirement!r}"
         raise BadInput(what, f"flavor {flavor.get('name')}", "give the number of GPUs, such as '= 2'")
     return int(found.group(1))
+
+
+def aliases_of(flavor: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return [(alias, count)] of a flavor's property pci_passthrough:alias."""
+    text = str((flavor.get("extra_specs") or {}).get(PROPERTY, ""))
+    parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
+    return [(name, max(1, int(count or 1))) for name, _colon, count in parts]
 
 
 def _count_of(flavor: dict[str, Any], there: int) -> str | int:

@@ -19,6 +19,8 @@ from . import extra_specs as operators
 #: Share of a flavor's memory_mb that firmware and kernel may keep: typical boards show 16218 of 16384 MB.
 TOLERANCE = 0.02
 
+#: The reason of a board that cannot have its root on a disk.
+NO_DISK = "no disk to boot from is configured for it"
 #: Amounts that a flavor takes from a node → their units in texts.
 AMOUNTS = {"memory_mb": "MB of memory", "vcpus": "vcpus", "local_gb": "GB of disk"}
 
@@ -188,3 +190,15 @@ def grouped(told: Iterable[tuple[str, str, Sequence[str]]], all_as_number: bool 
         counted = len(nodes) > 3 or (all_as_number and len(nodes) == kinds[kind] > 1)
         said.append(f"{len(nodes):>{width}} {kind}: {why}" if counted else f"{', '.join(nodes)}: {why}")
     return said
+
+
+def by_reason(whys: Mapping[str, str | None]) -> str:
+    """Return in words why things are not given, the same reasons together: `0000:06:00.0, 0000:07:00.0 is vm-1's; …`.
+
+    :param whys: address of a thing → why it is not given; one without a reason is left out.
+    """
+    groups: dict[str, list[str]] = {}
+    for address, why in sorted(whys.items()):
+        if why:
+            groups.setdefault(why, []).append(address)
+    return "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())

@@ -15,7 +15,6 @@ from ..core.errors import BadInput
 from ..core.spelling import in_spans
 from ..images.capacity import Promises, no_image, root_size, without_room
 from ..images.delivery import undelivered
-from ..openstack.specs import PROPERTY
 from ..site import board_states, boot_sources
 from ..site.instance import age
 from ..site.kinds import BOARD, BY_HYPERVISOR, CONTAINER, KINDS
@@ -32,7 +31,6 @@ SEVERAL = {kind.nodes: kind.several for kind in KINDS.values()}
 PLENTY = 500
 IN_USE = "in use"
 WITHHELD = "given to nobody"
-NO_DISK = "no disk to boot from is configured for it"
 NO_ROOM = "without room for a root"
 
 
@@ -78,7 +76,7 @@ def board_verdict(
     """
     never = fit.rejections(flavor, board, tolerance)
     if disk and not board.get("disks"):
-        never.append(NO_DISK)
+        never.append(fit.NO_DISK)
     if image and images is not None and not never:
         never += filter(None, [no_image(image, images, str(board.get("arch")))])
         source = boot_sources.DISK if disk else boot_sources.NFS
@@ -175,19 +173,12 @@ def _devices(flavor: dict[str, Any], host: dict[str, Any], hypervisor: str) -> I
     if hypervisor == CONTAINER.hypervisor:
         yield from _gpus(flavor, host["gpus"])
         return
-    for alias, count in aliases_of(flavor):
+    for alias, count in compute_hosts.aliases_of(flavor):
         fitting = [one for one in host.get("devices") or () if alias in str(one["arch"]).split(", ")]
         if len(fitting) < count:
             yield _Found([f"has {len(fitting) or 'no'} of alias {alias}, {count} wanted"], [], 0, 0)
         else:
             yield _counted(fitting, count, f"{count} × {alias}", alias)
-
-
-def aliases_of(flavor: dict[str, Any]) -> list[tuple[str, int]]:
-    """Return [(alias, count)] of a flavor's property pci_passthrough:alias."""
-    text = str((flavor.get("extra_specs") or {}).get(PROPERTY, ""))
-    parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
-    return [(name, max(1, int(count or 1))) for name, _colon, count in parts]
 
 
 def _gpus(flavor: dict[str, Any], gpus: list[dict[str, Any]]) -> Iterator[_Found]:
@@ -214,11 +205,7 @@ def _counted(devices: list[dict[str, Any]], count: int, asked: str, called: str)
     """
     whys = {one["address"]: _why_not(one) for one in devices}
     free = sum(why is None for why in whys.values())
-    groups = {}
-    for address, why in sorted(whys.items()):
-        if why:
-            groups.setdefault(why, []).append(address)
-    told = "; ".join(f"{', '.join(addresses)} {why}" for why, addresses in groups.items())
+    told = fit.by_reason(whys)
     most = sum(not _unfit(one) for one in devices) // count
     left = f"{free} of {len(devices)} {called} free{f' ({told})' if told else ''}"
     return _Found([], [f"{asked} wanted: {told}"] if free < count else [], free // count, most, left)

@@ -25,7 +25,7 @@ from ...images.choice import images_of
 from ...images.delivery import undelivered
 from ...images.room import room_of, size_of
 from ...roots.machine_identity import must_be_keys
-from ...scheduling.fit import TOLERANCE, describe, nodes_found, rejections, summary
+from ...scheduling.fit import NO_DISK, TOLERANCE, describe, nodes_found, rejections, summary
 from ...scheduling.flavor_check import validate
 from ...site import board_states
 from ...site.image_names import valid_image
@@ -248,7 +248,7 @@ def _unfit(
     for board in pool:
         why = rejections(request.flavor, board, request.tolerance)
         if request.boot_source == DISK_ROOT and not proxy.disks(board):
-            why.append("no disk to boot from is configured for it")
+            why.append(NO_DISK)
         why += [] if why else filter(None, [no_image(request.image, images, board.arch)])
         lacks = None if why else undelivered(request.image, images, board.id, drivers.means(board), request.boot_source)
         why += [": ".join(lacks)] if lacks else []
