@@ -8,20 +8,14 @@ host_claims.py claims what is asked for.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from ..claims.record_files import MOST_OF_FLAVOR
-from ..core.errors import BadInput
-from ..roots.machine_identity import must_be_keys
+from ..claims.servable import must_be_servable
 from ..scheduling.compute_hosts import gpu_count
 from ..scheduling.fit import describe
-from ..scheduling.flavor_check import validate
-from ..site.image_names import valid_image
 from ..site.instance import must_be_free_word, valid_instance
-from ..site.leases import must_be_hours
-from ..site.owners import must_be_numbers, must_be_owner, names_of
+from ..site.owners import names_of
 
 #: Most instances of one request; a larger number is taken for a mistake.
 MOST = 500
@@ -62,19 +56,6 @@ class ClaimRequest:
         """Raise BadInput if no host could serve this request."""
         for instance in [self.request, *self.instances]:
             must_be_free_word(valid_instance(instance))
-        must_be_owner(self.owner)
-        if not self.image.strip():
-            raise BadInput("is empty", "image", "name an image, or give the host one (default_image of its role)")
-        valid_image(self.image)
-        validate(self.flavor)
-        if not self.flavor.get("name"):
-            raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
-        if len(json.dumps(self.flavor)) > MOST_OF_FLAVOR:
-            raise BadInput(f"has more than {MOST_OF_FLAVOR} letters", "flavor", "say it in fewer")
+        which_image = "name an image, or give the host one (default_image of its role)"
+        must_be_servable(self, MOST, f"ask for 1 to {MOST}", which_image)
         gpu_count(self.flavor)
-        must_be_keys(self.ssh_public_key)
-        if not 1 <= self.count <= MOST:
-            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST}")
-        must_be_numbers(self.numbers, self.count)
-        if self.lease_hours is not None:
-            must_be_hours(self.lease_hours, "lease_hours", endless=True)

@@ -8,13 +8,12 @@ The store decides between requests at the same time. board_releases.py gives boa
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
-from ...claims.record_files import MOST_OF_FLAVOR
+from ...claims.servable import must_be_servable
 from ...core.descriptors import make_room
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused
 from ...core.plays import play
@@ -24,15 +23,12 @@ from ...images.capacity import no_image, without_room
 from ...images.choice import images_of
 from ...images.delivery import undelivered
 from ...images.room import room_of, size_of
-from ...roots.machine_identity import must_be_keys
 from ...scheduling.fit import NO_DISK, TOLERANCE, describe, nodes_found, rejections, summary
-from ...scheduling.flavor_check import validate
 from ...site import board_states
-from ...site.image_names import valid_image
 from ...site.instance import must_be_free_word, valid_instance
-from ...site.leases import kept, later, must_be_hours, over
+from ...site.leases import kept, later, over
 from ...site.node_clock import begin_lease
-from ...site.owners import must_be_numbers, must_be_owner, names_of
+from ...site.owners import names_of
 from ..evidence.adoption import catch_up
 from ..evidence.free_boards import RECONCILE, left_by, somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
@@ -90,23 +86,9 @@ class ClaimRequest:
     def check(self) -> None:
         """Raise BadInput where no node could serve this request."""
         must_be_free_word(valid_instance(self.request))
-        must_be_owner(self.owner)
-        if not self.image.strip():
-            raise BadInput("is empty", "image", "name an image of the store")
-        valid_image(self.image)
-        validate(self.flavor)
-        if not self.flavor.get("name"):
-            raise BadInput("has no name", "flavor", "give it the key name, for people and for comparison")
-        must_be_keys(self.ssh_public_key)
-        if len(json.dumps(self.flavor)) > MOST_OF_FLAVOR:
-            raise BadInput(f"has more than {MOST_OF_FLAVOR} letters", "flavor", "say it in fewer")
-        if not 1 <= self.count <= MOST:
-            raise BadInput(f"is {self.count}", "count", f"ask for 1 to {MOST} boards")
-        must_be_numbers(self.numbers, self.count)
+        must_be_servable(self, MOST, f"ask for 1 to {MOST} boards", "name an image of the store")
         if self.count > 1 and self.board is not None:
             raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
-        if self.lease_hours is not None:
-            must_be_hours(self.lease_hours, "lease_hours", endless=True)
         if not 0 <= self.tolerance < 1:
             raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
 
