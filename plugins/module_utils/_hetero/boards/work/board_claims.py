@@ -108,11 +108,8 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
     if request.lease_hours:
         begin_lease(proxy.store, REAPER, change.check)
     make_room(len(request.instances))
-    pool = (
-        [proxy.board(request.board)]
-        if request.board is not None
-        else [proxy.boards[key] for key in sorted(proxy.boards)]
-    )
+    named = None if request.board is None else proxy.board(request.board)
+    pool = [named] if named else [proxy.boards[key] for key in sorted(proxy.boards)]
     promises, sizes = room_of(proxy).promises, _root_sizes(proxy, request, pool)
     unfit = _unfit(proxy, request, pool, promises, sizes)
     fit = [board for board in pool if not unfit[board.name]]
@@ -120,15 +117,7 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
     if not all(map(store.claim_of, request.instances)):
         refuse_unclaimed(proxy, request.request, set(request.instances))
     with store.transaction(dry=change.check):
-        records = store.records([board.id for board in fit])
-        now = time.time()
-        others = {board.id: somebodys(proxy, board, records[board.id]) for board in fit}
-        busy = {board.name: why_not_free(records[board.id], now) or others[board.id] for board in fit}
-        wanted = {name: sizes[name] for name, why in busy.items() if why is None}
-        full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
-        busy.update(full)
-        fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(request.instances))
-        busy.update(fed)
+        busy, open_to_all = _at_present(feeds, request, fit, promises, sizes)
         free = sum(1 for why in busy.values() if why is None)
         rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
         rejected = {name: reasons for name, reasons in rejected.items() if reasons}
@@ -138,7 +127,6 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
         before = {claim.instance: claim for claim in known}
         _refuse_moved(proxy, before)
         try:
-            open_to_all = [board.id for board in fit if not (board.name in {**full, **fed} or others[board.id])]
             moved = _claim_and_move(store, request, open_to_all, _no_other_image(proxy, request.image, known))
         except NoneFree as none:
             raise _no_node(request, len(before), free, rejected, unfit) from none
@@ -149,20 +137,11 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
             change.note(claim.instance, shown(old) if old else {}, shown(claim))
         own = {f"board{claim.board}" for claim in after if claim.instance not in moved}
         rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
-        boards_of = {claim.instance: claim.board for claim in after}
         headline = _headline(request, pool, fit, free, before, after)
+        is_new = any(claim.instance not in before for claim in after)
         idle = not request.move and any(store.record(claim.board).state != board_states.RUNNING for claim in after)
-        if boards_of.keys() - before.keys() or idle:  # said before what is made of it; of what runs nothing is made
+        if is_new or idle:  # said before what is made of it; of what runs nothing is made
             store.event(None, CHOICE, headline, instance=request.request)
-        lines = [line(request.request, "", "", headline)]
-        for instance, why in moved.items():
-            text = f"{why}; {instance} moves to board{boards_of[instance]}"
-            lines.append(line(instance, f"board{before[instance].board}", "claim", text))
-        # a further board after a failed boot is part of the request that has just given the lease
-        for claim in () if request.move else known:
-            expires = _end_of(store, claim)
-            told = over(claim.instance, expires, now) or kept(claim.instance, request.lease_hours, expires, now)
-            lines += [line(claim.instance, f"board{claim.board}", "lease", told)] if told else []
         return {
             "boards": [
                 claim_fields(proxy.boards.get(claim.board), store.record(claim.board), claim, store.has_run(claim))
@@ -170,8 +149,52 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
             ],
             "rejected": rejected,
             "rejected_lines": summary(rejected),
-            "lines": lines,
+            "lines": [line(request.request, "", "", headline), *_lines(store, request, before, after, moved)],
         }
+
+
+def _at_present(
+    feeds: Feeds, request: ClaimRequest, fit: Sequence[Board], promises: Promises, sizes: Mapping[str, int]
+) -> tuple[dict[str, str | None], list[int]]:
+    """Return what keeps boards that fit from being given at present.
+
+    :returns: {board name: why it is not free, None for a free one}, and the ids of the boards that nothing keeps but
+        their records, which the store reads by itself.
+    """
+    proxy, store, now = feeds.proxy, feeds.proxy.store, time.time()
+    records = store.records([board.id for board in fit])
+    others = {board.id: somebodys(proxy, board, records[board.id]) for board in fit}
+    busy = {board.name: why_not_free(records[board.id], now) or others[board.id] for board in fit}
+    wanted = {name: sizes[name] for name, why in busy.items() if why is None}
+    full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
+    busy.update(full)
+    fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(request.instances))
+    busy.update(fed)
+    return busy, [board.id for board in fit if not (board.name in {**full, **fed} or others[board.id])]
+
+
+def _lines(
+    store: Store,
+    request: ClaimRequest,
+    before: Mapping[str, Claim],
+    after: Iterable[Claim],
+    moved: Mapping[str, str | None],
+) -> list[dict[str, Any]]:
+    """Return the lines for people below the headline: which instances move, and what becomes of leases.
+
+    :param before, after: the claims by their instances as they were, and the claims as they are.
+    :param moved: {moved instance: why}.
+    """
+    boards_of, lines, now = {claim.instance: claim.board for claim in after}, [], time.time()
+    for instance, why in moved.items():
+        text = f"{why}; {instance} moves to board{boards_of[instance]}"
+        lines.append(line(instance, f"board{before[instance].board}", "claim", text))
+    # a further board after a failed boot is part of the request that has just given the lease
+    for claim in () if request.move else before.values():
+        expires = _end_of(store, claim)
+        told = over(claim.instance, expires, now) or kept(claim.instance, request.lease_hours, expires, now)
+        lines += [line(claim.instance, f"board{claim.board}", "lease", told)] if told else []
+    return lines
 
 
 def _fed(feeds: Feeds, boards: Iterable[Board], count: int) -> dict[str, str]:
