@@ -296,7 +296,7 @@ class Containers:
         return f"{having} of {len(kind)} {f'{wanted.arch} GPUs' if wanted.arch else 'GPUs'} free, "
 
     def look(self) -> None:
-        """Nobody is asked: `taken` looks at folders."""
+        """Do nothing: `taken` looks at folders, and nobody is asked."""
 
     def taken(self, instance: str) -> str | None:
         """Return why no container of that name can be made, or None."""

@@ -88,17 +88,20 @@ _asker: Asker | None = None
 
 
 def asked_by(asker: Asker | None) -> None:
-    """From now on nothing begins once he is gone; None for work that has begun, or that nobody asked for."""
+    """Set who waits for what this process does: from now on nothing begins once he is gone.
+
+    :param asker: None for work that has begun, or that nobody asked for.
+    """
     global _asker  # noqa: PLW0603 - one a process
     _asker = asker
 
 
 def must_not_be_gone(thing: str) -> None:
-    """Refused where whoever asked is gone."""
+    """Raise Refused where whoever asked is gone."""
     if _asker is not None and _asker.is_gone:
         raise Refused(WHAT, thing, REMEDY)
 
 
 def are_there() -> bool:
-    """Whether what was waited for may begin now."""
+    """Return whether what was waited for may begin now: whoever asked certainly waits."""
     return _asker is None or _asker.is_there

@@ -152,7 +152,7 @@ def _child(work: Callable[[], Any], writer: int) -> NoReturn:
 
 
 def _where(error: BaseException) -> str:
-    """A traceback without the lines of the source: files are not read, for the root may be a tenant's by now."""
+    """Return a traceback without the lines of the source: files are not read, for the root may be a tenant's by now."""
     calls, text = error.__traceback__, f"{type(error).__name__}: {error}\n"
     while calls:
         code = calls.tb_frame.f_code

@@ -79,7 +79,7 @@ def held_by_another(run_folder: str, board_name: str) -> bool:
 
 
 def held_by(run_folder: str, board_name: str, instance: str | None = None) -> str | None:
-    """Who works on a board just now, for who only looks, in words; None for nobody. Waits for nothing, writes nothing.
+    """Return, in words, who works on a board just now; None for nobody. It waits for nothing and writes nothing.
 
     :param instance: whose board it is.
     """
@@ -198,7 +198,7 @@ def _take(file: int, board_name: str, deadline: Deadline, waiting: Callable[[str
 
 
 def _named(file: int, everywhere: bool = False) -> str:
-    """The holder in words; the text of a process that has the lock no more names nobody.
+    """Return the holder in words. The text of a process that has the lock no more names nobody.
 
     :param everywhere: whether to look at all processes (some 0.05 s) where that one has it no more. A child of it that
         works on is named in its place.
@@ -219,7 +219,7 @@ def _named(file: int, everywhere: bool = False) -> str:
 
 
 def _write(file: int, text: str) -> None:
-    """On a file system that is full the holder has no name, and holds it all the same."""
+    """Write who holds the lock. On a full file system the holder has no name, and holds the lock all the same."""
     try:
         os.ftruncate(file, 0)
         os.pwrite(file, text.encode(), 0)

@@ -117,10 +117,10 @@ class RootsNode(ProxyNode, Protocol):
         """Return what proxy.json says of a board."""
 
     def disks(self, board: Board) -> list[str]:
-        """Device names of a board's local disks."""
+        """Return the device names of a board's local disks."""
 
     def root_partition(self, board: Board) -> str:
-        """The partition that a board with boot source disk boots from."""
+        """Return the partition that a board with boot source disk boots from."""
 
     def kernel_source(self, board: Board) -> str:
         """Return where a board gets its kernel: "tftp" or "flash"."""

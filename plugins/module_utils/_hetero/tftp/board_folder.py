@@ -66,7 +66,7 @@ class BoardFiles:
                 os.symlink(UP.format(name=name), path)
 
     def lead_no_more(self, name: str) -> None:
-        """Remove such a link, and the folder with the last of them. A file of the board's own stays."""
+        """Remove the link that lead_to makes, and the folder with the last link. A file of the board's own stays."""
         if self._leads_up(name):
             with naming(self.path(name)):
                 _unlink(self.path(name))

@@ -67,7 +67,10 @@ class ProvenCuts(PduLoop):
             self._go_on(boot, then)
 
     def _look_for_life(self, boot: Boot, own: bool) -> None:
-        """:param own: whether the board itself is listened to; where it is given up, that follows later."""
+        """Look for signs of life of a board whose outlet is off, and for bystanders that fell silent with it.
+
+        :param own: whether the board itself is listened to; where it is given up, that follows later.
+        """
         signs = power_proof.Silence(boot.work).life() if own else []
         shown = presence.shown(boot.work) if signs else presence.SILENT
         lives = power_proof.are_its_own(signs, shown)

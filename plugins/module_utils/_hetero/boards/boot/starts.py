@@ -71,7 +71,7 @@ class Starting(BootLoop):
         self.reboot = reboot
 
     def run(self) -> None:
-        """Until each board runs or failed."""
+        """Go on until each board runs or failed."""
         works = [boot.work for boot in self.boots.values()]
         last_outlet.settle(works, self._feeds)
         # What is told by ssh needs no outlet; whatever would switch it looks at the doubt by itself.
@@ -176,7 +176,9 @@ class Starting(BootLoop):
         self._decide(boot)
 
     def _decide(self, boot: Boot) -> None:
-        """Observed truth beats the record; nothing is cut before the outlet's state and the board's answer are in.
+        """Decide what is done with a board, by what was observed rather than by its record.
+
+        Nothing is cut before the outlet's state and the board's answer are in.
 
         A board that answered long before its outlet was read is asked once more, and its root is looked into again.
         """
@@ -227,7 +229,7 @@ class Starting(BootLoop):
 
     @staticmethod
     def _would_ask(boot: Boot) -> None:
-        """A dry run waits for no board that is silent, or slow; that it may be so then is no failure of the run."""
+        """End a dry run's work on a board that is silent, or slow: it waits for none, and that is no failure."""
         work, longest = boot.work, presence.LONGEST * presence.strain()
         why = (NOT_PROVEN if boot.probe == presence.ALIVE else SILENT_ON).format(ip=boot.board.ip)
         cut = HOW_TO_CUT.format(name=work.instance)
@@ -235,7 +237,7 @@ class Starting(BootLoop):
         work.over = True
 
     def _leave_nobodys(self, boot: Boot) -> None:
-        """One that is on for nobody is kept out of use, as it is."""
+        """Keep a board that is on for nobody out of use, and leave it as it is."""
         work = boot.work
         nobodys = NOBODYS.format(name=work.instance), ""
         why, remedy = (work.doubt.what, f": {work.doubt.remedy}") if work.doubt else nobodys
@@ -252,12 +254,12 @@ class Starting(BootLoop):
         work.fail(None, f"{work.board.name}: {why}: {HOW_TO_CUT.format(name=work.instance)}")
 
     def _was_ours(self, boot: Boot) -> bool:
-        """Whether the board has power for its claim: a board that is on for nobody is somebody's."""
+        """Return whether the board has power for its claim; one that is on without that may be somebody's."""
         claim = boot.work.claim
         return claim is None or self.proxy.store.had_power(claim)
 
     def _listen(self, boot: Boot) -> None:
-        """One that had power is listened to as long as one that is switched off; what is new there needs one look."""
+        """Look for signs of life of a board: as long as of one that is switched off where it had power, else once."""
         work, silence = boot.work, power_proof.Silence(boot.work)
         ran = work.state != board_states.POWER_OFF or (work.claim and self.proxy.store.has_run(work.claim))
         if ran:
@@ -267,7 +269,7 @@ class Starting(BootLoop):
         self._post(self._on_signs, boot, signs)
 
     def _found_off(self, boot: Boot) -> None:
-        """An outlet that is off feeds nobody who is at work; where the board lives on, it is another's."""
+        """Listen to a board whose outlet is off before it is switched on: where the board lives, that is another's."""
         if self.check:
             self._cold_start(boot)
             return
@@ -299,7 +301,7 @@ class Starting(BootLoop):
         work.fail(None, f"{work.board.name}: {note}")
 
     def _cold_start(self, boot: Boot) -> None:
-        """Off, verified; then on, verified. A board found off is not cycled: it was just read as off."""
+        """Switch a board off and on, each read back. One that was found off is only switched on."""
         work, before = boot.work, boot.outlet_now
         if work.doubt and not (work.off_by_all and before == "off"):
             last_outlet.refuse(work)
@@ -342,14 +344,14 @@ class Starting(BootLoop):
     # ---- a boot that another process began
 
     def _resumes(self, boot: Boot) -> UnderWay | None:
-        """(unix time of power on, phases since) of a boot under way that is still within its time, else None."""
+        """Return (unix time of power on, phases since) of a boot under way that is still within its time, else None."""
         if boot.work.state != board_states.BOOTING or self.reboot:
             return None
         begun = self._begun(boot)
         return begun if begun and 0 <= time.time() - begun[0] < self.options.timeout else None
 
     def _begun(self, boot: Boot) -> UnderWay | None:
-        """(unix time of power on, phases since) of the boot that was the last to be begun, None where it went wrong."""
+        """Return (unix time of power on, phases since) of the boot that was begun last; None where it went wrong."""
         begun: float | None = None
         phases: set[str] = set()
         for event in self.proxy.store.newest_events(boot.board.id, 50):

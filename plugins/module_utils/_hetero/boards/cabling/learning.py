@@ -85,7 +85,7 @@ class NamedOutlet:
         self.lines.append(dict(instance=None, node=None, phase=phase, text=text, seconds=seconds))
 
     def power_seen(self, power: str) -> None:
-        """No record has the state of an outlet that is no board's."""
+        """Do nothing: no record has the state of an outlet that is no board's."""
 
     def move(self, state: str, note: str = "") -> None:
         self.left_on = True
@@ -197,7 +197,10 @@ class Learning(OutletTests[NamedOutlet]):
         return f"{work.outlet_name}{held}" if holders else None
 
     def _unknown(self, feeds: Feeds, work: NamedOutlet) -> dict[int, str | None]:
-        """Return likewise; also boards that are not to be touched, of which neither wiring nor record has an outlet."""
+        """Return {board id: its instance} of boards that any outlet may feed.
+
+        Also those are among them that are not to be touched, and of which neither wiring nor record has an outlet.
+        """
         unknown = feeds.unknown()
         for board, record in self.proxy.store.records(list(self.proxy.boards)).items():
             kept = feeds.kept(board)
@@ -263,7 +266,10 @@ class Learning(OutletTests[NamedOutlet]):
     # ---- its switching
 
     def _pdu(self, name: str) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return likewise; a driver that cannot ask its PDU which outlets there are is told those that are named."""
+        """Return settings and secrets of a PDU.
+
+        A driver that cannot ask its PDU which outlets there are is told those that are named.
+        """
         settings, secrets = super()._pdu(name)
         if "outlets" not in self.proxy.config.pdus[name]:
             asked = [finding.work.outlet for finding in self.findings if finding.work.pdu == name]

@@ -322,6 +322,7 @@ class OutletTests(ABC, Generic[W]):
         return session(work.pdu, settings, secrets, Deadline(PDU), run_folder, self.proxy.actor, tell)
 
     def _pdu(self, name: str) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return settings and secrets of a PDU."""
         return self.proxy.pdu(name)
 
     def _status(self, work: W) -> str:

@@ -166,6 +166,6 @@ def _nvme(name: str, lines: Lines, unseen: list[str]) -> list[Area]:
 
 
 def _last(lines: Lines, kind: str, name: str) -> str:
-    """The last line that a program said, short."""
+    """Return the last line that a program said, cut short."""
     said = lines.get((kind, name)) or ["nothing"]
     return said[-1][:80]

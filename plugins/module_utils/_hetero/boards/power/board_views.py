@@ -127,7 +127,7 @@ class Sight(Protocol):
 
 
 class PowerLook(Sight, Protocol):
-    """The same, with what this room uses besides."""
+    """A Sight, with what the files here use besides: the work on the board, and all that was found."""
 
     @property
     def work(self) -> PowerWork: ...

@@ -110,7 +110,10 @@ class Feeds(RecordedFeeds):
         return not any(root.exists() for root in roots)
 
     def of(self, board: Board, claim: Claim | None) -> Fed | None:
-        """Return likewise; of a board whose record is lost or cannot be read, the events tell of a belied wiring."""
+        """Return the outlet that last fed a board of this claim, or None where that is not known.
+
+        Where the board's record is lost or cannot be read, the events tell whether its wiring was found wrong.
+        """
         fed = super().of(board, claim)
         if fed is None and claim is not None and self.is_unknown(board):
             wired = self._wired(*self.proxy.outlet(board))

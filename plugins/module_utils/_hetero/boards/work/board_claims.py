@@ -343,7 +343,7 @@ def _headline(
 def _no_node(
     request: ClaimRequest, there: int, free: int, rejected: dict[str, list[str]], unfit: dict[str, list[str]]
 ) -> NoneFree:
-    """Return the error `bob wants tgx.8x8 (…): no node.` with the reason for each board, as section 3 of the tour.
+    """Return the error `bob wants tgx.8x8 (…): no node.` with the reason for each board.
 
     :param there: how many of the instances have their boards already.
     """

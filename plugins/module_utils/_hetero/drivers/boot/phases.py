@@ -258,7 +258,7 @@ class Watcher:
 
 
 class Newcomers(Watcher):
-    """Reads likewise, and calls `told(mac)` for each machine that asks for an address and is none of the boards."""
+    """Reads packets as Watcher does; calls `told(mac)` for each machine that asks for an address and is no board."""
 
     def __init__(self, boards: Collection[Board], told: Callable[[str], None], interface: str) -> None:
         self._told, self._known = told, {board.mac for board in boards}

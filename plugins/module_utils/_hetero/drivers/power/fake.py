@@ -32,7 +32,7 @@ class Fake(PowerDriver):
         self._hang(data)
 
     def logout(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: nothing is kept open."""
 
     def status(self) -> dict[str, str]:
         data = self._read()

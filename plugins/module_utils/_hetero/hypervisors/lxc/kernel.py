@@ -69,7 +69,7 @@ def clone_mount(path: str) -> int:
 
 
 def move_mount(mount: int, point: int) -> None:
-    """Put such a mount on a file; both are descriptors (Linux 5.2)."""
+    """Put a mount of clone_mount on a file; both are descriptors (Linux 5.2)."""
     flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
     _call("syscall", ctypes.c_long(MOVE_MOUNT), mount, b"", point, b"", flags)
 

@@ -104,7 +104,7 @@ class Live:
 
     @cached_property
     def _starting(self) -> dict[str, list[str]]:
-        """{address of a device: names of the domains, and guests only by their folders, that would start with it}."""
+        """Return {address of a device: names of the domains, and guests only by their folders, that start with it}."""
         found, _running = domains.holders(self.pci)
         for address, names in only_by_folder(self.pci).items():
             found.setdefault(address, []).extend(names)

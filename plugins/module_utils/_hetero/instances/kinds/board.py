@@ -134,7 +134,10 @@ class Request:
         return [board_of(self.proxy, claim).id for claim in claims]
 
     def own_claims(self) -> list[Claim]:
-        """Return its claims, whatever the boards file names; refused likewise."""
+        """Return its claims, also those of boards that the boards file does not name.
+
+        :raises Refused: there is none, or one is another owner's.
+        """
         claims = claims_of(self.proxy, self.name, self.params["numbers"])
         for claim in claims:
             must_own(claim, self.params["owner"])

@@ -43,7 +43,7 @@ PROXY, HOST = "/etc/hetero/proxy.json", "/etc/hetero/host.json"
 
 
 def kind_of(params: dict[str, Any]) -> ModuleType:
-    """The file of the kind that is meant; `kind` and `config` of the parameters are what they are by default.
+    """Return the file of the kind that is meant, and fill `kind` and `config` of the parameters in by it.
 
     :raises BadInput: an option is of another kind; or nothing says which is meant, on a machine that has two.
     """
