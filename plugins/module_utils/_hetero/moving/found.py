@@ -53,20 +53,33 @@ ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "i386": "i686"}
 
 
 @dataclass
-class Board:
-    """A board as a source has it.
+class Device:
+    """A board or a PDU as a source has it.
 
     :param name: what the site calls it.
     :param where: its place in the source, for questions.
-    :param said: what is known, by BOARD_KEYS.
+    :param said: what is known, by the keys of its kind.
     :param asked: {key: why it is not known}, where that is more than that nobody says it.
-    :param before: what the boards file that is there has for its MAC.
     """
 
     name: str
     where: str
     said: dict[str, Any] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, key: str, why: str) -> None:
+        """Note why a value is not known, and that none is."""
+        self.said.pop(key, None)
+        self.asked[key] = why
+
+
+@dataclass
+class Board(Device):
+    """A board; what is known of it is by BOARD_KEYS.
+
+    :param before: what the boards file that is there has for its MAC.
+    """
+
     before: BoardLine | None = None
 
     def take(self, key: str, value: Any, where: str | None = None) -> None:
@@ -81,11 +94,6 @@ class Board:
         else:
             self.said[key] = taken
 
-    def ask(self, key: str, why: str) -> None:
-        """Note why a value is not known, and that none is."""
-        self.said.pop(key, None)
-        self.asked[key] = why
-
     def take_field(self, key: str, value: Any) -> None:
         """Take what a source has for a key of ours. A command for the console that may hold a password is asked."""
         text = str(value or "").strip()
@@ -97,21 +105,19 @@ class Board:
 
 
 @dataclass
-class Pdu:
-    """A PDU, or BMC, as a source has it.
+class Pdu(Device):
+    """A PDU, or BMC; what is known of it is by PDU_KEYS, and `username`.
 
-    :param said: what is known, by PDU_KEYS, and `username`.
     :param login: whether the source has a password for it, which is not kept.
     """
 
-    name: str
-    where: str
-    said: dict[str, Any] = field(default_factory=dict)
-    asked: dict[str, str] = field(default_factory=dict)
     login: bool = False
 
     def take(self, key: str, value: Any, where: str | None = None) -> None:
-        """As of a board. Two values that differ are a question. A host may be an address of the web."""
+        """Take a value; None and "" say nothing. Two that differ become a question. A host may be a web address.
+
+        :param where: the place of a value that replaces an earlier one.
+        """
         if value is None or value == "":
             return
         if key == "host" and re.search("[/@]", str(value)):
@@ -134,11 +140,6 @@ class Pdu:
         for key, part in (("host", at.host), ("port", at.port), ("username", at.username), ("tls", at.tls or None)):
             self.take(key, part, where)
         self.login = self.login or at.login
-
-    def ask(self, key: str, why: str) -> None:
-        """As of a board."""
-        self.said.pop(key, None)
-        self.asked[key] = why
 
 
 @dataclass
