@@ -98,6 +98,11 @@ class PowerDriver(ABC):
         if host and not HOST.fullmatch(host):
             yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
 
+    def _must_be_right(self) -> None:
+        """Raise the first error of its settings."""
+        for _key, error in self.wrong(self.name, self.settings):
+            raise error
+
     @property
     def credential(self) -> str:
         """Return the remedy for a wrong user name, password or community: where that is set."""

@@ -79,8 +79,7 @@ class Fence(ProgramDriver):
             yield "agent", HeteroError(what, name, f"install the package that has {agent}")
 
     def login(self) -> None:
-        for _key, error in self.wrong(self.name, self.settings):
-            raise error
+        self._must_be_right()
         self._agent = _program(self.settings["agent"])
         self.dialect = os.path.basename(self.settings["agent"])
 

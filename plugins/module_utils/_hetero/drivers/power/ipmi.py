@@ -51,8 +51,7 @@ class Ipmi(ProgramDriver):
     _hung = Lost
 
     def login(self) -> None:
-        for _key, error in self.wrong(self.name, self.settings):
-            raise error
+        self._must_be_right()
 
     def logout(self) -> None:
         """Do nothing: ipmitool ends its session."""

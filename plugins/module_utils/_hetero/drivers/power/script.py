@@ -51,8 +51,7 @@ class Script(ProgramDriver):
             yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
 
     def login(self) -> None:
-        for _key, error in self.wrong(self.name, self.settings):
-            raise error
+        self._must_be_right()
         script, host = self.settings["script"], str(self.settings.get("host") or "")
         if not self.settings.get("outlets"):
             raise BadInput("a script does not tell which outlets there are", self.name, "name its outlets")

@@ -60,8 +60,7 @@ class Snmp(PowerDriver):
                 yield "snmp_table", BadInput(what, name, remedy)
 
     def login(self) -> None:
-        for _key, error in self.wrong(self.name, self.settings):
-            raise error
+        self._must_be_right()
         self._folder = tempfile.TemporaryDirectory(prefix="hetero-snmp-")
         path = os.path.join(self._folder.name, "snmp.conf")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

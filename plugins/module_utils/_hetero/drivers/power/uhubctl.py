@@ -50,8 +50,7 @@ class Uhubctl(ProgramDriver):
             yield "host", BadInput(what, name, "leave host out")
 
     def login(self) -> None:
-        for _key, error in self.wrong(self.name, self.settings):
-            raise error
+        self._must_be_right()
 
     def logout(self) -> None:
         """Do nothing: uhubctl keeps nothing open."""

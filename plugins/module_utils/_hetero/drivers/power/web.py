@@ -51,8 +51,7 @@ class WebDriver(PowerDriver):
 
     def login(self) -> None:
         """Make ready to ask. Nothing is asked yet."""
-        for _key, error in self.wrong(self.name, self.settings):
-            raise error
+        self._must_be_right()
         requests = self._library("requests")
         self._session = requests.Session()
         self._session.trust_env = False  # neither proxies nor ~/.netrc of this machine
