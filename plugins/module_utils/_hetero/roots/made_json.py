@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused
 from ..images.choice import image_of
+from .board_parts import root_of_board
 from .roots import MADE, UNMOUNT_TIME, Made, Root
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def is_unread(root: Root) -> bool:
 
 def word_of(proxy: RootsNode, board: Board, claim: RootClaim) -> Made | None:
     """Return what made.json says of a claim's root, or what a mounted root proves that it said; else None."""
-    root = Root(proxy.config.state_folder, board.id)
+    root = root_of_board(proxy, board.id)
     made = root.made()
     if made is None and is_unread(root) and is_seen(root) and why_untold(proxy, root, claim) is None:
         return remade(claim)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import Refused
 from ..core.this_node import THIS_NODE
-from .disk_files import DiskFiles
+from ..site.boot_sources import DISK, NFS
+from .board_parts import disk_of_board, files_of_board, root_of_board
 from .made_json import token_of
 from .ownership import elsewhere, roots_there
-from .roots import SOURCE, Root
+from .roots import SOURCE
 
 if TYPE_CHECKING:
     from .proxy_node import RootClaim, RootsNode
@@ -34,8 +35,8 @@ def refuse_to_remove(proxy: RootsNode, board: int, claim: RootClaim | None) -> N
     if error:
         raise error
     own = token_of(claim) if claim else None
-    Root(proxy.config.state_folder, board).must_be_removable(own, map(token_of, elsewhere(proxy, board)))
-    DiskFiles(proxy.folder("disks"), board).must_be_removable()
+    root_of_board(proxy, board).must_be_removable(own, map(token_of, elsewhere(proxy, board)))
+    disk_of_board(proxy, board).must_be_removable()
 
 
 def misplaced(proxy: RootsNode, board: int) -> Refused | None:
@@ -43,11 +44,11 @@ def misplaced(proxy: RootsNode, board: int) -> Refused | None:
 
     Where that board has a root of the claim, too, this one is a copy, or was given up for a new one.
     """
-    for disk in (False, True):
-        root = _root(proxy, disk, board)
+    for source in (NFS, DISK):
+        root = files_of_board(proxy, board, source)
         made = root.made()
         holder = _holder(proxy, board, made.claim) if made else None
-        own = _root(proxy, disk, holder.board).made() if holder else None
+        own = files_of_board(proxy, holder.board, source).made() if holder else None
         if holder and (own is None or own.claim != token_of(holder)):
             return _misplaced(root.folder, holder)
     return None
@@ -58,10 +59,6 @@ def misplaced_of(proxy: RootsNode, claim: RootClaim) -> Refused | None:
     there = roots_there(proxy.config.state_folder)
     found = [folder for board, folder, made in there if made and made.claim == token_of(claim) and board != claim.board]
     return _misplaced(found[0], claim) if found else None
-
-
-def _root(proxy: RootsNode, disk: bool, board: int) -> Root | DiskFiles:
-    return DiskFiles(proxy.folder("disks"), board) if disk else Root(proxy.config.state_folder, board)
 
 
 def _holder(proxy: RootsNode, board: int, token: str) -> RootClaim | None:

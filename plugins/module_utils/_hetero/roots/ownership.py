@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Iterable, Iterator, Union
 
 from ..core.errors import HeteroError, Refused
 from ..core.plays import play
+from ..site.boot_sources import DISK
 from ..site.state_folder import OLDER, ROOTS
+from .board_parts import disk_of_board, files_of_board, root_of_board
 from .disk_files import DiskFiles
 from .disk_files import Made as MadeOnDisk
 from .made_json import is_unread, kept_of, token_of, why_unproven, word_of
@@ -62,7 +64,7 @@ UNREADABLE = "somebody (what made.json says cannot be read)"
 
 def whose_root(proxy: RootsNode, board: Numbered) -> str | None:
     """Return the instance that a board's root was made for; None for no root, or one half made or half removed."""
-    root = Root(proxy.config.state_folder, board.id)
+    root = root_of_board(proxy, board.id)
     made = root.made()
     if made is None:
         # A removal that was begun leaves removed.json, and a root that is being made has made.json from the first.
@@ -72,7 +74,7 @@ def whose_root(proxy: RootsNode, board: Numbered) -> str | None:
 
 def whose_archive(proxy: RootsNode, board: Numbered) -> str | None:
     """Return the instance whose root on the board's own disk this proxy knows of; None where it knows of none."""
-    return made_for(DiskFiles(proxy.folder("disks"), board.id))
+    return made_for(disk_of_board(proxy, board.id))
 
 
 def made_for(root: Root | DiskFiles) -> str | None:
@@ -90,8 +92,7 @@ def forgotten_of(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None
     """
     if claim.image_hash:
         return None
-    disk = claim.boot_source == "disk"
-    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config.state_folder, board.id)
+    root = files_of_board(proxy, board.id, claim.boot_source)
     made, user = root.made(), user_of(proxy, board)
     own = made is not None and (isinstance(made, MadeOnDisk) or made.whole) and made.claim == token_of(claim)
     if own or (made is None and root.exists()):
@@ -101,14 +102,13 @@ def forgotten_of(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None
 
 def is_gone(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
     """Return whether the root of a claim is gone: its removal was begun, or somebody removed it by hand."""
-    whose = whose_archive if claim.boot_source == "disk" else whose_root
+    whose = whose_archive if claim.boot_source == DISK else whose_root
     return bool(claim.image_hash) and whose(proxy, board) is None
 
 
 def is_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
     """Return whether nothing is left of what was made for a claim, neither on the proxy nor on the board's disk."""
-    disk = claim.boot_source == "disk"
-    root = DiskFiles(proxy.folder("disks"), board.id) if disk else Root(proxy.config.state_folder, board.id)
+    root, disk = files_of_board(proxy, board.id, claim.boot_source), claim.boot_source == DISK
     # A root on a disk counts as there until a wipe is proven, also where no record says any more who used the disk.
     on_disk = user_of(proxy, board) is not None or (disk and not is_wiped(proxy, board))
     return bool(claim.image_hash) and not root.exists() and not on_disk
@@ -116,8 +116,8 @@ def is_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 
 def is_of_claim(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
     """Return whether a board's root is whole, and was made for this claim and from the image that the claim names."""
-    if claim.boot_source == "disk":
-        made: AnyMade | None = DiskFiles(proxy.folder("disks"), board.id).made()
+    if claim.boot_source == DISK:
+        made: AnyMade | None = disk_of_board(proxy, board.id).made()
     else:
         word = word_of(proxy, board, claim)
         made = word if word and word.whole else None
@@ -134,10 +134,10 @@ def why_not_of(proxy: RootsNode, board: Board, claim: RootClaim, check: bool) ->
     """
     if is_of_claim(proxy, board, claim):
         return None
-    root, disk = Root(proxy.config.state_folder, board.id), DiskFiles(proxy.folder("disks"), board.id)
-    if claim.boot_source == "disk" and disk.made() is None and disk.remade(token_of(claim), claim):
+    root, disk = root_of_board(proxy, board.id), disk_of_board(proxy, board.id)
+    if claim.boot_source == DISK and disk.made() is None and disk.remade(token_of(claim), claim):
         return None
-    if claim.boot_source == "disk" or not is_unread(root):
+    if claim.boot_source == DISK or not is_unread(root):
         return "its root is not there, or is not this claim's"
     try:
         why = why_unproven(proxy, root, claim, check)
@@ -163,8 +163,8 @@ def unproven(board: Board, claim: RootClaim) -> Refused:
 
 def has_root(proxy: RootsNode, board: Board) -> bool:
     """Return whether a board has a root, here or on its disk, whose removal was not begun."""
-    root = Root(proxy.config.state_folder, board.id)
-    return (root.exists() and not root.is_half_removed) or DiskFiles(proxy.folder("disks"), board.id).exists()
+    root = root_of_board(proxy, board.id)
+    return (root.exists() and not root.is_half_removed) or disk_of_board(proxy, board.id).exists()
 
 
 def is_borne_out(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
@@ -172,7 +172,7 @@ def is_borne_out(proxy: RootsNode, board: Board, claim: RootClaim) -> bool:
 
     That is the record of the claim, made.json of a root, or the host key in a root.
     """
-    root, disk = Root(proxy.config.state_folder, board.id), DiskFiles(proxy.folder("disks"), board.id)
+    root, disk = root_of_board(proxy, board.id), disk_of_board(proxy, board.id)
     with suppress(HeteroError):
         kept = proxy.store.kept(board.id)
         if kept and kept.claim.is_same(claim):
@@ -209,8 +209,8 @@ def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> 
         return
     _refuse_newer(proxy, board, claim)
     roots = {
-        "root": Root(proxy.config.state_folder, board.id).made(),
-        "root on its disk": DiskFiles(proxy.folder("disks"), board.id).made(),
+        "root": root_of_board(proxy, board.id).made(),
+        "root on its disk": disk_of_board(proxy, board.id).made(),
     }
     for root, made in roots.items():
         if made is not None and made.claim != token_of(claim):
@@ -218,7 +218,7 @@ def refuse_anothers(proxy: RootsNode, board: Board, claim: RootClaim | None) -> 
             same = f"its {root} was made for another claim of {whose}"
             what = same if whose == claim.instance else f"its {root} is that of {whose}, not of {claim.instance}"
             raise Refused(what, board.name, THEIRS)
-    Root(proxy.config.state_folder, board.id).must_be_own(token_of(claim), map(token_of, elsewhere(proxy, board.id)))
+    root_of_board(proxy, board.id).must_be_own(token_of(claim), map(token_of, elsewhere(proxy, board.id)))
     user = user_of(proxy, board)
     if user not in (None, claim.instance, NOBODY_KNOWS):
         what = f"disk {' and '.join(proxy.disks(board))} was used by {user} since, not by {claim.instance}"
@@ -252,7 +252,7 @@ def refuse_to_replace(proxy: RootsNode, board: Board, claim: RootClaim, fresh: b
     :param told: what made.json of the root is about to say, where it is missing or cannot be read.
     """
     refuse_anothers(proxy, board, claim)
-    root = Root(proxy.config.state_folder, board.id)
+    root = root_of_board(proxy, board.id)
     made, ran = root.made() or told, proxy.store.has_run(claim)
     ready = is_made(proxy, claim)
     cut_off = root.is_half_removed and proxy.store.is_ending(claim)
@@ -349,9 +349,9 @@ def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
 
     An instance whose end was begun passes: its root went by somebody's word.
     """
-    root = Root(proxy.config.state_folder, board.id)
+    root = root_of_board(proxy, board.id)
     lost = root.folder if not root.exists() else root.file if root.is_file_lost and not root.is_mounted else None
-    if not lost or claim.boot_source == "disk" or not is_made(proxy, claim) or proxy.store.is_ending(claim):
+    if not lost or claim.boot_source == DISK or not is_made(proxy, claim) or proxy.store.is_ending(claim):
         return
     if proxy.store.has_run(claim):
         raise Refused(f"{claim.instance} ran from {lost}, which is not there", board.name, NOT_THERE)
@@ -359,8 +359,8 @@ def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
 
 def about_to_go(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None:
     """Return a warning, as text, where the file of a mounted root is gone; None where the file is there."""
-    root = Root(proxy.config.state_folder, board.id)
-    lost = claim.boot_source != "disk" and root.is_file_lost and root.is_mounted
+    root = root_of_board(proxy, board.id)
+    lost = claim.boot_source != DISK and root.is_file_lost and root.is_mounted
     return FILE_GONE.format(file=root.file, name=claim.instance) if lost else None
 
 

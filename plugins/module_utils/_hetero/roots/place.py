@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..nfs.exporter import let_go
-from ..nfs.exports import board_export, exporter
+from ..nfs.exports import board_export
 from ..tftp.board_folder import BoardFiles
+from .board_parts import disk_of_board, nfs_server_of, root_of_board
 from .console_log import console_log
-from .disk_files import DiskFiles
-from .roots import Root
 
 if TYPE_CHECKING:
     from ..images.store import Image
@@ -28,10 +27,10 @@ class Place:
 
     def __init__(self, proxy: RootsNode, board: Board) -> None:
         self.board = board
-        self.exporter = exporter(proxy.config.exports, proxy.folder("exports"))
-        self.root = Root(proxy.config.state_folder, board.id)
+        self.exporter = nfs_server_of(proxy)
+        self.root = root_of_board(proxy, board.id)
         self.files = BoardFiles(proxy.config.tftp_root, board.ip)
-        self.disk = DiskFiles(proxy.folder("disks"), board.id)
+        self.disk = disk_of_board(proxy, board.id)
         self.console_log = console_log(proxy, board)
         self._kernel_source = proxy.kernel_source(board)
 

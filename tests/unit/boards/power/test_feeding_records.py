@@ -246,19 +246,19 @@ def test_a_copy_of_anothers_record_is_no_loss_where_nobody_was(tmp_path, monkeyp
     folders = []
 
     def part(name):
-        def make(folder, one):
-            folders.append((folder, one))
+        def make(proxy, one):
+            folders.append((name, one))
             return SimpleNamespace(exists=lambda: left is not None and left.startswith(name))
 
         return make
 
-    monkeypatch.setattr(last_outlet, "Root", part("roots"))
-    monkeypatch.setattr(last_outlet, "DiskFiles", part("disks"))
+    monkeypatch.setattr(last_outlet, "root_of_board", part("roots"))
+    monkeypatch.setattr(last_outlet, "disk_of_board", part("disks"))
     feeds = node(records, tmp_path)
     assert feeds.is_unknown(board(4)) is lost
     assert feeds.kept(4) is None
     if copy and not claimed:
-        assert folders == [(str(tmp_path), 4), (f"{tmp_path}/disks", 4)]
+        assert folders == [("roots", 4), ("disks", 4)]
 
 
 # ---- reconcile

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Iterator
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
-from ...nfs.exports import exporter
-from ...roots.roots import Root
+from ...roots.board_parts import nfs_server_of, root_of_board
 from ...tftp.kernels_by_hand import names
 from ..records import rest
 
@@ -68,8 +67,8 @@ def address_at_work(proxy: Proxy, board: Board) -> str:
 
 def served_elsewhere(proxy: Proxy, number: int) -> str | None:
     """Return the address for which a board's export or boot files lie, where the boards file does not give it that."""
-    known, root = proxy.boards.get(number), Root(proxy.config.state_folder, number)
-    server = exporter(proxy.config.exports, proxy.folder("exports"))
+    known, root = proxy.boards.get(number), root_of_board(proxy, number)
+    server = nfs_server_of(proxy)
     own = known.ip if known else None
     client = server.client(server.mounted_as(number, root.path))
     if client:

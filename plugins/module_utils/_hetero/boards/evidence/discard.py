@@ -18,10 +18,9 @@ from ...core.errors import BadInput, HeteroError, Refused
 from ...core.locks import lock
 from ...core.plays import play
 from ...core.printable import brief
-from ...nfs.exports import exporter
-from ...roots.disk_files import DiskFiles
+from ...roots.board_parts import disk_of_board, nfs_server_of, root_of_board
 from ...roots.misplaced_roots import refuse_to_remove
-from ...roots.roots import UNMOUNT_TIME, Root
+from ...roots.roots import UNMOUNT_TIME
 from ..power.gone_boards import exports_of, sign_of_life
 from ..records.misfiled_records import stray
 from .unnamed_boards import told, way_of_anothers
@@ -178,9 +177,9 @@ class _Parts:
 
     def __init__(self, proxy: Proxy, board: int) -> None:
         self._proxy, self._board = proxy, board
-        self.server = exporter(proxy.config.exports, proxy.folder("exports"))
-        self.root = Root(proxy.config.state_folder, board)
-        self.disk = DiskFiles(proxy.folder("disks"), board)
+        self.server = nfs_server_of(proxy)
+        self.root = root_of_board(proxy, board)
+        self.disk = disk_of_board(proxy, board)
         self.pseudo = self.server.mounted_as(board, self.root.path)
 
     def exports(self) -> list[Export]:

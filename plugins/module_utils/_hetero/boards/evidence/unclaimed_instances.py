@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Collection, Container, Mapping, Optional,
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
+from ...roots.board_parts import root_of_board
 from ...roots.made_json import is_unread
 from ...roots.ownership import UNREADABLE, has_word, of_token, roots_there
 from ...roots.provision import made_ready
-from ...roots.roots import Root
 from ...roots.used_disks import user_of
 from ...site.board_states import POWER_OFF
 from ...site.owners import is_of, number_of
@@ -156,7 +156,7 @@ def _of_record(proxy: Proxy, instance: str, record: Stored, root: tuple[int, str
 
 def _doubtful(proxy: Proxy, request: str, claimed: Container[int], there: There) -> list[Unclaimed]:
     """Return roots and records that cannot be read, on boards that have no claim in the database."""
-    roots = {board: Root(proxy.config.state_folder, board) for board, _folder, _made in there}
+    roots = {board: root_of_board(proxy, board) for board, _folder, _made in there}
     untold = [board for board, folder, made in there if not made and (has_word(folder) or is_unread(roots[board]))]
     why = dict.fromkeys(untold, f"{UNREADABLE}: {PUT_BACK}")
     for board in proxy.store.kept_boards():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Collection, Iterable, Mapping, NamedTuple, Pat
 
 from ...core.errors import HeteroError
 from ...core.plays import play
-from ...nfs.exports import exporter
+from ...roots.board_parts import disk_of_board, nfs_server_of, root_of_board
 from ...roots.disk_files import DiskFiles
 from ...roots.made_json import token_of
 from ...roots.misplaced_roots import misplaced
@@ -103,7 +103,7 @@ def _is_anothers(proxy: Proxy, board: int, claim: Claim | None) -> bool:
         if kept is None:
             return False
         claim = kept.claim
-    words = [part.made() for part in (Root(proxy.config.state_folder, board), DiskFiles(proxy.folder("disks"), board))]
+    words = [part.made() for part in (root_of_board(proxy, board), disk_of_board(proxy, board))]
     return any(made and made.claim != token_of(claim) for made in words)
 
 
@@ -161,13 +161,13 @@ def others(proxy: Proxy, said: Mapping[str, str]) -> list[str]:
         _way_of_root(proxy, number, root)
         for number in _numbers([*roots, proxy.folder("disks")])
         if number not in proxy.boards
-        for root in (Root(proxy.config.state_folder, number), DiskFiles(proxy.folder("disks"), number))
+        for root in (root_of_board(proxy, number), disk_of_board(proxy, number))
         if root.exists()
     ]
     tftp_root = proxy.config.tftp_root
     names = _names(tftp_root, FILES_NAME)
     found += [f"folder {os.path.join(tftp_root, name)}: {BOOT_FILES}" for name in names if name not in addresses]
-    server = exporter(proxy.config.exports, proxy.folder("exports"))
+    server = nfs_server_of(proxy)
     try:
         exports = server.show().values()
     except HeteroError as error:

@@ -19,10 +19,10 @@ from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
 from ...images.choice import check_arch, check_delivery, image_store
 from ...images.room import room_of, size_of
+from ...roots.board_parts import root_of_board
 from ...roots.machine_identity import fingerprint, must_be_keys, parse_key
 from ...roots.misplaced_roots import refuse_to_remove
 from ...roots.ownership import refuse_anothers, refuse_unproven
-from ...roots.roots import Root
 from ...site import board_states
 from ...site.image_names import valid_image
 from ...site.instance import NOTHING_TO_REBUILD, gibibytes, key_body
@@ -150,7 +150,7 @@ def _must_be_in_use(board: Board, claim: Claim, record: Record) -> None:
 def _must_have_room(proxy: Proxy, board: Board, claim: Claim) -> None:
     """Refuse, before the board is stopped for it, a new root for which the proxy has no room."""
     if claim.boot_source != DISK_ROOT:
-        root = Root(proxy.config.state_folder, board.id)
+        root = root_of_board(proxy, board.id)
         room_of(proxy).check(size_of(proxy, board, claim.flavor), instead=root.file)
 
 
@@ -210,7 +210,7 @@ def _goes(proxy: Proxy, board: Board, claim: Claim) -> str:
     where = " on its own disk"
     if claim.boot_source != DISK_ROOT:
         try:
-            size = 512 * os.stat(Root(proxy.config.state_folder, board.id).file).st_blocks
+            size = 512 * os.stat(root_of_board(proxy, board.id).file).st_blocks
             where = f" ({gibibytes(size)})"
         except OSError:
             where = ""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import HeteroError
 from ...drivers.boot import ssh
-from ...nfs.exports import exporter
-from ...roots.roots import Root
+from ...roots.board_parts import nfs_server_of, root_of_board
 from . import pdu_names
 from .outlet_power import statuses
 from .power_proof import LOOK, LOOKS
@@ -29,8 +28,8 @@ SWITCH_OFF = "see which machine that is, and switch it off"
 
 def exports_of(proxy: Proxy, board: int) -> list[Export]:
     """Return the exports of the root of a board, by its number."""
-    server = exporter(proxy.config.exports, proxy.folder("exports"))
-    path = Root(proxy.config.state_folder, board).path
+    server = nfs_server_of(proxy)
+    path = root_of_board(proxy, board).path
     return [export for export in server.show().values() if export.path == path]
 
 

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Callable, Collection, Iterable, Sequence
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
-from ...roots.disk_files import DiskFiles
-from ...roots.roots import Root
+from ...roots.board_parts import disk_of_board, root_of_board
 from ...site import board_states
 from ..records.claim_records import Fed
 from . import pdu_names, presence, unseen_cuts
@@ -106,7 +105,7 @@ class Feeds(RecordedFeeds):
         proxy = self.proxy
         if not proxy.store.is_copy(error) or proxy.store.record(board).claim:
             return False
-        roots = Root(proxy.config.state_folder, board), DiskFiles(proxy.folder("disks"), board)
+        roots = root_of_board(proxy, board), disk_of_board(proxy, board)
         return not any(root.exists() for root in roots)
 
     def of(self, board: Board, claim: Claim | None) -> Fed | None:

@@ -21,9 +21,9 @@ from ...core.plays import play, stays
 from ...drivers.boot.blame import BOARD, IMAGE, INSTANCE
 from ...drivers.boot.driver import NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
+from ...roots.board_parts import root_of_board
 from ...roots.made_json import is_unread, unread, why_untold
 from ...roots.ownership import has_root, is_borne_out, must_never_have_run, unproven
-from ...roots.roots import Root
 from ...site import board_states
 from ...site.instance import must_be_soft_timeout
 from ..boot import soft_reboot
@@ -187,7 +187,7 @@ def _must_start_again(work: BoardWork) -> None:
     """Refuse to stop a running board that could not be started again, for its made.json is lost and not proven."""
     if not work.claim or work.state not in (board_states.RUNNING, board_states.BOOTING):
         return
-    root = Root(work.proxy.config.state_folder, work.board.id)
+    root = root_of_board(work.proxy, work.board.id)
     why = why_untold(work.proxy, root, work.claim) if is_unread(root) else None
     if why and presence.shown(work) == presence.OWN_KEY:
         error = unread(root, work.board, why)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Ite
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError
 from ...core.plays import play
-from ...nfs.exports import board_export, exporter
+from ...nfs.exports import board_export
+from ...roots.board_parts import nfs_server_of, root_of_board
 from ...roots.ram import own_key
-from ...roots.roots import Root
 from ...site.proxy_config import SET_UP
 from . import foreign_servers, neighbours, nfs_client, phases, ssh, tftp_client
 from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, NFS_ROOT, RAM_ROOT, BootDriver
@@ -198,8 +198,8 @@ class Pxe(BootDriver):
 
     def _export(self, board: Board) -> tuple[Exporter, Export]:
         """Return (NFS server, the board's export there)."""
-        server = exporter(self.proxy.config.exports, self.proxy.folder("exports"))
-        return server, board_export(server, board, Root(self.proxy.config.state_folder, board.id).path)
+        server = nfs_server_of(self.proxy)
+        return server, board_export(server, board, root_of_board(self.proxy, board.id).path)
 
     def _export_fault(self, board: Board) -> list[str]:
         server, wanted = self._export(board)

@@ -26,10 +26,11 @@ from ...core.locks import lock
 from ...core.plays import play
 from ...images.choice import image_store
 from ...nfs.exports import exporter
+from ...roots.board_parts import root_of_board
 from ...roots.made_json import is_unread, token_of
 from ...roots.ownership import made_for, refuse_anothers, refuse_lost, roots_there
 from ...roots.place import Place
-from ...roots.roots import UNMOUNT_TIME, Root
+from ...roots.roots import UNMOUNT_TIME
 from ...site.boot_sources import DISK
 from ...site.proxy_config import CONFIG, files_of
 from ...site.state_folder import ROOTS
@@ -99,7 +100,7 @@ def restore(proxy: Proxy, say: Callable[[str], object], lost: HeteroError | None
         except Exception as error:  # noqa: BLE001 - whatever is odd about one root, the others' boards get theirs
             whose = f"{name} of {claim.instance}" if claim else name
             say(f"{whose} is not exported: {told(error, name)}")
-            if isinstance(error, Refused) and not Root(proxy.config.state_folder, number).exists():
+            if isinstance(error, Refused) and not root_of_board(proxy, number).exists():
                 missing.append(whose)
         else:
             exports += [export] if export else []
@@ -170,7 +171,7 @@ def _claim_of(proxy: Proxy, number: int, row: Claim | None) -> Claim | None:
     :param row: the claim that the database has of the board.
     :raises Refused: the board has a root, and neither database nor record has a claim that it was made for.
     """
-    root = Root(proxy.config.state_folder, number)
+    root = root_of_board(proxy, number)
     made, name, unread = root.made(), f"board{number}", None
     try:
         kept = proxy.store.kept(number)
