@@ -75,13 +75,22 @@ def json_of(text: str, source: str) -> Any:
         raise BadInput(f"is not JSON: {error}", source, "export it again, as a whole") from error
 
 
+def library(module: str, called: str, source: str) -> Any:
+    """Return a module that Ansible brings; raise HeteroError where this Python has none.
+
+    :param called: what people call it.
+    :param source: what cannot be read without it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        what = f"Python has no library {called} here"
+        raise HeteroError(what, source, "run it with the Python that Ansible runs with") from error
+
+
 def yaml_of(text: str, source: str) -> Any:
     """Return a YAML text's value, of plain types only. `52:54:00:12:34:56` and `07` stay the texts that they are."""
-    try:
-        yaml = import_module("yaml")
-    except ImportError as error:
-        what = "Python has no library PyYAML here"
-        raise HeteroError(what, source, "run it with the Python that Ansible runs with") from error
+    yaml = library("yaml", "PyYAML", source)
     try:
         return yaml.load(text, _loader(yaml))
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterator, Sequence
 from urllib.parse import parse_qs, urlsplit
 
 from ..drivers.power.ipmi import OUTLET
+from ..drivers.power.snmp import VERSIONS
 from .found import Address, address, at_port
 
 #: Words between the commands of a shell's line.
@@ -28,8 +29,6 @@ IDLE = ("sleep", "true", "echo", ":")
 APC_OID = re.compile(
     r"\.?(?:1\.3\.6\.1\.4\.1|\S*enterprises)\.318\.1\.1\.(?:4\.4\.2\.1\.3|12\.3\.3\.1\.1\.4)\.([1-9]\d*)"
 )
-#: Values of snmpset's -v.
-VERSIONS = ("1", "2c", "3")
 #: Options of ipmitool that choose no machine. By others, such as -t and -b, it is one behind the BMC.
 IPMITOOL = ("-I", "-H", "-p", "-U", "-P", "-f", "-E", "-C", "-L", "-N", "-R", "-v")
 #: Options of fence agents, short and long, by our words (FenceAgentAPI.md).
@@ -128,7 +127,7 @@ def options(words: Sequence[str]) -> dict[str, str]:
 
 
 def _client(words: Sequence[str]) -> Switch | None:
-    """pduclient of pdudaemon, and scripts that take the same options."""
+    """Read a line of pdudaemon's pduclient, or of a script that takes the same options."""
     said = options(words)
     pdu = said.get("--hostname") or said.get("--host") or said.get("-host")
     outlet = _number(said.get("--port"))
@@ -184,7 +183,7 @@ def _fence(words: Sequence[str]) -> Switch | None:
 
 
 def _web(words: Sequence[str]) -> Switch | None:
-    """curl and wget of the plugs whose interfaces are known."""
+    """Read a line of curl or wget that asks a plug whose interface is known."""
     addresses = [word for word in words[1:] if "://" in word]
     if len(addresses) != 1:
         return None

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import os
 import re
-from importlib import import_module
 from typing import Any, Mapping
 
-from ...core.errors import BadInput, HeteroError
-from ..documents import Asked, named, text_of, yaml_of
+from ...core.errors import BadInput
+from ..documents import Asked, library, named, text_of, yaml_of
 from ..found import Board, Site, address, told
 from ..power_commands import Switch, commands, is_idle, understood
 
@@ -43,12 +42,7 @@ def read(asked: Asked) -> Site:
 
 def variables(text: str, source: str) -> dict[str, Any]:
     """Return what a dictionary sets, by name, and what it extends, as `extends`. What is no plain value is left out."""
-    try:
-        jinja2 = import_module("jinja2")
-        nodes = import_module("jinja2.nodes")
-    except ImportError as error:
-        what = "Python has no library Jinja2 here"
-        raise HeteroError(what, source, "run it with the Python that Ansible runs with") from error
+    jinja2, nodes = (library(name, "Jinja2", source) for name in ("jinja2", "jinja2.nodes"))
     try:
         tree = jinja2.Environment(autoescape=False).parse(text)
     except (jinja2.TemplateSyntaxError, RecursionError) as error:
