@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import TYPE_CHECKING, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, Collection, Iterable, Mapping, Sequence
 
 from ...boards.records.proxy import Proxy
 from ...boards.verbs.lifecycle import Options
@@ -83,25 +83,9 @@ def reap(
     clock = node_clock.look(proxy.store, VERB)
     now, change = clock.sure, Change()
     wanted = [claim for claim in proxy.store.claims() if only in (None, claim.instance) and claim.instance not in but]
-    claims = [claim for claim in wanted if _over(proxy, claim, now)]
-    held = [claim for claim in wanted if claim not in claims and _over(proxy, claim, clock.now)]
-    for claim in held:
-        _failed(proxy, claim, f"{clock.fault}: {HOLD}", say)
-    late = clock.behind and any(claim.expires is not None for claim in wanted)
-    if late:
-        say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
-    node_clock.keep(clock, say)
-    lost = [claim for claim in claims if claim.board not in proxy.boards]
-    for claim in lost:
-        _failed(proxy, claim, LEFT.format(board=claim.board, name=claim.instance), say)
-    claims = [claim for claim in claims if claim not in lost]
-    gone = [claim for claim in claims if proxy.store.is_record_lost(claim) and not _was_ended(proxy, claim)]
-    doubtful = {claim.board: LOST for claim in gone}
-    doubtful.update((claim.board, str(error)) for claim in claims for error in _unreadable(proxy, claim))
-    for claim in claims:
-        if claim.board in doubtful:
-            _failed(proxy, claim, f"{doubtful[claim.board]} ({play('reconcile')})", say)
-    claims = [claim for claim in claims if claim.board not in doubtful]
+    over = [claim for claim in wanted if _over(proxy, claim, now)]
+    is_on_time = _tell_of_clock(proxy, wanted, over, clock, say)
+    claims = _surely_over(proxy, over, say)
     works = [BoardWork(proxy, proxy.board(claim.board), change, claim.instance) for claim in claims]
     unwiped: list[BoardWork] = []
     with locked(works, VERB, Deadline(PATIENCE)):
@@ -124,7 +108,49 @@ def reap(
             text = told(claim.instance, claim.owner, age(now - ends), done)
             proxy.store.event(claim.board, VERB, text, instance=claim.instance)
             say(f"board{claim.board}: {text}")
-    return not (held or late or lost or doubtful) and not any(work.failed for work in works)
+    return is_on_time and len(claims) == len(over) and not any(work.failed for work in works)
+
+
+def _tell_of_clock(
+    proxy: Proxy,
+    wanted: Iterable[Claim],
+    over: Collection[Claim],
+    clock: node_clock.Clock,
+    say: Callable[[str], object],
+) -> bool:
+    """Tell of leases that do not end, or end late, because the clock jumped; return whether there are none.
+
+    :param over: the claims whose leases are over by a time that is sure.
+    """
+    held = [claim for claim in wanted if claim not in over and _over(proxy, claim, clock.now)]
+    for claim in held:
+        _failed(proxy, claim, f"{clock.fault}: {HOLD}", say)
+    late = clock.behind and any(claim.expires is not None for claim in wanted)
+    if late:
+        say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
+    node_clock.keep(clock, say)
+    return not (held or late)
+
+
+def _surely_over(proxy: Proxy, over: Iterable[Claim], say: Callable[[str], object]) -> list[Claim]:
+    """Return the claims of which nothing contradicts that their leases are over; tell of the others why they stay."""
+    found = []
+    for claim in over:
+        why = _why_it_stays(proxy, claim)
+        if why:
+            _failed(proxy, claim, why, say)
+        else:
+            found.append(claim)
+    return found
+
+
+def _why_it_stays(proxy: Proxy, claim: Claim) -> str | None:
+    """Return why a claim stays whose lease is over by the database, which may be older; None where it is to end."""
+    if claim.board not in proxy.boards:
+        return LEFT.format(board=claim.board, name=claim.instance)
+    doubts = [LOST] if proxy.store.is_record_lost(claim) and not _was_ended(proxy, claim) else []
+    doubts += map(str, _unreadable(proxy, claim))
+    return f"{doubts[-1]} ({play('reconcile')})" if doubts else None
 
 
 def _was_ended(proxy: Proxy, claim: Claim) -> bool:
