@@ -151,41 +151,61 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
     Defects are unknown names, outlets used twice, and outlets that are another's.
     """
     wires, pdus = right_types(plan, found)
-    known = {str(board.id) for board in boards}
+    known = {str(board.id): board for board in boards}
     users: dict[tuple[str, str], list[tuple[str, str]]] = {}
     names = devices(pdus)
     for board_id, wire in sorted(wires.items()):
-        thing = f"tftp_proxy_boards, board {board_id}"
-        if boards and board_id not in known:
+        thing, board = f"tftp_proxy_boards, board {board_id}", known.get(board_id)
+        if boards and board is None:
             found.defect(thing, "no such board in the boards file", "add it there, or remove it here")
-        source = wire.get("kernel_source", "tftp")
-        if source not in KERNEL_SOURCES:
-            found.defect(thing, f"no such kernel_source: {source}", instead(source, KERNEL_SOURCES))
+        _wire(plan, thing, wire, board, pdus, found)
         pdu, outlet = wire.get("pdu"), wire.get("outlet")
-        if (pdu is None) != (outlet is None) and not wire.wrong & {"pdu", "outlet"}:
-            found.defect(thing, "pdu and outlet belong together", "name both or neither")
-        if pdu is not None and pdu not in plan.pdus:
-            known_pdus = ", ".join(sorted(plan.pdus)) or "none"
-            found.defect(thing, f"no such PDU: {pdu} (known: {known_pdus})", "add it to tftp_proxy_pdus")
         if pdu is not None and outlet is not None:
-            words_check.outlet(thing, outlet, pdus.get(pdu, Entry()).get("driver"), found)
             # a PDU that has two names is one
             users.setdefault((names.get(pdu, pdu), plug(outlet)), []).append((board_id, pdu))
-        ram_key = wire.get("ram_key")
-        if ram_key not in (None, *RAM_KEYS):
-            found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
-        elif ram_key == ON_CONSOLE and not wire.get("console") and "console" not in wire.wrong:
-            found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
-        words_check.boot_driver(thing, wire, found)
-        board = next((board for board in boards if str(board.id) == board_id), None)
-        if ram_key in RAM_KEYS and not proves_keys(wire, board):
-            what = f"it has ram_key {ram_key}, and its boot driver proves no key of a RAM system"
-            found.defect(thing, what, "take ram_key out")
-        disks(plan, thing, wire, board.arch if board else None, found)
     for (_pdu, outlet), fed in users.items():
         shared(outlet, fed, found)
     for device in dict.fromkeys(pdu for pdu, _outlet in users):
         one_machine([fed[0] for (pdu, _outlet), fed in users.items() if pdu == device], pdus, found)
+    _pdus(plan, pdus, found)
+    words_check.credentials(plan, pdus, found)
+    tile_monitor_check.missing(plan, boards, wires, found)
+    arguments_check.undelivered(plan, boards, wires, found)
+    if (wires, pdus) == (plan.wiring, plan.pdus):
+        _unsaid(wires, boards, found)
+        contradictions(plan, boards, found)
+
+
+def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mapping[str, Entry], found: Findings) -> None:
+    """Check what tftp_proxy_boards says of one board; `wiring` compares its outlet with those of the others.
+
+    :param board: its line of the boards file, None where that has none.
+    """
+    source = wire.get("kernel_source", "tftp")
+    if source not in KERNEL_SOURCES:
+        found.defect(thing, f"no such kernel_source: {source}", instead(source, KERNEL_SOURCES))
+    pdu, outlet = wire.get("pdu"), wire.get("outlet")
+    if (pdu is None) != (outlet is None) and not wire.wrong & {"pdu", "outlet"}:
+        found.defect(thing, "pdu and outlet belong together", "name both or neither")
+    if pdu is not None and pdu not in plan.pdus:
+        known = ", ".join(sorted(plan.pdus)) or "none"
+        found.defect(thing, f"no such PDU: {pdu} (known: {known})", "add it to tftp_proxy_pdus")
+    if pdu is not None and outlet is not None:
+        words_check.outlet(thing, outlet, pdus.get(pdu, Entry()).get("driver"), found)
+    ram_key = wire.get("ram_key")
+    if ram_key not in (None, *RAM_KEYS):
+        found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
+    elif ram_key == ON_CONSOLE and not wire.get("console") and "console" not in wire.wrong:
+        found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
+    words_check.boot_driver(thing, wire, found)
+    if ram_key in RAM_KEYS and not proves_keys(wire, board):
+        what = f"it has ram_key {ram_key}, and its boot driver proves no key of a RAM system"
+        found.defect(thing, what, "take ram_key out")
+    disks(plan, thing, wire, board.arch if board else None, found)
+
+
+def _pdus(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
+    """Check what is said of each PDU, and whether it and its credentials are both there."""
     for name, pdu in sorted(pdus.items()):
         words_check.pdu(name, pdu, found)
         if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
@@ -195,11 +215,10 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
             found.note(name, "has no credentials", "add it to tftp_proxy_pdu_credentials if it asks for a password")
     for name in sorted(set(plan.credentials_for) - set(plan.pdus)):
         found.note(name, "has credentials but is no PDU of tftp_proxy_pdus", "add it there, or remove the credentials")
-    words_check.credentials(plan, pdus, found)
-    tile_monitor_check.missing(plan, boards, wires, found)
-    arguments_check.undelivered(plan, boards, wires, found)
-    if (wires, pdus) != (plan.wiring, plan.pdus):
-        return
+
+
+def _unsaid(wires: Mapping[str, Entry], boards: Sequence[Board], found: Findings) -> None:
+    """Note the boards whose wiring names no outlet, or no disk although they have one."""
     unwired = [board.name for board in boards if not wires.get(str(board.id), Entry()).get("pdu")]
     if unwired:
         found.note(
@@ -209,7 +228,6 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
     if unsaid:
         what = "has a local disk by the boards file (local_gb), and its wiring names none: nothing is wiped there"
         found.note(", ".join(unsaid), what, "name it in tftp_proxy_boards, as disk: /dev/sda, or say disk: none")
-    contradictions(plan, boards, found)
 
 
 def shared(outlet: str, fed: Sequence[tuple[str, str]], found: Findings) -> None:
