@@ -72,6 +72,7 @@ def write_file(path: str, text: str, mode: int) -> None:
 
 
 def remove_file(path: str) -> None:
+    """Remove a file or a link; a missing one is no error."""
     try:
         os.unlink(path)
     except FileNotFoundError:

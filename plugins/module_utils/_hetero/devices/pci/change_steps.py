@@ -137,15 +137,8 @@ def _move(address: str, operation: Operation, journal: Journal, paths: Paths, de
         return True
     stub = None if operation.driver == DEFAULT else operation.driver
     _override(address, stub, paths)
-    if must_leave(device, operation.driver):
-
-        def begun(unbinding: dict[str, Any]) -> None:
-            operation.unbinding = unbinding
-            journal.save()
-
-        if not unbind(address, paths, deadline, begun):
-            return False
-        operation.unbinding = None
+    if must_leave(device, operation.driver) and not _unbound(address, operation, journal, paths, deadline):
+        return False
     if stub is None:
         # a driver that nothing has needed yet is not loaded; one on the blacklist is not wanted
         ended(["modprobe", "--quiet", "--use-blacklist", device.modalias])
@@ -226,19 +219,26 @@ def _back(address: str, before: Mapping[str, str | None], operation: Operation, 
         _override(address, before["override"], paths)
     if device.driver == before["driver"]:
         return
-
-    def begun(unbinding: dict[str, Any]) -> None:
-        operation.unbinding = unbinding
-        journal.save()
-
-    if not unbind(address, paths, Deadline(BACK), begun):
+    if not _unbound(address, operation, journal, paths, Deadline(BACK)):
         raise StepFailed("back", f"its driver has not let go of it in {BACK:g} s", address, "run pci_driver again")
-    operation.unbinding = None
     if before["driver"] is None:
         return
     _put(paths.driver(before["driver"], "bind"), address, address)
     if driver_of(address, paths) != before["driver"]:
         raise StepFailed("back", f"is not on {before['driver']} again", address, SEE)
+
+
+def _unbound(address: str, operation: Operation, journal: Journal, paths: Paths, deadline: Deadline) -> bool:
+    """Take a device from its driver, with the journal knowing of it from its begin on; return whether it is done."""
+
+    def begun(unbinding: dict[str, Any]) -> None:
+        operation.unbinding = unbinding
+        journal.save()
+
+    if not unbind(address, paths, deadline, begun):
+        return False
+    operation.unbinding = None
+    return True
 
 
 def _override(address: str, driver: str | None, paths: Paths) -> None:
