@@ -167,11 +167,8 @@ def _ours(place: Place, status: os.stat_result) -> bool:
 
 def _bound(place: Place) -> bool:
     """Return whether something is mounted exactly there: then it lies on another mount than its folder."""
-    there = os.open(place[1], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place[0])
-    try:
+    with _entry(place) as there:
         return kernel.mount_of(there) != kernel.mount_of(place[0])
-    finally:
-        os.close(there)
 
 
 def _clear(place: Place, wanted: tuple[str, int | None, int]) -> bool:
@@ -186,24 +183,27 @@ def _clear(place: Place, wanted: tuple[str, int | None, int]) -> bool:
 
 def _nodev(place: Place) -> bool:
     """Return whether the mount with a node opens no devices."""
+    with _entry(place) as there:
+        return bool(os.fstatvfs(there).f_flag & os.ST_NODEV)
+
+
+@contextmanager
+def _entry(place: Place) -> Iterator[int]:
+    """Yield a descriptor of what lies in a place, be it a link or a device: nothing of it is opened."""
     there = os.open(place[1], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place[0])
     try:
-        return bool(os.fstatvfs(there).f_flag & os.ST_NODEV)
+        yield there
     finally:
         os.close(there)
 
 
 def _mknod(place: Place, node: Node) -> None:
-    folder, name = place
-    os.mknod(name, KINDS[node.kind] | 0o600, private_nodes.device_of(node), dir_fd=folder)
-    there = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    try:
+    os.mknod(place[1], KINDS[node.kind] | 0o600, private_nodes.device_of(node), dir_fd=place[0])
+    with _entry(place) as there:
         # The container's root may have put something else there by now: only what was looked at is changed.
         if numbers(os.fstat(there)) == (node.kind, node.major, node.minor):
             os.chown(f"/proc/self/fd/{there}", cast("int", node.uid), cast("int", node.gid))
             os.chmod(f"/proc/self/fd/{there}", cast("int", node.mode))
-    finally:
-        os.close(there)
 
 
 def _target(root: ContainerRoot, place: Place) -> int:
