@@ -292,8 +292,7 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
 
 def _out_of_use(look: Look) -> str:
     """Return the text that a board is kept out of use, and how it is put back."""
-    work = look.work
-    why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
+    work, why = look.work, _why_out(look)
     if work.claim is not None:
         way = OUT_OF_USE.format(name=work.instance)
     else:
@@ -301,6 +300,10 @@ def _out_of_use(look: Look) -> str:
     if look.power == "on":
         return f"{why}, its outlet is on: once it is known that nobody is at work there, {way}"
     return f"{why}: {way}"
+
+
+def _why_out(look: Look) -> str:
+    return f"kept out of use ({look.work.state}: {look.work.record.note or 'without a note'})"
 
 
 def _is_mended(proxy: Proxy, look: Look) -> bool:
@@ -313,8 +316,7 @@ def _is_mended(proxy: Proxy, look: Look) -> bool:
 
 def _in_use_again(look: Look) -> None:
     work = look.work
-    why = f"kept out of use ({work.state}: {work.record.note or 'without a note'})"
-    look.mend(f"{why}, and it runs by its outlet and shows its own key", "recorded as running")
+    look.mend(f"{_why_out(look)}, and it runs by its outlet and shows its own key", "recorded as running")
     if work.note(work.board.name, {"state": work.state}, {"state": board_states.RUNNING}):
         work.move(board_states.RUNNING)
 
