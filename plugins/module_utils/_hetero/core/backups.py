@@ -156,7 +156,7 @@ def _stamp(copy: str) -> str:
 
 
 def _is_recent(mark: str) -> bool:
-    """Return whether all of a copy was checked within a day; a time to come, as of a clock set back, is none."""
+    """Return whether all of a copy was checked within a day. A time to come, as of a clock set back, does not count."""
     try:
         return 0 <= time.time() - os.lstat(mark).st_mtime < retention.WHOLE_CHECK
     except FileNotFoundError:

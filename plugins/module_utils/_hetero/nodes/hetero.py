@@ -40,7 +40,8 @@ MORE = "hetero VERB --help says what it does"
 def main(arguments: Sequence[str]) -> int:
     """Run the verb that the words begin with, and return its exit code.
 
-    No verb, or the first word of one, is answered with those that begin so, as is who asks for help.
+    Where the words are only the beginning of verbs, or none at all, these verbs are shown; so they are to who asks for
+    help.
 
     :raises BadInput: there is no such verb.
     """

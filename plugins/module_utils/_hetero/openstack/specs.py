@@ -52,7 +52,10 @@ class DeviceSpec:
 
 
 def switch(value: object, strict: bool = True) -> bool | None:
-    """Return a yes or no as oslo.utils reads it. Another word is None, or without `strict` False."""
+    """Return a yes or no as oslo.utils reads it.
+
+    :param strict: whether another word gives None; without it another word gives False.
+    """
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()

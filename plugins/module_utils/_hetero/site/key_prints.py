@@ -17,7 +17,7 @@ TOLD = 3
 
 
 def blob(text: str) -> bytes | None:
-    """Return the bytes of a key; None where the text's length is none that base64 has.
+    """Return the bytes of a key; None where the text has a length that base64 cannot have.
 
     :raises ValueError: it is not base64.
     """

@@ -64,7 +64,7 @@ def must_be_numbers(numbers: Iterable[int], count: int) -> None:
 def is_of(claim: Claim, request: str, numbers: Collection[int] = ()) -> bool:
     """Return whether a claim belongs to a request, or is the instance of that name; only those of `numbers`, if given.
 
-    A claim of another name is none of the request's, whatever request it names: the node that says so may lie.
+    A claim of another name than NAME-1 … NAME-N is not of request NAME, whatever it says: the node may lie.
     """
     if request == claim["instance"]:
         return True
@@ -73,7 +73,7 @@ def is_of(claim: Claim, request: str, numbers: Collection[int] = ()) -> bool:
 
 
 def must_be_made(claim: MadeClaim, created: Container[float] | None) -> None:
-    """Raise Refused if a claim is none of those that were looked up before, so that its name was claimed anew since.
+    """Raise Refused if a claim is not one of those that were looked up before: its name was claimed anew since.
 
     :param created: the times of those claims (unix seconds); without any nothing is checked.
     """
@@ -226,7 +226,8 @@ def holders(
 def twice(results: Iterable[Result], request: str, owner: str | None = None) -> list[str]:
     """Return as texts the instances that several nodes have made: a verb cannot know which one is meant.
 
-    So is one that is an instance by itself elsewhere, whoever owns that: one of the nodes that claim it may lie.
+    An instance of the request counts as made twice, too, where a node has one of that name outside the request, whoever
+    owns it: one of the nodes may lie.
 
     :param results: as of `holders`. A node that the inventory has under two names counts once.
     :param owner: only this owner's instances; None for all.

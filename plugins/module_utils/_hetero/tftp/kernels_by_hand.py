@@ -48,7 +48,7 @@ def lead(files: BoardFiles, wanted: set[str], check: bool = False) -> tuple[list
 
 
 def _fault(path: str) -> str | None:
-    """Return why the server does not serve a file, "" where it does; None where there is none."""
+    """Return why the server does not serve a file, "" where it serves it; None where no file is there."""
     try:
         seen = os.lstat(path)
     except FileNotFoundError:

@@ -75,7 +75,7 @@ class WipeRequest:
     def of(cls, proxy: Proxy, **given: Any) -> WipeRequest:
         """Return the request of the given values, with this proxy's defaults (tftp_proxy_wipe) for those that are None.
 
-        :raises BadInput: a value is none that is known, or is out of range.
+        :raises BadInput: a value is not known, or is out of range.
         """
         usual = as_said(proxy.config.wipe)
         unknown = sorted(set(usual) - {"method", "verify", "samples"})

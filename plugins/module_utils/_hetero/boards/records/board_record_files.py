@@ -44,8 +44,9 @@ class BoardRecordFiles(ABC):
         return None if of is None or self.has_own(of) else of
 
     def put_aside(self, board: int) -> bool:
-        """Rename the file in a board's place if it is another board's and not just as in that one's own place, for it
-        may be the only one, or newer; return whether.
+        """Give the file in a board's place another name if it is another board's; return whether that was done.
+
+        It may be the only record of that board, or the newest. One that is the same as in that board's own place stays.
         """
         path, of = self.path(board), self.named_in(board)
         if of is None:

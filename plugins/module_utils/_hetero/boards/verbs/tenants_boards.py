@@ -102,7 +102,7 @@ def left_over(look: Look) -> None:
 
 
 def see_cuts(proxy: Proxy, looks: Sequence[Look]) -> None:
-    """See whom outlets cut that were switched off by processes which did not come to see it, as the next stop would.
+    """See whom an outlet cut where the process that switched it off ended before it saw that, as the next stop would.
 
     The locks of all boards are held. In a dry run nothing is known of it.
     """
@@ -129,7 +129,7 @@ def see_cuts(proxy: Proxy, looks: Sequence[Look]) -> None:
 
 
 def _tell_who_may_be_cut(proxy: Proxy, cutter: Look, looks: Sequence[Look]) -> None:
-    """Note whose power an outlet may have cut of which nobody saw that, and which is not switched on for it."""
+    """Note whose power an outlet may have cut while nobody looked; the outlet is not switched on again for that."""
     watch, work = Bystanders(proxy, [cutter.work.board.id]), cutter.work
     watch.recall(work)
     silent = watch.silent(work, Deadline(0), not Silence(work).lives())

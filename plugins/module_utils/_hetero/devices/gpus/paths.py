@@ -46,9 +46,9 @@ HERE = Paths()
 
 
 def text_of(*parts: str) -> str | None:
-    """Return the text of a file of /proc or /sys without surrounding white space, or None if there is none.
+    """Return the text of a file of /proc or /sys without surrounding white space, or None if it is not there.
 
-    There is none either if its process ends while it is read.
+    A file of a process that ends while it is read is not there either.
     """
     path = os.path.join(*parts)
     with naming(path):

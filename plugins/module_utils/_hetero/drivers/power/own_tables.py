@@ -14,7 +14,7 @@ from ...core.spelling import instead
 
 
 def wrong_keys(setting: str, table: Mapping[str, Any], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield (what is wrong, remedy) of each key of a table that is none.
+    """Yield (what is wrong, remedy) of each key of a table that the table cannot have.
 
     :param setting: the table's own key in a PDU's settings.
     """

@@ -33,9 +33,9 @@ MOST = 1000
 
 @contextmanager
 def kept(run_folder: str, name: str, masked: Callable[[str], str]) -> Iterator[None]:
-    """Keep the error of a block that asks a PDU for its outlets; where there is none, forget the one before.
+    """Keep the error of a block that asks a PDU for its outlets; where the block raises none, forget the one before.
 
-    One that another user has for the moment has refused nothing.
+    A PDU that another user has for the moment has refused nothing.
     """
     try:
         yield

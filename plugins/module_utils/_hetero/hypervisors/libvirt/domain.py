@@ -137,7 +137,7 @@ class Domain:
 
     @property
     def state(self) -> str:
-        """RUNNING, PAUSED, SHUT_OFF or another word of virsh; BadInput if there is no such domain."""
+        """Return RUNNING, PAUSED, SHUT_OFF or another word of virsh; raise BadInput if there is no such domain."""
         return self._call("domstate").strip()
 
     @property

@@ -129,10 +129,12 @@ def covered(point: str, name: str) -> Refused:
 
 
 def out_of_sight(marked: Marks, lxcpaths: Iterable[str] = ()) -> list[str]:
-    """Return the folders that have had the mark and show none, or another's: they may be bare points of mounts. One
-    that was removed, or whose mark was moved to another folder, with all that was in it, is none of them.
+    """Return the folders that have had a mark and show none, or another's: they may be bare points of mounts.
 
-    :param lxcpaths: folders to which it may have been moved, beside those that have had a mark.
+    A folder that was removed does not count, nor does one whose mark was moved to another folder with all that was in
+    it.
+
+    :param lxcpaths: folders to which a mark may have been moved, beside those that have had one.
     """
     there = [lxcpath for lxcpath in sorted(marked) if os.path.lexists(lxcpath) or not_mounted(lxcpath)]
     bare = [lxcpath for lxcpath in there if not is_marked(lxcpath, marked)]

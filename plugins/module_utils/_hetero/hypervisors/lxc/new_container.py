@@ -255,7 +255,7 @@ def must_hold_only_own(container: Container) -> None:
 def _may_be_its_disk(container: Container) -> bool:
     """Return whether what is mounted as a container's root may be its own disk, whose file may be gone since.
 
-    A folder that somebody has bound there is none; nor has one of an earlier release, whose root is a folder, any.
+    A container of an earlier release has a folder as its root and no disk. What is mounted there is somebody else's.
     """
     has_none = container.defined and not disks.has(container) and not ON_DISK.search(_written(container)[0])
     return os.path.ismount(root_of(container)) and not has_none

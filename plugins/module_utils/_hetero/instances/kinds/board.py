@@ -121,9 +121,9 @@ class Request:
         return [claim_fields(boards.get(one.board), store.record(one.board), one, store.has_run(one)) for one in claims]
 
     def ids(self) -> list[int]:
-        """Return the boards of its claims, which no step takes for others of the name from now on.
+        """Return the ids of the boards of its claims, and say whose lease ended.
 
-        It says whose lease ended.
+        From now on no step takes later claims of the same names for these.
 
         :raises Refused: there is none, or one is another owner's, or is not in the boards file.
         """

@@ -89,8 +89,9 @@ def set_aside(server: str) -> list[str]:
 def _before(plan: Plan) -> tuple[str | None, str | None]:
     """Return the server that boards have their files by, if any; and why the configuration does not say it.
 
-    The role writes a configuration anew that cannot be read, so that stops nothing: the server that holds NFS's port is
-    the one. So it is where there is none though boards are somebody's, as on a node that was installed anew.
+    A configuration that cannot be read stops nothing, for the role writes it anew: the server is then the one that
+    holds NFS's port. The same holds where there is no configuration though somebody has boards, as on a node that was
+    installed anew.
     """
     if os.path.exists(plan.config):
         try:
