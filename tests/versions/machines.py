@@ -48,6 +48,7 @@ mount --bind /etc/ssl/certs "$1/etc/ssl/certs"
 mount --bind "$2" "$1/hetero/environment"
 mount --bind "$4" "$1/hetero/project"
 test -z "$3" || mount --bind "$3" "$1/hetero/node"
+ip link set lo up
 root=$1
 shift 4
 cd /
@@ -77,8 +78,11 @@ def root(python, log):
     return folder
 
 
-def inside(machine, environment, argv, node=None, **variables):
+def inside(machine, environment, argv, node=None, online=False, **variables):
     """(argv, its variables) of a command in `machine`, in namespaces that end with it.
+
+    Unless it is `online`, it has a loopback of its own, for monitors of containers that other tests run are seen in
+    their network (/proc/net/unix), and no machine here could ask one: none has LXC's library.
 
     This project lies in /hetero/project there, the folder `environment` in /hetero/environment, and the root of machine
     `node` in /hetero/node.
@@ -86,5 +90,6 @@ def inside(machine, environment, argv, node=None, **variables):
     names = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     names.update(PATH=SYSTEM_PATH, HOME="/root", LC_ALL="C.UTF-8", **variables)
     unshare = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+    unshare += [] if online else ["--net"]
     entering = [*unshare, "sh", "-c", ENTER, "enter", machine, environment, node or "", PROJECT, *argv]
     return list(map(str, entering)), names

@@ -103,7 +103,7 @@ def environment(pair):
         pip = f"{place}/bin/pip install --no-compile --no-cache-dir"
         words = f"python3 -m venv {place} && {pip} ansible-core=={pair.core.version} {' '.join(PACKAGES)}"
         with (LOGS / f"{pair.core.minor}-python{pair.controller}-pip.log").open("w") as log:
-            argv, env = machines.inside(machines.root(pair.controller, log), folder, ["sh", "-c", words])
+            argv, env = machines.inside(machines.root(pair.controller, log), folder, ["sh", "-c", words], online=True)
             subprocess.run(argv, env=env, check=True, stdout=log, stderr=log, stdin=subprocess.DEVNULL, timeout=1800)
         (folder / "ready").touch()
     return folder
