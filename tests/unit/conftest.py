@@ -87,9 +87,12 @@ def nobody_asks():
     askers.asked_by(None)
 
 
+#: ansible-test reads no pyproject.toml, which has these marks as well, and leaves out what has one.
+LEFT_OUT = ("long", "another_day")
+
+
 def pytest_configure(config):
-    """ansible-test reads no pyproject.toml, where these are as well."""
-    for mark in ("long", "another_day"):
+    for mark in LEFT_OUT:
         config.addinivalue_line("markers", f"{mark}: pyproject.toml says what it is")
 
 
@@ -98,7 +101,7 @@ def pytest_report_header():
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     mark_other_days([item for item in items if subject(item) in IN_TURNS], 7)
     mark_other_days([item for item in items if subject(item) in OF_PROCESSES], 11, "long")
     why = None
@@ -109,6 +112,10 @@ def pytest_collection_modifyitems(items):
     for item in items if why else []:
         if subject(item) in WITH_LXC:
             item.add_marker(pytest.mark.skip(reason=why))
+    if not config.option.markexpr:
+        out = [item for item in items if any(map(item.get_closest_marker, LEFT_OUT))]
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in set(out)]
 
 
 def pytest_collection_finish():
