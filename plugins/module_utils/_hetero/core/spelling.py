@@ -40,9 +40,9 @@ def like(name: object, known: Iterable[str], prefix: str = "") -> str | None:
     return None if near is None else by_letters.get(near)
 
 
-def instead(word: object, known: Collection[str], prefix: str = "") -> str:
+def instead(word: object, known: Collection[str]) -> str:
     """Return an error's remedy: `write apc` where that known word is similar, else `use apc, command, snmp`."""
-    meant = like(word, known, prefix)
+    meant = like(word, known)
     return f"write {meant}" if meant else f"use {', '.join(known)}"
 
 

@@ -153,8 +153,6 @@ def test_it_is_written_down_or_it_is_said_why_not(host):
     (row,) = host.store.allocations()
     assert (row.persistent, row.state, row.wanted) == (True, ATTACHED, GpuRequest(2))
     assert restoration.write_down(host.site, other, ONE, GpuRequest(1)).startswith("allocated to ml since ")
-    assert restoration.write_down(host.site, other, THREE, GpuRequest(1), persistent=False) is None
-    assert host.store.allocations("/lxc/other#id")[0].persistent is False
 
 
 def test_a_table_begins_anew_with_what_files_and_the_kernel_say(host):

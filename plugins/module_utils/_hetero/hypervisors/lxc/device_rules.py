@@ -65,11 +65,11 @@ def settle(container: Container, pid: int, host: Host = HERE) -> None:
         _later(container)
 
 
-def open_again(container: Container, run_folder: str = RUN_FOLDER) -> None:
+def open_again(container: Container) -> None:
     """Let a container that has just started open what is written, through LXC."""
     deadline = Deadline(LATER_TIME)
     container.wait_running(deadline.left)
-    with lock(run_folder, container.lock_name, "start", identity.VERB, deadline):
+    with lock(RUN_FOLDER, container.lock_name, "start", identity.VERB, deadline):
         found = persistence.read(container)
         pid = container.init_pid
         if found is None or pid is None:

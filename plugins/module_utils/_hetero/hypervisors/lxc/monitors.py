@@ -69,12 +69,12 @@ def init_of(name: str, lxcpath: str) -> int | None:
     return said[1] if said and said[1] > 0 else None
 
 
-def of_root(sockets: str = SOCKETS) -> set[tuple[str, str]]:
+def of_root() -> set[tuple[str, str]]:
     """Return {(lxcpath, name)} of the containers for which a monitor of root answers.
 
     :raises TimedOut: a monitor does not say which container it has.
     """
-    lines = {line for table in kernel_tables.reads(sockets) for line in table}
+    lines = {line for table in kernel_tables.reads(SOCKETS) for line in table}
     addresses = {found["address"] for found in map(NAMED.search, lines) if found}
     return set(filter(None, map(_container, addresses)))
 

@@ -114,16 +114,14 @@ def resolve(
     )
 
 
-def write_down(
-    site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, persistent: bool = True, dry: bool = False
-) -> str | None:
+def write_down(site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, dry: bool = False) -> str | None:
     """Write into the table that a container has a GPU; return None, or in words why that is impossible.
 
     :param wanted: the request that it comes from.
     """
     try:
         with site.store.transaction(dry=dry):
-            _given_again(site, container, gpu, wanted, persistent)
+            _given_again(site, container, gpu, wanted)
     except NoneFree as error:
         return "; ".join(error.facts["rejected"].values()) or error.what
     return None
@@ -252,13 +250,11 @@ def _allocated(site: Site, container: liblxc.Container, wanted: GpuRequest) -> N
         site.store.grant(replace(row, state=ATTACHED))
 
 
-def _given_again(
-    site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, persistent: bool = True
-) -> None:
+def _given_again(site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest) -> None:
     """Write exactly this GPU down again. The request stays what it was, and a UUID that is not shown yet."""
     key, it = key_of_made(container), replace(wanted, count=None, gpus=(gpu.address,))
     persisted = persistence.read(container)
     uuids = {old["address"]: old["uuid"] for old in persisted.gpus} if persisted else {}
-    for row in allocate(site.store, key, it, site.found.gpus, site.look, persistent):
+    for row in allocate(site.store, key, it, site.found.gpus, site.look):
         uuid = row.uuid or uuids.get(row.address)
         site.store.grant(replace(row, uuid=uuid, state=ATTACHED, wanted=wanted))
