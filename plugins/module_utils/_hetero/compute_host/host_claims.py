@@ -19,6 +19,7 @@ from ..claims.host.allocation import GpuRequest
 from ..claims.host.config import SET_UP
 from ..claims.host.store import Asked
 from ..core.errors import BadInput, NoneFree
+from ..core.lines import line
 from ..hypervisors.lxc import id_maps, liblxc
 from ..scheduling.compute_hosts import gpu_arch, gpu_count, rejections
 from ..scheduling.extra_specs import satisfies
@@ -84,16 +85,11 @@ def present(host: Host, request: ClaimRequest, change: Change) -> dict[str, Any]
             change.note(claim.instance, shown(host, old) if old else {}, shown(host, claim))
         new = [claim.instance for claim in after if claim.instance not in before]
         text = f"wants {request.flavor['name']}: {_found(host, request, kind, len(new))}"
-        lines, now = [line(request.request, "", text)], time.time()
+        lines, now = [line(request.request, "", "", text)], time.time()
         for claim in before.values():
             told = kept(claim.instance, request.lease_hours, claim.expires, now)
-            lines += [line(claim.instance, host.name, told)] if told else []
+            lines += [line(claim.instance, host.name, "", told)] if told else []
         return dict(instances=[claim_fields(host, claim) for claim in after], new=new, lines=lines)
-
-
-def line(instance: str, node: str, text: str, seconds: float | None = None) -> dict[str, Any]:
-    """Return one line for people, as the progress display shows them."""
-    return dict(instance=instance, node=node, phase="", text=text, seconds=seconds)
 
 
 def shown(host: Host, claim: Claim) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Sequence
 from ..core import askers
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut, is_full, naming
+from ..core.lines import line
 from ..core.locks import lock
 from ..core.plays import play
 from ..core.reserve import is_short
@@ -34,7 +35,7 @@ from ..site.node_clock import extend_lease, extended_late
 from ..site.owners import is_of, must_be_made, must_own
 from .container import ContainerWork
 from .guest import GuestWork
-from .host_claims import REAPER, line, shown
+from .host_claims import REAPER, shown
 from .unclaimed_instances import refuse_unclaimed
 from .verb_options import HARD, SOFT, Options
 from .work import MADE_ANEW, TO_BE_REMOVED
@@ -379,6 +380,6 @@ def _reporter(host: Host, instance: str, change: Change, lines: list[Result]) ->
         seconds = None if seconds is None else round(seconds, 3)
         if event and not change.check:
             host.store.event(instance, phase, text, seconds)
-        lines.append(line(instance, host.name, text, seconds))
+        lines.append(line(instance, host.name, "", text, seconds))
 
     return report

@@ -20,6 +20,7 @@ from ..compute_host.lost_database import must_not_be_lost
 from ..core.changes import Change
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, Refused
+from ..core.lines import line
 from ..core.plays import play
 from ..images.forms import Machine
 from ..images.image_removal import collect, foreign, listed, remove
@@ -180,6 +181,6 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         if name and params["state"] == "present" and not check and name not in [row["name"] for row in rows]:
             known = ", ".join(sorted(row["name"] for row in rows if row["name"])) or "none"
             raise BadInput(f"no such image in the store (known: {known})", name, "import it: give its source")
-        lines = [dict(instance=WHO, node="", phase="", text=text, seconds=None) for text in said]
+        lines = [line(WHO, "", "", text) for text in said]
         table = as_lines(rows) + [f"{path}: {what}" for path, what in foreign(node.images).items()]
         return dict(images=rows, lines=lines, table=table, freed=freed, **change.result)

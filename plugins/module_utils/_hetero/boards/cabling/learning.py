@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ContextManager, Mapping, Sequence
 from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Refused
+from ...core.lines import line
 from ...core.locks import lock
 from ...core.plays import play
 from ...core.typed_keys import as_said
@@ -82,7 +83,7 @@ class NamedOutlet:
             seconds = round(seconds, 2)
         if not self.change.check:
             self.proxy.store.event(None, phase, text, seconds)
-        self.lines.append(dict(instance=None, node=None, phase=phase, text=text, seconds=seconds))
+        self.lines.append(line(None, None, phase, text, seconds))
 
     def power_seen(self, power: str) -> None:
         """Do nothing: no record has the state of an outlet that is no board's."""
@@ -173,7 +174,7 @@ class Learning(OutletTests[NamedOutlet]):
 
     def _tell(self, text: str) -> None:
         self.proxy.store.event(None, PHASE, text)
-        self.lines.append(dict(instance=None, node=None, phase=PHASE, text=text, seconds=None))
+        self.lines.append(line(None, None, PHASE, text))
 
     # ---- one outlet
 

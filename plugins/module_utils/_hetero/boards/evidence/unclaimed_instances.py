@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Collection, Container, Mapping, Optional, Tuple
 
 from ...core.errors import HeteroError, Refused
+from ...core.lines import line
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from ...roots.board_parts import root_of_board
@@ -76,7 +77,7 @@ def refuse_unclaimed(proxy: Proxy, request: str, only: Container[str] | None = N
     somebodys = [one for one in found if not one.harmless]
     if somebodys:
         raise Refused("; ".join(one.text for one in somebodys), request)
-    return [dict(instance=request, node=one.name, phase="claim", text=one.text, seconds=None) for one in found]
+    return [line(request, one.name, "claim", one.text) for one in found]
 
 
 def unclaimed(proxy: Proxy, request: str, sure: bool = False) -> list[Unclaimed]:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from ...core.errors import BadInput, HeteroError, Refused
+from ...core.lines import line
 from ...core.plays import play, stays
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
@@ -126,7 +127,7 @@ def take_in(
     if found is None or change.check or store.names().get(name) == before:
         return found, []
     text = f"{name} ({found.arch}) is in the store: sha256:{found.hash}"
-    return found, [dict(instance="image", node="", phase=PHASE, text=text, seconds=change.seconds["import"])]
+    return found, [line("image", "", PHASE, text, change.seconds["import"])]
 
 
 def present(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable, Optional, Sequence
 from ...core.deadline import Deadline
 from ...core.descriptors import make_room
 from ...core.errors import HeteroError, naming
+from ...core.lines import line
 from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
 from ...roots.misplaced_roots import misplaced
@@ -170,7 +171,7 @@ def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, A
     """Return lines for people on what was removed."""
     done = "would be removed" if change.check else "removed"
     texts = {name: f"{done}: {'; '.join(there)}" for name, there in removed.items()}
-    return [dict(instance=None, node=name, phase=PHASE, text=text, seconds=None) for name, text in texts.items()]
+    return [line(None, name, PHASE, text) for name, text in texts.items()]
 
 
 def _adopt(proxy: Proxy, look: Look, kept: Kept, names: Names) -> None:

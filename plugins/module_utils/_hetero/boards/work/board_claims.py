@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 from ...claims.servable import must_be_servable
 from ...core.descriptors import make_room
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused
+from ...core.lines import line
 from ...core.plays import play
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
@@ -91,11 +92,6 @@ class ClaimRequest:
             raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
         if not 0 <= self.tolerance < 1:
             raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
-
-
-def line(instance: str, node: str, phase: str, text: str, seconds: float | None = None) -> dict[str, Any]:
-    """Return one line for people, as the progress display shows them."""
-    return {"instance": instance, "node": node, "phase": phase, "text": text, "seconds": seconds}
 
 
 def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, Any]:

@@ -12,13 +12,14 @@ import time
 from typing import TYPE_CHECKING, Any, Collection
 
 from ...core.errors import HeteroError, Refused
+from ...core.lines import line
 from ...core.plays import play
 from ...site import board_states
 from ...site.instance import valid_instance
 from ...site.owners import is_of, must_be_made, must_own
 from ..evidence.free_boards import give_back, in_the_way, left_by, refuse_somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
-from .board_claims import line, shown
+from .board_claims import shown
 from .each_board import board_lock, board_of
 from .info import claim_fields
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable, Mapping, Sequence
 
 from ...core.errors import BadInput, HeteroError, Refused
+from ...core.lines import line
 from ...drivers.boot.blame import BOARD, IMAGE, INSTANCE, NETWORK, PROXY
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT, System
 from ...roots.ownership import forgotten_of, refuse_anothers
@@ -221,8 +222,7 @@ class BoardWork:
 
     def line(self, phase: str, text: str, seconds: float | None = None) -> None:
         """Add a line to the result, in the form that all board modules have."""
-        said = dict(instance=self.instance, node=self.board.name, phase=phase, text=text, seconds=seconds)
-        self.lines.append(said)
+        self.lines.append(line(self.instance, self.board.name, phase, text, seconds))
 
     def move(self, state: str, note: str = "") -> None:
         """Put the board into a state, through those on the way to it; where it is in that state, its note stays."""

@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadInput, Refused
+from ...core.lines import line
 from ...core.plays import play
 from ...drivers.boot.blame import console_tail
 from ..records.store import must_be_of
@@ -107,7 +108,7 @@ def console(
     if file:
         size = os.path.getsize(file)
         text = f"{file} ({size} bytes{f', its own from byte {start}' if start else ''})"
-        said.append(dict(instance=name, node=board.name, phase="console", text=text, seconds=None))
+        said.append(line(name, board.name, "console", text))
         said += [f"  {line}" for line in tail]
         if not began and not everything:
             said.append(f"  {NONE_YET} ({boots}); {OPERATORS}")

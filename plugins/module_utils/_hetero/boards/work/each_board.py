@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Ite
 
 from ...core.changes import Change
 from ...core.errors import HeteroError, Refused
+from ...core.lines import line
 from ...core.locks import lock
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
@@ -96,8 +97,7 @@ class Report:
 
     def line(self, phase: str, text: str, seconds: float | None = None) -> None:
         """Report by a line only."""
-        said = dict(instance=self._instance, node=self._board.name, phase=phase, text=text, seconds=seconds)
-        self._lines.append(said)
+        self._lines.append(line(self._instance, self._board.name, phase, text, seconds))
 
 
 def each(

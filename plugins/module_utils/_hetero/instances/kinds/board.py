@@ -29,6 +29,7 @@ from ...core import job
 from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Refused, naming_limits
+from ...core.lines import line
 from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from ...drivers.boot.blame import BOARD, IMAGE
@@ -129,7 +130,7 @@ class Request:
         """
         claims, now = self.own_claims(), time.time()
         ended = [(claim, over(claim.instance, claim.expires, now)) for claim in claims]
-        told = [board_claims.line(one.instance, f"board{one.board}", "lease", text) for one, text in ended if text]
+        told = [line(one.instance, f"board{one.board}", "lease", text) for one, text in ended if text]
         self.steps.say(told)
         return [board_of(self.proxy, claim).id for claim in claims]
 

@@ -16,11 +16,12 @@ from ...claims.host.config import SET_UP
 from ...compute_host import lifecycle
 from ...compute_host.claim_request import MOST, ClaimRequest
 from ...compute_host.host import Host
-from ...compute_host.host_claims import line, present
+from ...compute_host.host_claims import present
 from ...compute_host.verb_options import Options
 from ...core import job
 from ...core.changes import Change
 from ...core.errors import BadInput
+from ...core.lines import line
 from ...roots.cloud_init import must_be_user_data, must_have_cloud_init
 from ...site.image_names import is_source
 from ...site.instance import must_be_soft_timeout
@@ -65,7 +66,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         if params["state"] == "present" or (check and claimed.get("new")):
             if params["state"] == "running":
                 new = claimed["instances"]
-                claimed["lines"] += [line(one["instance"], host.name, planned.format(**one)) for one in new]
+                claimed["lines"] += [line(one["instance"], host.name, "", planned.format(**one)) for one in new]
             # of one that looks for what another one would have claimed, the claim was told before, with its lease
             again = dict(diff=[]) if params["created"] else {}
             return dict(claimed, **{**change.result, **again})
