@@ -26,7 +26,7 @@ from ...roots.ownership import has_root
 from ...site import board_states
 from ..records.board_records import ANSWER, STATE_PHASE, TO_BE
 from . import pdu_names, unseen_cuts
-from .last_outlet import PHASE
+from .last_outlet import MOST_LOOKED_AT, PHASE
 from .power_proof import LOOK
 from .presence import strain
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 SETTLED = 1.0
 #: Looks in vain that count as silence, and the seconds of each on an idle node: 2 s after the switching it is certain.
 LOOKS, EACH = 4, 0.25
-#: Most boards that are looked at at the same time.
-AT_ONCE = 64
 #: States in which a board is without power by a verb of its own tenant.
 STOPPED = (board_states.SHUTTING_DOWN, board_states.POWER_OFF)
 
@@ -122,11 +120,13 @@ class Bystanders:
             unseen_cuts.lost(self._proxy, work.board.id)
 
     def recall(self, work: PowerWork) -> float | None:
-        """Take over the look whom an outlet cut that a process switched off which was killed, or lost its PDU, then.
+        """Take over the look whom an outlet cut, from a process that switched it off and was killed or lost its PDU.
+
+        Only boards that answered before are asked. Those whose state changed since, or that a verb works on, are only
+        told of (may_be_cut), and so are all where it was too long ago.
 
         :returns: the seconds since then; None where the outlet was not switched off so, or nobody's power is to be
-            given back. Only who answered before is asked. Whose state changed since, or who is worked on, is only told
-            of (may_be_cut), and so is everybody where it was too long ago.
+            given back.
         """
         board = work.board.id
         unseen = unseen_cuts.of(self._proxy, board)
@@ -238,7 +238,7 @@ class Bystanders:
 
         if not boards:
             return set()
-        with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(boards))) as threads:
+        with ThreadPoolExecutor(max_workers=min(MOST_LOOKED_AT, len(boards))) as threads:
             return {board for board, seen in zip(boards, threads.map(one, boards)) if seen}
 
     def _fell(self, board: Board, off: Deadline) -> bool:
