@@ -11,8 +11,9 @@ hypervisors/lxc_gpus/gpu_reconciliation.py checks who can open which GPU, and do
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Dict, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Sequence
 
 from ..core.deadline import Deadline
 from ..core.errors import HeteroError, Refused
@@ -125,10 +126,8 @@ def _note(look: Look, found: str, done: str | None = None) -> None:
 def _lease(work: Work, look: Look) -> None:
     """Have database and record of a claim agree on the later end of its lease; report an end that is not known."""
     store, claim = work.host.store, work.claim
-    try:
+    with _noted(look):
         must_know_the_lease(work)
-    except Refused as error:
-        _note(look, str(error))
     other = store.other_lease(claim)
     if other is None:
         return
@@ -143,53 +142,62 @@ def _lease(work: Work, look: Look) -> None:
 
 
 def _judge(work: Work, look: Look) -> None:
+    """Compare what is recorded of an instance with what is there, and mend what is safe."""
     _lease(work, look)
-    try:
-        work.must_not_be_lost()
-        work.must_not_be_newer()
-    except Refused as error:
-        _note(look, str(error))
-        return
-    if work.claim.container is None:
-        _note(look, f"claimed, and its {work.word} not made yet: {_again(work)}")
-        return
-    if not work.is_made:
-        _note(look, f"its {work.word} is gone: {_again(work, ' anew')}")
-        return
-    if work.is_left_old:
-        _note(look, LEFT_OLD.format(name=work.claim.instance))
+    why = _why_not_compared(work)
+    if why:
+        _note(look, why)
         return
     look["power"] = "on" if work.container.running else "off"
     if look["power"] == "on":
         look["ssh"] = _whose_key(work)
-    mend = partial(_mend, work, look)
-    state = work.claim.state
-    if look["power"] == "off" and state not in (instance_states.STOPPED, instance_states.ERROR):
-        mend(
-            instance_states.STOPPED,
-            f"recorded as {state}, it does not run",
-            f"{play('start_instance', instance=work.claim.instance)} brings it up",
-        )
-    elif look["ssh"] == OWN_KEY and state != instance_states.RUNNING:
-        mend(instance_states.RUNNING, f"recorded as {state}, it runs and shows its own key")
-    elif look["ssh"] == OTHER_KEY:
-        words = dict(address=work.claim.address, look=work.inside, name=work.claim.instance)
-        _note(look, ANOTHERS.format(**words))
-    elif look["ssh"] == SILENT:
-        way = LOOK_OR_REBOOT.format(look=work.inside, name=work.claim.instance)
-        _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched: {way}")
+    _judge_state(work, look)
     work.autostart = work.claim.state != instance_states.STOPPED
-    try:
+    with _noted(look):
         work.must_be_whole()
         work.correct([new_container.CONFIGURATION], partial(_put_back, work, look))
-    except Refused as error:
-        _note(look, str(error))
-    try:
+    with _noted(look):
         work.must_have_devices()
-    except Refused as error:
-        _note(look, str(error))
     if work.harm:
         _note(look, f"{work.harm}: not touched")
+
+
+def _why_not_compared(work: Work) -> str | None:
+    """Return why there is nothing to compare with the record: not made, lost, or about to go; else None."""
+    try:
+        work.must_not_be_lost()
+        work.must_not_be_newer()
+    except Refused as error:
+        return str(error)
+    if work.claim.container is None:
+        return f"claimed, and its {work.word} not made yet: {_again(work)}"
+    if not work.is_made:
+        return f"its {work.word} is gone: {_again(work, ' anew')}"
+    return LEFT_OLD.format(name=work.claim.instance) if work.is_left_old else None
+
+
+def _judge_state(work: Work, look: Look) -> None:
+    """Correct the recorded state by what runs and which key it shows; only report a key of another, or silence."""
+    state, name = work.claim.state, work.claim.instance
+    if look["power"] == "off" and state not in (instance_states.STOPPED, instance_states.ERROR):
+        way = f"{play('start_instance', instance=name)} brings it up"
+        _mend(work, look, instance_states.STOPPED, f"recorded as {state}, it does not run", way)
+    elif look["ssh"] == OWN_KEY and state != instance_states.RUNNING:
+        _mend(work, look, instance_states.RUNNING, f"recorded as {state}, it runs and shows its own key")
+    elif look["ssh"] == OTHER_KEY:
+        _note(look, ANOTHERS.format(address=work.claim.address, look=work.inside, name=name))
+    elif look["ssh"] == SILENT:
+        way = LOOK_OR_REBOOT.format(look=work.inside, name=name)
+        _note(look, f"recorded as {state}, it runs and does not answer ssh: not touched: {way}")
+
+
+@contextmanager
+def _noted(look: Look) -> Iterator[None]:
+    """Report it where the block is refused, and go on."""
+    try:
+        yield
+    except Refused as error:
+        _note(look, str(error))
 
 
 def _again(work: Work, anew: str = "") -> str:
