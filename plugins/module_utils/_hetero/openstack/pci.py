@@ -56,7 +56,7 @@ def effective(service: Service, tree: Tree) -> dict[str, Any]:
     reading = Reading(service, tree)
     found = {option: reading.value(option) for option in (ALIAS, DEVICE_SPEC, ENABLED, AVAILABLE)}
     told = reading.value(IN_PLACEMENT) if releases.names(IN_PLACEMENT, service.release) else None
-    return dict(found, **{IN_PLACEMENT: bool(told and specs.switch(told[-1]))})
+    return dict(found, **{IN_PLACEMENT: bool(told and specs.yes_or_no(told[-1]))})
 
 
 def plan(

@@ -51,7 +51,7 @@ class DeviceSpec:
     text: str
 
 
-def switch(value: object, strict: bool = True) -> bool | None:
+def yes_or_no(value: object, strict: bool = True) -> bool | None:
     """Return a yes or no as oslo.utils reads it.
 
     :param strict: whether another word gives None; without it another word gives False.
@@ -111,7 +111,7 @@ def _alias_values(spec: Mapping[str, Any], thing: str) -> None:
     for key, choices in (("device_type", TYPES), ("numa_policy", POLICIES), ("capability_type", ("pci",))):
         if key in spec and spec[key] not in choices:
             raise BadInput(f"{key} {spec[key]!r} of alias {name}", thing, f"give {', '.join(choices)}")
-    if "live_migratable" in spec and switch(spec["live_migratable"]) is None:
+    if "live_migratable" in spec and yes_or_no(spec["live_migratable"]) is None:
         raise BadInput(f"live_migratable {spec['live_migratable']!r} of alias {name}", thing, "give yes or no")
 
 
@@ -128,7 +128,7 @@ def aliases(texts: Iterable[str], thing: str) -> dict[str, Alias]:
         if "device_type" in spec:
             spec["dev_type"] = spec.pop("device_type")
         if "live_migratable" in spec:
-            spec["live_migratable"] = "true" if switch(spec["live_migratable"]) else "false"
+            spec["live_migratable"] = "true" if yes_or_no(spec["live_migratable"]) else "false"
         for key in _IDS:
             if key not in spec:
                 raise BadInput(f"alias {name} has no {key}", thing, "give it, or switch pci_in_placement on")
@@ -169,12 +169,12 @@ def _device_spec(tags: dict[str, Any], thing: str, in_placement: bool) -> Device
         raise BadInput(f"{shown} has both devname and address", thing, "leave one out")
     for key in _SWITCHES:
         if tags.get(key) is not None:
-            if switch(tags[key]) is None:
+            if yes_or_no(tags[key]) is None:
                 raise BadInput(f"{key} {tags[key]!r} of {shown}", thing, "give yes or no")
-            tags[key] = "true" if switch(tags[key]) else "false"
+            tags[key] = "true" if yes_or_no(tags[key]) else "false"
     if tags.get("one_time_use") == "true" and not in_placement:
         raise BadInput(f"one_time_use of {shown} needs report_in_placement in [pci]", thing, "switch that on")
-    remote = bool(switch(tags.get("remote_managed"), strict=False))
+    remote = bool(yes_or_no(tags.get("remote_managed"), strict=False))
     where = Address.of(None if interface else address, thing)
     return DeviceSpec(vendor, product, where, interface, tags, remote, shown)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Mapping, Tuple
 
 from .device_match import FOR_PLACEMENT, PF, Device, Rule, pools, rule_for
-from .specs import Alias, switch
+from .specs import Alias, yes_or_no
 
 #: A pool as device_match.pools returns it.
 Pool = Dict[str, Any]
@@ -106,7 +106,7 @@ def _narrow(
         (ALIAS, lambda found: [pool for pool in found if _matches(pool, alias)]),
         (NUMA, lambda found: _near(found, count, *place) if place else found),
         (PFS, lambda found: found if _asks_for_pf(alias) else [pool for pool in found if pool.get("dev_type") != PF]),
-        (REMOTE, lambda found: [pool for pool in found if not switch(pool.get("remote_managed"), strict=False)]),
+        (REMOTE, lambda found: [pool for pool in found if not yes_or_no(pool.get("remote_managed"), strict=False)]),
     )
     for name, step in steps:
         narrowed = step(found)
