@@ -213,10 +213,10 @@ def test_a_lost_pdu_counts_for_longer_by_no_clock_of_events(unseen, monkeypatch)
         for lost in (False, True):
             if lost:
                 unseen_cuts.lost(proxy, 0)
-            mark = unseen_cuts._here()
+            now = unseen_cuts._now()
             for age in (500, 700, 3700):
                 with monkeypatch.context() as patch:
-                    patch.setattr(unseen_cuts, "_here", lambda later=dict(mark, at=mark["at"] + age): later)
+                    patch.setattr(unseen_cuts, "_now", lambda later=now + age: later)
                     ages.append((lost, age, unseen_cuts.of(proxy, 0).seconds is not None))
     assert [(lost, age) for lost, age, counts in ages if counts] == [(False, 500), (True, 500), (True, 700)]
 

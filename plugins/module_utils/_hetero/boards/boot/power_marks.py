@@ -11,16 +11,11 @@ step. So the difference is written down before each boot, in the run folder, whi
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Iterator
 
-from ...core.errors import BadInput
-from ...core.json_file import read_object
-from ...files.whole_file import write_whole
-from ...site.node_clock import boot_id
+from ..records import boot_marks
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
@@ -41,29 +36,23 @@ def begins(proxy: Proxy, board: Board) -> Iterator[None]:
 
     Where the mark cannot be written, an older one stays or there is none; neither hides a step.
     """
-    mark, path = _here(), _path(proxy, board)
+    apart = _apart()
     yield
-    with suppress(OSError):
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        write_whole(path, json.dumps(mark), 0o600)
+    boot_marks.keep(proxy, FOLDER, board.name, {"apart": apart})
 
 
 def was_stepped(proxy: Proxy, board: Board) -> bool:
     """Return whether the clock may have been stepped since a board's newest mark; True where there is no good mark."""
+    mark = boot_marks.kept(proxy, FOLDER, board.name)
     try:
-        marked, here = read_object(_path(proxy, board), ""), _here()
-        return marked["boot"] != here["boot"] or not abs(float(marked["apart"]) - here["apart"]) <= EXACT
-    except (BadInput, KeyError, TypeError, ValueError, OverflowError):
+        return mark is None or not abs(float(mark["apart"]) - _apart()) <= EXACT
+    except (KeyError, TypeError, ValueError, OverflowError):
         return True
 
 
-def _path(proxy: Proxy, board: Board) -> str:
-    return os.path.join(proxy.config.run_folder, FOLDER, f"{board.name}.json")
-
-
-def _here() -> dict[str, Any]:
-    """Return {boot: id of the machine's boot, apart: seconds that the clock is ahead of CLOCK_BOOTTIME}."""
-    return {"boot": boot_id(), "apart": min(_reading() for _reading_again in range(READINGS))[1]}
+def _apart() -> float:
+    """Return the seconds that the clock is ahead of CLOCK_BOOTTIME."""
+    return min(_reading() for _reading_again in range(READINGS))[1]
 
 
 def _reading() -> tuple[float, float]:

@@ -14,19 +14,15 @@ switching is kept in the run folder, by the kernel's count, which no clock moves
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Collection, Mapping, NamedTuple
 
-from ...core.errors import BadInput, HeteroError
-from ...core.json_file import read_object
+from ...core.errors import HeteroError
 from ...core.locks import held_by_another
 from ...drivers.boot.registry import BootDrivers
-from ...files.whole_file import write_whole
-from ...site.node_clock import boot_id
+from ..records import boot_marks
 from ..records.board_records import ANSWER, TO_BE
 from .power_proof import LOOK
 
@@ -61,13 +57,14 @@ class UnseenCut(NamedTuple):
 
 def begins(proxy: Proxy, board: int) -> None:
     """Keep the time, before the event that a board's outlet is to be switched off."""
-    _write(proxy, board, _here())
+    boot_marks.keep(proxy, FOLDER, f"board{board}", {"at": _now()})
 
 
 def lost(proxy: Proxy, board: int) -> None:
     """Keep that the process which was to switch a board's outlet off lost the PDU, so that it could not look."""
-    with suppress(BadInput):
-        _write(proxy, board, dict(read_object(_path(proxy, board), ""), lost=True))
+    mark = boot_marks.kept(proxy, FOLDER, f"board{board}")
+    if mark:
+        boot_marks.keep(proxy, FOLDER, f"board{board}", dict(mark, lost=True))
 
 
 def of(proxy: Proxy, board: int) -> UnseenCut | None:
@@ -106,26 +103,14 @@ def lives(proxy: Proxy, boards: Collection[int], cuts: Mapping[int, UnseenCut]) 
 
 
 def _seconds(proxy: Proxy, board: int) -> float | None:
+    mark = boot_marks.kept(proxy, FOLDER, f"board{board}") or {}
     try:
-        mark, here = read_object(_path(proxy, board), ""), _here()
-        seconds = max(0.0, here["at"] - float(mark["at"]))
-        counts = mark["boot"] == here["boot"] and seconds <= (LOST_FOR if mark.get("lost") else UNSEEN_FOR)
-    except (BadInput, KeyError, TypeError, ValueError):
+        seconds = max(0.0, _now() - float(mark["at"]))
+    except (KeyError, TypeError, ValueError):
         return None
-    return seconds if counts else None
+    return seconds if seconds <= (LOST_FOR if mark.get("lost") else UNSEEN_FOR) else None
 
 
-def _write(proxy: Proxy, board: int, mark: dict[str, Any]) -> None:
-    path = _path(proxy, board)
-    with suppress(OSError):
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        write_whole(path, json.dumps(mark), 0o600)
-
-
-def _path(proxy: Proxy, board: int) -> str:
-    return os.path.join(proxy.config.run_folder, FOLDER, f"board{board}.json")
-
-
-def _here() -> dict[str, Any]:
-    """Return {boot: id of the machine's boot, at: seconds that the kernel counted}."""
-    return {"boot": boot_id(), "at": time.clock_gettime(time.CLOCK_BOOTTIME)}
+def _now() -> float:
+    """Return the seconds that the kernel counted since this machine's boot."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

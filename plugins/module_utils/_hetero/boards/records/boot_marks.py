@@ -1,0 +1,43 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Marks of boards that count in one boot of this machine only: a file for each board, in a folder of the run folder.
+
+What a mark says is its writers' (boot/power_marks.py, power/unseen_cuts.py). Where it cannot be written, there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Mapping
+
+from ...core.errors import BadInput
+from ...core.json_file import read_object
+from ...files.whole_file import write_whole
+from ...site.node_clock import boot_id
+
+if TYPE_CHECKING:
+    from .proxy import Proxy
+
+
+def keep(proxy: Proxy, folder: str, board: str, mark: Mapping[str, Any]) -> None:
+    """Write the mark of a board, by its name, in place of an earlier one."""
+    path = _path(proxy, folder, board)
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        write_whole(path, json.dumps({"boot": boot_id(), **mark}), 0o600)
+
+
+def kept(proxy: Proxy, folder: str, board: str) -> dict[str, Any] | None:
+    """Return the mark of a board; None where there is none, or none of this boot."""
+    try:
+        mark = read_object(_path(proxy, folder, board), "")
+    except BadInput:
+        return None
+    return mark if mark.get("boot") == boot_id() else None
+
+
+def _path(proxy: Proxy, folder: str, board: str) -> str:
+    return os.path.join(proxy.config.run_folder, folder, f"{board}.json")
