@@ -178,7 +178,7 @@ def propose(proxy: Proxy, look: LookedBoard, wanted: Collection[str]) -> None:
 
 
 def _as_in_database(proxy: Proxy, look: LookedBoard, row: Claim, wanted: Collection[str], recorded: bool) -> None:
-    """Report what is wrong with a claim of the database which the board's own record confirms, or has no record.
+    """Report what is wrong with a claim of the database that the board's own record confirms, or that has no record.
 
     :param recorded: True where there is a record, which says the same as the database.
     """
@@ -245,7 +245,7 @@ def decide(proxy: Proxy, look: LookedBoard, kept: Kept, wanted: Collection[str])
         _leave(look, f"is {name}'s by the record of its claim, but {why}: {way_on(proxy, look, kept.claim)}")
         return
     state, note = _state(look, kept)
-    proof = why or {True: "it shows its own key"}.get(look.ssh == OWN_KEY, "its outlet is off")
+    proof = why or ("it shows its own key" if look.ssh == OWN_KEY else "its outlet is off")
     found = f"is {name}'s of {kept.claim.owner} by its root and the record of its claim, {proof}"
     found += _other_lease(work.claim, kept.claim)
     if work.note(f"{work.board.name} claim", _shown(work.claim), _shown(kept.claim)):

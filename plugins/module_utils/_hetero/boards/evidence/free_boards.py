@@ -58,8 +58,8 @@ def left_by(proxy: Proxy, board: Board, record: Record) -> str | None:
         return None
     out = proxy.store.out_of_use(board.id)
     if out and out.state != record.state:
-        misplaced = proxy.store.anothers_out_of_use(board.id)
-        return misplaced or f"is in {out.state} by its own record: {out.reason} {RECONCILE}"
+        anothers = proxy.store.anothers_out_of_use(board.id)
+        return anothers or f"is in {out.state} by its own record: {out.reason} {RECONCILE}"
     return unknown_tenant(proxy, board)
 
 
@@ -107,7 +107,7 @@ def served(proxy: Proxy, board: Board) -> Refused | None:
 
 
 def told_if_served(proxy: Proxy, board: Board) -> str | None:
-    """Return `served` as a text to come after the board's name, with the way out; None where it is not."""
+    """Return the error of `served` as a text behind the board's name, with the way out; None where there is none."""
     made_ready = served(proxy, board)
     return f"{made_ready.what}: {made_ready.remedy}" if made_ready else None
 
