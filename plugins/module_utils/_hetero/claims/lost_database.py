@@ -21,6 +21,8 @@ from ..core.this_node import THIS_NODE
 #: Number of signs that a message names.
 SHOWN = 3
 RECONCILE = play("reconcile")
+#: Of something that is there, and whose claim the database does not have.
+NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 
 
 def must_not_be_lost(database: str, signs: Callable[[], tuple[Sequence[str], str]], mark: str | None = None) -> None:

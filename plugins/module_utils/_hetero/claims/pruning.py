@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ..core.database import Database
 
-#: The phase of the event from which on each claim has a record: a record that is missing later was lost.
-RECORDS = "records"
+#: The phase and text of the event from which on each claim has a record: one that is missing later was lost.
+RECORDS, RECORDS_BEGIN = "records", "each claim has a record of its own from now on"
 #: Words of the event that says whose a container was that lies in another folder (compute_host/moved_instances.py).
 MOVED = "is not in its place, and is its container no more"
 NEVER = float("inf")

@@ -17,11 +17,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Collection, Iterator
 
 from ..claims.host.tables import mark_beside
+from ..claims.lost_database import NO_CLAIM
 from ..core.backups import copies, folder_of, how_to_restore
 from ..core.errors import Refused
 from ..core.plays import play
 from ..core.printable import printable
-from ..core.this_node import THIS_NODE
 from ..hypervisors.libvirt.guest_folder import is_whole
 from ..site.kinds import GUEST
 from ..site.leases import until
@@ -32,7 +32,6 @@ from .moved_instances import formerly, of_another
 if TYPE_CHECKING:
     from .host import Host
 
-NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 WAY = (
     f"nothing is touched: put a newer copy of it back ({{folder}}), then run {play('reconcile')}; or, once nobody "
     "wants it, {end}"

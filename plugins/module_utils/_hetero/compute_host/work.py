@@ -18,6 +18,7 @@ from ..core.plays import play
 from ..core.this_node import THIS_NODE
 from ..drivers.boot import ssh
 from ..site import instance_states
+from ..site.instance import RUNS_ALREADY
 from ..site.leases import until
 from .host_claims import why_no_image
 from .info import claim_fields
@@ -379,7 +380,7 @@ class Work(ABC):
         if self.claim.state != instance_states.RUNNING:
             self.report("ssh", "ssh answers", time.monotonic() - start)
         else:  # no event, for a user may ask for it each day
-            self.report("ssh", "already running, ssh answers with its own host key", event=False)
+            self.report("ssh", RUNS_ALREADY, event=False)
 
     @property
     def result(self) -> dict[str, Any]:

@@ -17,6 +17,8 @@ INSTANCE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 WORDS_OF_ANSIBLE = ("localhost", "all", "ungrouped")
 #: First word of an OpenSSH public key (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
+#: What is said of a start that has nothing to do.
+RUNS_ALREADY = "already running, ssh answers with its own host key"
 #: Message of a rebuild that has nothing to do.
 NOTHING_TO_REBUILD = (
     "nothing to rebuild: {name} has image {image} {hash:.12} and this key: give another image= or key=, or fresh=true, "

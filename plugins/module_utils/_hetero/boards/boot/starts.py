@@ -17,6 +17,7 @@ from ...core.deadline import Deadline
 from ...drivers.boot import blame
 from ...drivers.boot.ssh import WrongHostKey
 from ...site import board_states
+from ...site.instance import RUNS_ALREADY
 from ..power import last_outlet, power_proof, presence
 from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS
 from ..records.board_records import STATE_PHASE, SWITCH, TO_BE
@@ -209,7 +210,7 @@ class Starting(BootLoop):
         elif boot.probe:
             work.move(board_states.RUNNING)
             self._feeds.remember(work, False)
-            work.line("running", "already running, ssh answers with its own host key")
+            work.line("running", RUNS_ALREADY)
             work.over = True
         elif work.stays_on:
             self._leave_on(boot, SILENT_ON)

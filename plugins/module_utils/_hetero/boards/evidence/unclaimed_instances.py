@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Collection, Container, Mapping, Optional, Tuple
 
+from ...claims.lost_database import NO_CLAIM
 from ...core.errors import HeteroError, Refused
 from ...core.lines import line
 from ...core.plays import play
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     #: A record of a claim: its path and what it says.
     Stored = Tuple[str, Kept]
 
-NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 ADOPT = (
     f"nothing is touched: run {play('reconcile')}, which adopts what proves itself ({BY_ITS_WORD} takes the "
     "record's word where nothing speaks against it), then this again"

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ...claims.pruning import RECORDS
+from ...claims.pruning import RECORDS, RECORDS_BEGIN
 from ...claims.pruning import Kept as KeptEvents
 from ...core.errors import HeteroError
 from ...site import board_states
@@ -210,7 +210,7 @@ class KeptClaims(Recorded):
                 return
             for claim in [] if self.kept_boards() else self.claims():
                 self._files.write(claim.board, self._as_kept(self.record(claim.board), claim, None))
-            self.event(None, RECORDS, "each claim has a record of its own from now on")
+            self.event(None, RECORDS, RECORDS_BEGIN)
 
     def lost(self) -> list[Claim]:
         """Return claims whose records are gone.

@@ -19,7 +19,7 @@ from ...core.plays import play
 from ...core.printable import printable
 from ...site.instance_states import ENDING, NEVER_RAN
 from ...site.leases import later
-from ..pruning import RECORDS
+from ..pruning import RECORDS, RECORDS_BEGIN
 from ..pruning import Kept as KeptEvents
 from ..store import ClaimsStore
 from .claim_records import Claim, ClaimRecords
@@ -144,7 +144,7 @@ class KeptClaims(ClaimsStore[Claim]):
                 return
             for claim in [] if self.records.instances() else self.claims():
                 self.records.write(claim)
-            self.event(None, RECORDS, "each claim has a record of its own from now on")
+            self.event(None, RECORDS, RECORDS_BEGIN)
 
     def event(
         self, instance: str | None, phase: str, text: str, seconds: float | None = None, address: str | None = None

@@ -162,12 +162,12 @@ class Fake(Pxe):
     ) -> bool:
         while not deadline.passed and not cancelled.wait(TICK):
             if self._play(board).get("taken"):
-                raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
+                raise ssh.another_key(board.ip)
             up = self._reached(board, "running") and self._is_told(board)
             if up and not self._play(board).get("unproven"):
                 play = self._play(board)
                 if play.get("wrong_key") or play.get("key", system.host_key) != system.host_key:
-                    raise ssh.WrongHostKey("another host key answers there than the one put into its root", board.ip)
+                    raise ssh.another_key(board.ip)
                 return True
         return False
 

@@ -178,8 +178,13 @@ def proven(
     if code == 0 or (code == FAILED and re.fullmatch(DENIED.format(ip=re.escape(ip)), said)):
         return True
     if code == FAILED and re.fullmatch(OTHER, said):
-        raise WrongHostKey("another host key answers there than the one put into its root", ip)
+        raise another_key(ip)
     return False
+
+
+def another_key(ip: str) -> WrongHostKey:
+    """Return the error of a machine that proved another key than the one put into its root."""
+    return WrongHostKey("another host key answers there than the one put into its root", ip)
 
 
 def _listens(ip: str, port: int, limit: float) -> bool:
