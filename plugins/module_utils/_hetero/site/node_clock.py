@@ -16,7 +16,7 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Callable, Protocol
+from typing import Any, Callable, Iterable, Protocol
 
 from ..core.errors import BadInput, HeteroError, Refused, naming
 from ..core.json_file import read_object
@@ -177,6 +177,16 @@ def keep(clock: Clock, say: Callable[[str], object] = lambda _text: None) -> Non
             _write(clock.path, clock.mark if first else clock.here)
         except HeteroError as error:
             say(str(error))
+
+
+def late(clock: Clock, ends: Iterable[float | None], verb: str) -> str | None:
+    """Return, in words, that leases end late because the clock is behind; None where it is not, or no lease ends.
+
+    :param ends: the ends of leases (unix seconds); None for one without end.
+    """
+    if not clock.behind or all(end is None for end in ends):
+        return None
+    return f"{clock.fault}: leases end late: {HOW.format(verb=verb)}"
 
 
 def set_right(database: str) -> None:

@@ -115,13 +115,13 @@ def main(arguments: Sequence[str]) -> int:
         clock = node_clock.look(host.store, VERB)
         claims = [claim for claim, _end in over(host, kinds, clock.sure)]
         held = [claim for claim, _end in over(host, kinds, clock.now) if claim not in claims]
-        late = clock.behind and any(claim.expires is not None for claim in host.store.claims())
+        late = node_clock.late(clock, [claim.expires for claim in host.store.claims()], VERB)
         node_clock.keep(clock, _say)
         _keep_missing(host)
     for claim in held:
         _say(f"{claim.instance} of {claim.owner}: its lease is over, but {clock.fault}: {HOLD}")
     if late:
-        _say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
+        _say(late)
     ended = [_apart(options.config, claim) for claim in claims]
     return 0 if all(ended) and not held and not late else 1
 

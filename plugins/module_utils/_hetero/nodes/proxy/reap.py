@@ -125,9 +125,9 @@ def _tell_of_clock(
     held = [claim for claim in wanted if claim not in over and _over(proxy, claim, clock.now)]
     for claim in held:
         _failed(proxy, claim, f"{clock.fault}: {HOLD}", say)
-    late = clock.behind and any(claim.expires is not None for claim in wanted)
+    late = node_clock.late(clock, [claim.expires for claim in wanted], VERB)
     if late:
-        say(f"{clock.fault}: leases end late: {node_clock.HOW.format(verb=VERB)}")
+        say(late)
     node_clock.keep(clock, say)
     return not (held or late)
 
