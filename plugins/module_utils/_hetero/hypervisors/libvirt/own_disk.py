@@ -51,7 +51,7 @@ KEEP = (
     "run this again"
 )
 #: What the making of a guest leaves in its folder, also one that was killed (whole_file.py), with the logs of its
-#: console that libvirt sets aside, and the former disks over which a printed line (guests.py) moves another.
+#: console that libvirt sets aside, and the former disks over which a printed line (boot_files.py) moves another.
 MADE = re.compile(
     r"\.(disk\.uuid|domain\.xml)\.[0-9]+~|disk\.uuid|domain\.xml|kernel|initrd|console\.log(\.[0-9]+)?|"
     r"disk\.raw(\.~[0-9]+~)?"
