@@ -42,6 +42,16 @@ def write_whole(path: str, data: bytes | str, mode: int = 0o644, owner: tuple[in
     sync_folder(folder)
 
 
+def write_hint(path: str, text: str) -> None:
+    """Write a text for root alone, and its folder where that is missing, if both are possible.
+
+    It is for what a process may do without: on a full disk there is none, or an older one.
+    """
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        write_whole(path, text, 0o600)
+
+
 def as_before(path: str, mode: int) -> dict[str, Any]:
     """Return a file's mode and owner as arguments for write_whole(), or just `mode` for a new one.
 

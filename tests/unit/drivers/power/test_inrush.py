@@ -15,9 +15,9 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Lost
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import inrush
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import whole_file
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_who_comes_after_one_that_was_killed_while_it_switched(batch, orders):
 
 def test_a_run_folder_that_becomes_full_in_between(batch, orders, monkeypatch):
     """Lost: the breaker, by a note that is older than what this session switched."""
-    write = inrush.write_whole
+    write = whole_file.write_whole
     written = []
 
     def full(path, *given):
@@ -197,7 +197,7 @@ def test_a_run_folder_that_becomes_full_in_between(batch, orders, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device", path)
         write(path, *given)
 
-    monkeypatch.setattr(inrush, "write_whole", full)
+    monkeypatch.setattr(whole_file, "write_whole", full)
     batch(dict.fromkeys("12345", "on"))
     assert most_within_a_second(orders) == 2
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import BadInput
 from ...core.json_file import read_object
-from ...files.whole_file import write_whole
+from ...files.whole_file import write_hint
 from ...site.node_clock import boot_id
 
 if TYPE_CHECKING:
@@ -24,10 +23,7 @@ if TYPE_CHECKING:
 
 def keep(proxy: Proxy, folder: str, board: str, mark: Mapping[str, Any]) -> None:
     """Write the mark of a board, by its name, in place of an earlier one."""
-    path = _path(proxy, folder, board)
-    with suppress(OSError):
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        write_whole(path, json.dumps({"boot": boot_id(), **mark}), 0o600)
+    write_hint(_path(proxy, folder, board), json.dumps({"boot": boot_id(), **mark}))
 
 
 def kept(proxy: Proxy, folder: str, board: str) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, TimedOut
 from ...core.json_file import read_text
 from ...core.locks import taken
-from ...files.whole_file import write_whole
+from ...files.whole_file import write_hint
 from ...site.pdu_banks import NAMED, banks_of
 from .fence import is_by_address
 from .pdu_places import place
@@ -171,6 +171,4 @@ class Inrush:
     def _keep(self, before: list[Noted], switched: list[str]) -> None:
         self._times = before + [(time.time(), outlet) for outlet in switched]
         for path in self._paths(FOLDER):
-            with suppress(OSError):
-                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-                write_whole(path, json.dumps(self._times), 0o600)
+            write_hint(path, json.dumps(self._times))

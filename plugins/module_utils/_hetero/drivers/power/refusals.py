@@ -13,16 +13,13 @@ import json
 import os
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator
+from typing import Callable, Iterable, Iterator
 
 from ...core.errors import BadInput, Busy, HeteroError
 from ...core.json_file import read_object
 from ...core.printable import brief
-from ...files.whole_file import write_whole
+from ...files.whole_file import write_hint
 from ...site.instance import age
-
-if TYPE_CHECKING:
-    from typing import Any
 
 #: The folder below the run folder that holds a file for each such PDU.
 FOLDER = "pdu-refusals"
@@ -41,7 +38,8 @@ def kept(run_folder: str, name: str, masked: Callable[[str], str]) -> Iterator[N
         yield
     except HeteroError as error:
         if not isinstance(error, Busy) and not isinstance(error.__cause__, Busy):
-            _write(_path(run_folder, name), dict(name=name, time=time.time(), text=brief(masked(str(error)), MOST)))
+            said = dict(name=name, time=time.time(), text=brief(masked(str(error)), MOST))
+            write_hint(_path(run_folder, name), json.dumps(said))
         raise
     with suppress(OSError):
         os.unlink(_path(run_folder, name))
@@ -57,13 +55,6 @@ def last(run_folder: str, names: Iterable[str]) -> dict[str, str]:
             if kept_one["name"] == name:
                 found[name] = SAID.format(text=brief(str(kept_one["text"]), MOST), ago=age(seconds))
     return found
-
-
-def _write(path: str, data: dict[str, Any]) -> None:
-    """Write it down where that can be done; it is no more than a hint."""
-    with suppress(OSError, HeteroError):
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        write_whole(path, json.dumps(data), 0o600)
 
 
 def _path(run_folder: str, name: str) -> str:
