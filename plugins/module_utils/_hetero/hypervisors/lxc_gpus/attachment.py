@@ -20,8 +20,8 @@ from ...devices.gpus import gpu_users, libraries
 from ...devices.gpus.container_gpus import closing_nodes, nodes_for
 from ..lxc import folders, identity, monitors, persistence
 from . import open_rights
-from .access import ACCESS, HOST, refuse_wild
-from .own_files import must_be_written_down
+from .access import HOST, refuse_wild
+from .own_files import file_for, must_be_written_down
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest
@@ -309,20 +309,9 @@ def _key(site: Site, container: Container, change: Change) -> str:
 
 
 def persist(site: Site, container: Container, rows: Rows, change: Change) -> None:
-    """Write into a container's file what it has after a restart; without GPUs remove the file.
-
-    A lost GPU stays in it, without its nodes: their numbers may be another device's now.
-    """
+    """Write into a container's file what it has after a restart; without GPUs remove the file."""
     old = persistence.read(container)
-    new = None
-    if rows:
-        nodes = nodes_for(site.found, site.gpus_of(rows))
-        new = persistence.Persisted(
-            request=[vars(row.wanted) for row in rows],
-            gpus=[dict(address=row.address, uuid=row.uuid) for row in rows],
-            nodes=nodes,
-            rules=[f"{open_rights.rule_of(node)} {ACCESS}" for node in nodes],
-        )
+    new = file_for(site, rows) if rows else None
     change.note(f"{container.thing}, after a restart", _shown(old), _shown(new))
     if not change.check:
         # Also if nothing differs: the file may be of an earlier boot of the host.

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, Protocol, cast
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, Protocol, Sequence, cast
 
 from ...claims.host.allocation import Allocation, GpuRequest, gpu_of
 from ...claims.lost_database import RECONCILE, listed
 from ...core.errors import BadInput, HeteroError, Refused
 from ...core.this_node import THIS_NODE
+from ...devices.gpus.container_gpus import nodes_for
 from ...scheduling.compute_hosts import gpu_count
 from ..lxc import identity, liblxc, persistence
-from .open_rights import BY_FILE, DOUBT, Reach
+from .access import ACCESS
+from .open_rights import BY_FILE, DOUBT, Reach, rule_of
 
 if TYPE_CHECKING:
     from ...claims.host.store import Store
@@ -69,6 +71,20 @@ def by_own_file(site: Site, container: liblxc.Container) -> persistence.Persiste
     persisted = persistence.read(container)
     shown = {gpu.uuid for gpu in site.found.gpus if gpu.uuid}
     return persisted if persisted and any(old["uuid"] in shown for old in persisted.gpus) else None
+
+
+def file_for(site: Site, rows: Sequence[Allocation]) -> persistence.Persisted:
+    """Return what the file of a container with these allocations says, with today's numbers of their devices.
+
+    A GPU that is lost stays in it, without its nodes: their numbers may be another device's now.
+    """
+    nodes = nodes_for(site.found, site.gpus_of(rows))
+    return persistence.Persisted(
+        request=[vars(row.wanted) for row in rows],
+        gpus=[dict(address=row.address, uuid=row.uuid) for row in rows],
+        nodes=nodes,
+        rules=[f"{rule_of(node)} {ACCESS}" for node in nodes],
+    )
 
 
 def unwritten(site: Site, container: liblxc.Container) -> list[tuple[Gpu, GpuRequest]]:

@@ -39,11 +39,9 @@ from ...claims.lost_database import listed
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused, told
 from ...core.locks import lock
-from ...devices.gpus.container_gpus import nodes_for
 from ..lxc import folders, identity, liblxc, persistence
-from .access import ACCESS
-from .open_rights import has, rule_of
-from .own_files import by_own_file, key_of_made, other_folders, request_of
+from .open_rights import has
+from .own_files import by_own_file, file_for, key_of_made, other_folders, request_of
 
 if TYPE_CHECKING:
     from ...claims.host.claim_records import Claim
@@ -105,13 +103,7 @@ def resolve(
         raise Refused(site.found.unsupported, "this host")
     own = here or by_own_file(site, container) is not None
     rows = _own(site, container, persisted) if own else _afresh(site, container, persisted)
-    nodes = nodes_for(site.found, site.gpus_of(rows))
-    return persistence.Persisted(
-        request=[vars(row.wanted) for row in rows],
-        gpus=[dict(address=row.address, uuid=row.uuid) for row in rows],
-        nodes=nodes,
-        rules=[f"{rule_of(node)} {ACCESS}" for node in nodes],
-    )
+    return file_for(site, rows)
 
 
 def write_down(site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuRequest, dry: bool = False) -> str | None:
