@@ -77,7 +77,8 @@ def loop():
 
 def test_a_reboot_boots_what_runs():
     """Lost: a reboot that finds its board running and leaves it alone."""
-    proxy = SimpleNamespace(store=SimpleNamespace(lost=list, kept_boards=list, begun=dict))
+    store = SimpleNamespace(lost=list, kept_boards=list, begun=dict)
+    proxy = SimpleNamespace(store=store, config=SimpleNamespace(pdus={}))
     work = SimpleNamespace(board=BOARD)
     one = reboots.Rebooting(proxy, [work], Options(how="soft"))
     assert (one.reboot, one._softs, one.proxy, one.options.how) == (True, {}, proxy, "soft")
