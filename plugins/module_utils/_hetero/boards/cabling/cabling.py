@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, ContextManager, Mapping, Sequence
 
 from ...core.changes import Change
 from ...core.deadline import Deadline
-from ...core.errors import BadInput, HeteroError
+from ...core.errors import HeteroError
 from ...core.plays import play
 from ..power.doubt import Doubt
 from ..power.pdu_loop import PDU
 from ..records.board_records import SWITCH
 from ..records.claim_records import Fed
 from ..work.board_locks import locked
-from ..work.board_work import BoardWork, unread_outlet
+from ..work.board_work import BoardWork, must_be_each_once, unread_outlet
 from .findings import OTHER, RIGHT, WRONG, Finding
 from .outlet_tests import PHASE, Options, OutletTests
 from .wiring_lines import corrected, headline
@@ -81,8 +81,7 @@ class Cabling(OutletTests[BoardWork]):
 def check(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:
     """Test the boards of `ids`; return the module's result."""
     options.must_be_right()
-    if len(set(ids)) != len(ids):
-        raise BadInput("names a board twice", "boards", "name each once")
+    must_be_each_once(ids)
     change = Change(options.check)
     cabling = Cabling(proxy, [BoardWork(proxy, proxy.board(board), change) for board in ids], options)
     with change.step("cabling"):

@@ -31,7 +31,7 @@ from ..boot.ram_boot import in_ram
 from ..evidence.free_boards import is_left_on
 from ..records import disk_records
 from ..work.board_locks import locked
-from ..work.board_work import BoardWork, summary
+from ..work.board_work import BoardWork, must_be_each_once, summary
 from . import wipe_disk
 from .canaries import MOST, SAMPLES
 from .disk_areas import areas
@@ -120,8 +120,7 @@ def wipe(
 
     :param options: lifecycle.Options for the boots into RAM.
     """
-    if len(set(ids)) != len(ids):
-        raise BadInput("names a board twice", "boards", "name each once")
+    must_be_each_once(ids)
     change = Change(options.check)
     works = [Wipe(proxy, proxy.board(board_id), change, options.instance, options.created) for board_id in ids]
     with locked(works, PHASE, Deadline(options.limit + request.limit)), change.step("wipe"):

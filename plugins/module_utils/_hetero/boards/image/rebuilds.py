@@ -26,7 +26,6 @@ from ...roots.ownership import refuse_anothers, refuse_unproven
 from ...site import board_states
 from ...site.image_names import valid_image
 from ...site.instance import NOTHING_TO_REBUILD, gibibytes, key_body
-from ...site.owners import must_own
 from ..evidence.changed_addresses import refuse_changed
 from ..evidence.unknown_leases import must_know_the_lease
 from ..power import last_outlet
@@ -95,9 +94,7 @@ def rebuild(
     feeds = last_outlet.Feeds(proxy)
 
     def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
-        if claim is None:
-            raise Refused("was given back meanwhile", board.name, f"ask for {instances.request} anew")
-        must_own(claim, instances.owner)
+        claim = instances.must_have(board, claim)
         record = proxy.store.record(board.id)
         _must_be_in_use(board, claim, record)
         image = image_store(proxy).get(request.image or claim.image)

@@ -38,7 +38,7 @@ from ..power import presence
 from ..records.disk_records import withdraw
 from ..records.store import AGAIN
 from ..work.board_locks import locked
-from ..work.board_work import BoardWork, refuse, summary
+from ..work.board_work import BoardWork, must_be_each_once, refuse, summary
 from ..work.maintenance import BY_DATABASE
 
 if TYPE_CHECKING:
@@ -272,8 +272,7 @@ def works_of(proxy: Proxy, ids: Sequence[int], options: Options) -> tuple[list[B
     if options.timeout < 1 or options.retries < 0:
         raise BadInput("timeout is at least 1 s, retries at least 0", "arguments", "correct them")
     must_be_soft_timeout(options.soft_timeout)
-    if len(set(ids)) != len(ids):
-        raise BadInput("names a board twice", "boards", "name each once")
+    must_be_each_once(ids)
     make_room(len(ids))
     change = Change(options.check)
     wanted = (options.instance, options.created)

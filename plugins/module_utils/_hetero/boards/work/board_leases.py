@@ -17,7 +17,6 @@ from ...core.plays import play
 from ...roots.ownership import is_gone, refuse_anothers
 from ...site.leases import END, ENDS, as_date, end, must_be_hours, until
 from ...site.node_clock import extend_lease, extended_late
-from ...site.owners import must_own
 from ..evidence.unknown_leases import unknown_lease
 from .each_board import each, ids_of
 
@@ -49,9 +48,7 @@ def extend(
     late = extend_lease(proxy.store, REAPER, change.check) if hours else ""
 
     def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
-        if claim is None:
-            raise Refused("was given back meanwhile", board.name, f"ask for {instances.request} anew")
-        must_own(claim, instances.owner)
+        claim = instances.must_have(board, claim)
         refuse_anothers(proxy, board, claim)
         if is_gone(proxy, board, claim) and proxy.store.is_ending(claim):
             raise Refused(ENDS, claim.instance, END)

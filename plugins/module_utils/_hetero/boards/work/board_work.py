@@ -310,6 +310,12 @@ class BoardWork:
         )
 
 
+def must_be_each_once(ids: Sequence[int]) -> None:
+    """Raise BadInput where a board is named twice: a call has one work on it."""
+    if len(set(ids)) != len(ids):
+        raise BadInput("names a board twice", "boards", "name each once")
+
+
 def refuse(work: BoardWork, what: str, remedy: str | None, blame: str | None = None) -> None:
     """End the work on a board that must not be touched."""
     work.fail(blame, Refused(what, work.board.name, remedy))

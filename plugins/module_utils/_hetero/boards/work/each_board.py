@@ -23,7 +23,7 @@ from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from ...drivers.power.wait_notes import QUIET
 from ...site.instance import valid_instance
-from ...site.owners import is_of
+from ...site.owners import is_of, must_own
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from ..records.store import must_be_of
 
@@ -77,6 +77,16 @@ class Instances:
     def tenant(self) -> Tenant:
         """Return the Tenant that must have their boards."""
         return Tenant(self.request, self.created)
+
+    def must_have(self, board: Board, claim: Claim | None) -> Claim:
+        """Return the claim of a board that one of the instances had when the call began.
+
+        :raises Refused: the board was given back since, or the instance is another owner's.
+        """
+        if claim is None:
+            raise Refused("was given back meanwhile", board.name, f"ask for {self.request} anew")
+        must_own(claim, self.owner)
+        return claim
 
 
 class Report:
