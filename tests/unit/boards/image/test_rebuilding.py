@@ -182,7 +182,7 @@ def test_damaged_keys_can_be_given_anew(node):
 def test_how_much_goes_is_said(tmp_path):
     """Lost: a look at what is thrown away, by who asked for it by mistake."""
     node = SimpleNamespace(config=ProxyConfig(state_folder=str(tmp_path)))
-    file = rebuilds.Root(str(tmp_path), 0).file
+    file = rebuilds.root_of_board(node, 0).file
     rebuilds.os.makedirs(rebuilds.os.path.dirname(file), exist_ok=True)
     with open(file, "wb") as root:
         root.write(b"x" * (3 << 20))

@@ -8,19 +8,20 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import gone_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import board_parts
 
 
 def test_the_exports_of_one_root_are_found_where_boots_write_them(monkeypatch):
     """Lost: who has the files of a board that is gone, so that they are given to nobody else meanwhile."""
-    mine, other = (SimpleNamespace(path=gone_boards.Root("/state", board).path) for board in (1, 2))
     asked = []
 
     def exporter(kind, folder):
         asked.append((kind, folder))
         return SimpleNamespace(show=lambda: {"a": mine, "b": other})
 
-    monkeypatch.setattr(gone_boards, "exporter", exporter)
+    monkeypatch.setattr(board_parts, "exporter", exporter)
     config = SimpleNamespace(exports="kernel", state_folder="/state")
     proxy = SimpleNamespace(config=config, folder=lambda name: f"/run/{name}")
+    mine, other = (SimpleNamespace(path=board_parts.root_of_board(proxy, board).path) for board in (1, 2))
     assert gone_boards.exports_of(proxy, 1) == [mine]
     assert asked == [("kernel", "/run/exports")]
