@@ -37,7 +37,9 @@ SOMEBODYS = (
     f"fault is mended, {play('terminate_instance', instance='{name}')} ends it; then {play('repair', node='{board}')} "
     "takes the board"
 )
-#: The name of the verb for locks.
+#: The remedy where a board is not off, or something of it is left.
+CLEAN_FIRST = "stop the board and remove its image first ({way} does both)"
+#: The name of the verb for locks, and the phase of its lines.
 RELEASE = "release"
 GIVEN_BACK = "off and clean, given back"
 
@@ -71,7 +73,7 @@ def absent(
             _release(proxy, claim, deadline, change, result, on)
         except HeteroError as error:
             result["errors"][claim.instance] = str(error)
-            result["lines"].append(line(claim.instance, f"board{claim.board}", "release", str(error)))
+            result["lines"].append(line(claim.instance, f"board{claim.board}", RELEASE, str(error)))
     if result["errors"]:
         result.update(failed=True, msg="\n".join(result["errors"].values()))
     return result
@@ -91,7 +93,7 @@ def make_free(proxy: Proxy, board: Board, change: Change, deadline: Deadline) ->
             raise Refused(f"is claimed for {record.claim.instance}", board.name, remedy)
         refuse_somebodys(proxy, board, left_by(proxy, board, record))
         if change.note(board.name, {"state": record.state}, {"state": board_states.POWER_OFF}) and not change.check:
-            remedy = f"stop the board and remove its image first ({play('repair', node=board.name)} does both)"
+            remedy = CLEAN_FIRST.format(way=play("repair", node=board.name))
             give_back(proxy, board, None, board.name, remedy)
     return result
 
@@ -117,16 +119,15 @@ def end_claim(
     if change.check:
         # In check mode the steps before this one (stop, remove) were not done: what is left is no error.
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
-        result["lines"].append(line(claim.instance, name, "release", f"would be given back once clean ({text})"))
+        result["lines"].append(line(claim.instance, name, RELEASE, f"would be given back once clean ({text})"))
     else:
         if proxy.store.record(board.id).claim != claim:
             raise Refused("was changed by somebody else just now", claim.instance, "run this again")
-        terminate = play("terminate_instance", instance=claim.instance)
-        remedy = f"stop the board and remove its image first ({terminate} does both)"
+        remedy = CLEAN_FIRST.format(way=play("terminate_instance", instance=claim.instance))
         give_back(proxy, board, claim, claim.instance, remedy, on, out_of_use)
         seconds = round(time.monotonic() - start, 3)
         text = _given_back(proxy, board)
-        result["lines"].append(line(claim.instance, name, "release", text, seconds))
+        result["lines"].append(line(claim.instance, name, RELEASE, text, seconds))
     change.note(claim.instance, shown(claim), {})
     result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
 
