@@ -12,7 +12,7 @@ import ipaddress
 import re
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, NamedTuple
 
 from ...core.errors import BadInput, HeteroError
 from ...core.plays import play
@@ -102,6 +102,24 @@ class PowerDriver(ABC):
         """Raise the first error of its settings."""
         for _key, error in self.wrong(self.name, self.settings):
             raise error
+
+    def _each(self, outlets: Iterable[str], state_of: Callable[[str], str]) -> dict[str, str]:
+        """Return the states of outlets that are asked one by one. One that cannot be read hides no other.
+
+        :raises HeteroError: none of them can be read, or an error is not of one outlet alone.
+        """
+        states: dict[str, str] = {}
+        errors: dict[str, HeteroError] = {}
+        for outlet in outlets:
+            try:
+                states[outlet] = state_of(outlet)
+            except HeteroError as error:
+                if error.thing == self.name:
+                    raise
+                errors[outlet] = error
+        if errors and not states:
+            raise next(iter(errors.values()))
+        return {**states, **{outlet: f"unknown ({error.what})" for outlet, error in errors.items()}}
 
     @property
     def credential(self) -> str:

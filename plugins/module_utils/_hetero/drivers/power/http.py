@@ -57,18 +57,7 @@ class Http(WebDriver):
     def status(self) -> dict[str, str]:
         """Return {outlet: "on", "off" or "unknown (…)"}; an outlet that a device does not know hides no other."""
         answers: dict[Ask, Any] = {}
-        states: dict[str, str] = {}
-        errors: dict[str, HeteroError] = {}
-        for outlet in map(str, self.settings["outlets"]):
-            try:
-                states[outlet] = self._state(outlet, answers)
-            except HeteroError as error:
-                if error.thing == self.name:  # not of this outlet alone
-                    raise
-                errors[outlet] = error
-        if not states:
-            raise next(iter(errors.values()))
-        return {**states, **{outlet: f"unknown ({error.what})" for outlet, error in errors.items()}}
+        return self._each(map(str, self.settings["outlets"]), lambda outlet: self._state(outlet, answers))
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         return {outlet: self._order(outlet, state) for outlet in outlets}

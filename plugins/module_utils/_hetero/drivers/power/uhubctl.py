@@ -57,26 +57,21 @@ class Uhubctl(ProgramDriver):
 
     def status(self) -> dict[str, str]:
         """Return the states of the outlets that are named, else of all. One that is not there hides no other."""
-        states: dict[str, str] = {}
         twins: dict[str, set[str]] = {}
-        errors: dict[str, HeteroError] = {}
+
+        def state_of(outlet: str) -> str:
+            state, twins[outlet] = self._state(outlet)
+            return state
+
         named = [str(outlet) for outlet in self.settings.get("outlets") or ()]
-        for outlet in named or self._all():
-            try:
-                states[outlet], twins[outlet] = self._state(outlet)
-            except HeteroError as error:
-                if error.thing == self.name:  # not of this outlet alone
-                    raise
-                errors[outlet] = error
+        states = self._each(named or self._all(), state_of)
         # What is plugged in names itself, and may say that it is another hub; two ports of one hub name each other.
         for outlet in named:
             for twin in sorted(twins.get(outlet, ())):
                 if outlet in twins.get(twin, ()):
                     what = f"has one port as two outlets, {outlet} and {twin}: the USB 2 and the USB 3 of a hub"
                     raise BadInput(what, self.name, "give each board a port of its own")
-        if not states and errors:
-            raise next(iter(errors.values()))
-        return {**states, **{outlet: f"unknown ({error.what})" for outlet, error in errors.items()}}
+        return states
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         return {outlet: self._order(outlet, state) for outlet in outlets}
