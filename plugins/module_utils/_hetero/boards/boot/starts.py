@@ -19,8 +19,8 @@ from ...drivers.boot.ssh import WrongHostKey
 from ...site import board_states
 from ...site.instance import RUNS_ALREADY
 from ..power import last_outlet, power_proof, presence
-from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS
-from ..records.board_records import STATE_PHASE, SWITCH, TO_BE
+from ..power.presence import ANOTHERS, HOW_TO_CUT
+from ..records.board_records import NOBODYS, STATE_PHASE, SWITCH, TO_BE
 from ..work.board_work import unread_outlet
 from . import late_cuts
 from .boot_loop import BootLoop

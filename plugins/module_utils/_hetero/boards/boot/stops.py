@@ -24,8 +24,8 @@ from ...site import board_states
 from ..power import last_outlet, power_proof, presence, unseen_cuts
 from ..power.bystanders import SEEN_LATE, Bystanders
 from ..power.pdu_loop import PduLoop
-from ..power.presence import ANOTHERS, HOW_TO_CUT, NOBODYS, is_others
-from ..records.board_records import POWER, SWITCH
+from ..power.presence import ANOTHERS, HOW_TO_CUT, is_others
+from ..records.board_records import NOBODYS, POWER, SWITCH
 from ..work.board_work import unread_outlet
 from .boot_entry import remove_entry
 from .late_cuts import FRESH

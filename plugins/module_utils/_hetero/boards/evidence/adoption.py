@@ -35,7 +35,8 @@ from ...site import board_states
 from ...site.board_states import ERROR, MAINTENANCE, POWER_OFF, RUNNING, SHUTTING_DOWN
 from ...site.leases import as_date, until
 from ...site.owners import refuse_taken
-from ..power.presence import NOBODYS, OTHER_KEY, OWN_KEY
+from ..power.presence import OTHER_KEY, OWN_KEY
+from ..records.board_records import NOBODYS
 from ..records.lost_database import way_by_copy
 from ..records.misfiled_records import ADOPT, astray, said_of
 from .unknown_leases import LOST, OLDER_RECORD, unknown_lease

@@ -20,7 +20,7 @@ from ...roots.ownership import whose_archive, whose_root
 from ...roots.provision import leftovers
 from ...site import board_states
 from ...tftp.board_folder import BoardFiles
-from ..power.presence import NOBODYS
+from ..records.board_records import NOBODYS
 from ..records.disk_records import unwiped, used
 from ..records.lost_database import in_use_since
 from .changed_addresses import changed_address

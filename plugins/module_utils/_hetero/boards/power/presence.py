@@ -30,11 +30,6 @@ HOW_TO_CUT = (
     f"console ({play('console', instance='{name}')}), or cut its power: "
     f"{play('reboot_instance', instance='{name}', how='hard')}"
 )
-#: The text on a board that is on and was never switched on for its claim.
-NOBODYS = (
-    "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "
-    f"({play('reconcile')} says who)"
-)
 #: Seconds of one try to have the key proven: an idle emulated board takes 1 s, one at 300 MHz some seconds.
 PROOF = 6.0
 #: Seconds of one connect: the kernel sends again after 1 s, so that a lost packet does not count as silence.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ...claims import ended
 from ...claims.store import ClaimsStore
+from ...core.plays import play
 from ...core.printable import printable
 from ...site import board_states
 from .claim_records import Claim
@@ -50,6 +51,11 @@ FEW = 100
 HAD_POWER = (f"{board_states.BOOTING} → %", f"{board_states.RUNNING} → %")
 #: The text of an UNWATCHED event.
 MAY_HAVE_RUN = "its board had power while no play watched it, so {name} may have run"
+#: The text on a board that is on and was never switched on for its claim.
+NOBODYS = (
+    "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "
+    f"({play('reconcile')} says who)"
+)
 
 
 @dataclass(frozen=True)

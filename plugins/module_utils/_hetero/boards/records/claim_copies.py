@@ -17,7 +17,7 @@ from ...claims.pruning import RECORDS, RECORDS_BEGIN
 from ...claims.pruning import Kept as KeptEvents
 from ...core.errors import HeteroError
 from ...site import board_states
-from .board_records import CLAIM_PHASE, STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
+from .board_records import CLAIM_PHASE, NOBODYS, STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
 from .claim_records import ClaimRecords, Kept
 from .maintenance_records import FOLDER as MAINTENANCE_FOLDER
 from .maintenance_records import STATES, MaintenanceRecords, OutOfUse
@@ -319,10 +319,16 @@ class KeptClaims(Recorded):
         return self.has_run(claim) or switched is not None or self.is_older_than(claim)
 
     def is_older_than(self, claim: Claim) -> bool:
-        """Return whether the record of a claim tells of a boot or a stop that an older database does not know of."""
+        """Return whether the record of a claim tells of a boot, or a stop, that an older database does not know of.
+
+        A fault tells of one, too, but for that of a board which was found on, and was never switched on for the claim.
+        """
         with suppress(HeteroError):  # one that cannot be read counts as of one that ran
-            kept, state = self.kept(claim.board), self.record(claim.board).state
-            return kept is not None and kept.claim.is_same(claim) and kept.state in POWERED and kept.state != state
+            kept = self.kept(claim.board)
+            if kept is None or not kept.claim.is_same(claim) or kept.state == self.record(claim.board).state:
+                return False
+            fault = kept.state == board_states.ERROR and kept.note != NOBODYS.format(name=claim.instance)
+            return fault or kept.state in POWERED
         return False
 
     def _ran_by_record(self, claim: Claim) -> bool:
