@@ -12,9 +12,11 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.learning import Learning
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.outlet_spans import outlets
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.uhubctl import OUTLET
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
 PDUS = {"pdu-a": {"host": "10.0.100.1"}, "again": {"host": "10.0.100.1"}, "pdu:b": {"host": "10.0.100.2"}, "pdu": {}}
+HUBS = {"hubs": {"driver": "uhubctl"}}
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,18 @@ def test_spans_and_names(words, found):
     assert outlets(PDUS, words) == found
 
 
+@pytest.mark.parametrize("outlet", ["1-1:2", "2-3:14", "10-1:1", "1-1.4:2", "1:2"])
+def test_a_hubs_port_is_taken_by_its_name(outlet):
+    """Lost: learn= for boards at a hub that is plugged into the node itself, 1-1 as on a Raspberry Pi."""
+    assert OUTLET.fullmatch(outlet)
+    assert outlets(HUBS, [f"hubs:{outlet}"]) == [("hubs", outlet)]
+
+
+@pytest.mark.parametrize("hub", ["1-1", "1-1.4", "1"])
+def test_a_span_of_a_hubs_ports(hub):
+    assert outlets(HUBS, [f"hubs:{hub}:1-3"]) == [("hubs", f"{hub}:{port}") for port in "123"]
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -38,6 +52,9 @@ def test_spans_and_names(words, found):
         ("pdu-a:", '"pdu-a:", which names no outlet'),
         ("pdu-a:3-", '"pdu-a:3-", which names no outlet'),
         ("pdu-a:-3", '"pdu-a:-3", which names no outlet'),
+        ("pdu-a:1-2:", '"pdu-a:1-2:", which names no outlet'),
+        ("pdu-a:1-2:3-", '"pdu-a:1-2:3-", which names no outlet'),
+        ("pdu-a:1:1-1:8", '"pdu-a:1:1-1:8", which names no outlet'),
         ("pdu-a:1-2-3", '"pdu-a:1-2-3", which names no outlet'),
         ("pdu-a:8-1", '"pdu-a:8-1", a span from 8 to 1: write the lower number first'),
         ("pdu-a:1-20000", "a span from 1 to 20000"),

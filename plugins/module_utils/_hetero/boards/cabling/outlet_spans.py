@@ -15,10 +15,12 @@ from ..power.pdu_names import Pdus, devices, plug
 
 #: What is wrong is said of this option.
 LEARN = "learn"
-#: Outlets of a rack of chained PDUs may have the PDU's number before theirs (drivers/power/snmp.py).
-SPAN = re.compile(r"(?P<unit>(?:[0-9]+:)?)(?P<first>[0-9]{1,5})-(?P<last>[0-9]{1,5})")
-#: What is meant to be a span, and is none.
-HALF = re.compile(r"[0-9:-]*-[0-9:-]*")
+#: Outlets of a rack of chained PDUs may have the PDU's number before theirs (drivers/power/snmp.py), and ports of a USB
+#: hub the hub's place (drivers/power/uhubctl.py).
+UNIT = r"[0-9]+(?:-[0-9.]+)?:"
+SPAN = re.compile(rf"(?P<unit>(?:{UNIT})?)(?P<first>[0-9]{{1,5}})-(?P<last>[0-9]{{1,5}})")
+#: What is meant to be a span, and is none; the port of a hub is none.
+HALF = re.compile(rf"(?!{UNIT}[0-9]+$)[0-9:-]*-[0-9:-]*")
 FORM = "write spans and names of outlets behind their PDU, such as pdu-a:1-8,pdu-b:3"
 
 
