@@ -50,6 +50,8 @@ options:
         is seen, and the outlet is off again, and read back, before the next. One that is on is never switched.
       - What asks, or answers, in the first O(timeout) seconds, before an outlet is on, has power already and tells of
         none.
+      - An outlet at which a board was found is switched on once more in the end. A board that does not ask again may
+        have asked by itself, and is not learned.
       - Fails where an outlet could not be tested, or what it feeds contradicts the wiring or another outlet.
     type: list
     elements: str
@@ -258,8 +260,8 @@ def main():
         return ids(proxy, params)
 
     def limit(count):
-        # before the first outlet it is listened for as long as at one
-        return Options(params["timeout"]).limit(len(many) + 1 if many else count)
+        # Before the first outlet it is listened for as long as at one; those that feed a board are tested twice.
+        return Options(params["timeout"]).limit(2 * len(many) + 1 if many else count)
 
     in_background(module, params, boards, limit, lambda given: work(given, False))
 

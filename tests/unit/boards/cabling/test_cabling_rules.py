@@ -388,12 +388,20 @@ def test_each_board_is_tested_under_its_lock(node, done, monkeypatch, dry):
         yield
 
     node.watch = watch
+
+    @contextmanager
+    def lock(folder, name, verb, actor, deadline, waiting):
+        done.append(("turn", folder, name, verb, actor, deadline.seconds))
+        yield
+
     monkeypatch.setattr(cabling, "locked", locked)
+    monkeypatch.setattr(outlet_tests, "lock", lock)
     check = Cabling(node, [Work(done), Work(done, 1)], Options(1, dry))
     check.findings[1].work.over, check.findings[1].work.error = True, "busy"
     monkeypatch.setattr(check, "_test", lambda finding: done.append("test"))
     check.run()
-    watched = [] if dry else [("watch", [0, 1, 2, 3], check.seen.request)]
+    turn = ("turn", "/run", "cabling", "cabling", "me", cabling.PDU)
+    watched = [] if dry else [turn, ("watch", [0, 1, 2, 3], check.seen.request)]
     locks = [("lock", number, "cabling", cabling.PDU) for number in range(2)]
     assert done == [*watched, locks[0], "test", locks[1], ("cabling", "busy")]
     assert check.findings[1].verdict == "failed"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -126,7 +127,7 @@ HERE = OURS.format(outlet="pdu-a outlet 1")
 )
 def test_an_outlet_that_a_check_left_on_is_known(phases, ours):
     """Lost: a board that a killed check left on stays on; or the power of what somebody else has switched on."""
-    events = [SimpleNamespace(phase=phase, text=text) for phase, text in phases]
+    events = [SimpleNamespace(phase=phase, text=text, time=time.time()) for phase, text in phases]
     check = Cabling.__new__(Cabling)
     store = SimpleNamespace(newest_events=lambda number, most: events[-most:])
     check.proxy = SimpleNamespace(store=store, config=ProxyConfig(pdus={"pdu-a": {"path": "/pdu"}}))

@@ -25,8 +25,8 @@ TRUTH = {board: (pdu, outlet) for pdu, fed in RACK.items() for outlet, boards in
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(outlet_tests, "SETTLE", 0.1)
-    for module in (learning, outlet_tests):
-        monkeypatch.setattr(module, "PDU", 5.0)
+    monkeypatch.setattr(outlet_tests, "PDU", 5.0)
+    monkeypatch.setattr(learning, "LINGER", 0.1)
 
 
 def learn(lab, *words, **options):
@@ -243,8 +243,8 @@ def test_one_that_was_killed_is_taken_up(lab, monkeypatch, others):
 
 def test_two_who_learn_take_turns(lab, monkeypatch):
     """Lost: the wiring, by boards that another run switched on."""
-    monkeypatch.setattr(learning, "PDU", 0.2)
-    with lock(str(lab.folder / "run"), learning.TURN, "cabling", "jo", Deadline(1)), pytest.raises(
+    monkeypatch.setattr(outlet_tests, "PDU", 0.2)
+    with lock(str(lab.folder / "run"), outlet_tests.TURN, "cabling", "jo", Deadline(1)), pytest.raises(
         TimedOut, match="jo"
     ):
         learn(lab, "pdu-a:1")

@@ -27,6 +27,7 @@ from .wiring_lines import corrected, headline
 if TYPE_CHECKING:
     from ...site.boards_file import Board
     from ..power.last_outlet import Feeds
+    from ..records.board_records import Event
     from ..records.proxy import Proxy
 
 #: What ends an outlet that is on while nobody has its board.
@@ -72,10 +73,9 @@ class Cabling(OutletTests[BoardWork]):
     def _note(self, work: BoardWork, text: str) -> None:
         self.proxy.store.event(work.board.id, SWITCH, text)
 
-    def _ours(self, work: BoardWork) -> bool:
-        """Return whether a check that was cut off left on the very outlet that the wiring names now."""
+    def _newest(self, work: BoardWork) -> Event | None:
         switched = [event for event in self.proxy.store.newest_events(work.board.id, 50) if event.phase == SWITCH]
-        return bool(switched) and switched[-1].text == self._to_be(work)
+        return switched[-1] if switched else None
 
 
 def check(proxy: Proxy, ids: Sequence[int], options: Options) -> dict[str, Any]:

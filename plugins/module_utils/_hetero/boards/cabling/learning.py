@@ -5,7 +5,8 @@
 asks to boot.
 
 What asks, answers or writes to its console before the first outlet is on has power by another: it tells of no outlet.
-A board that asks by two outlets, or by another one than its wiring names, is said and not learned.
+A board that asks by two outlets, or by another one than its wiring names, is said and not learned, and so is one that
+does not ask again when its outlet is on once more.
 """
 
 from __future__ import annotations
@@ -13,20 +14,19 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any, ContextManager, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ContextManager, Iterator, Mapping, Sequence
 
 from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Refused
 from ...core.lines import line
-from ...core.locks import lock
 from ...core.plays import play
 from ...core.typed_keys import as_said
 from ..power import presence
 from ..power.last_outlet import MOST_LOOKED_AT
 from ..power.outlet_holder import Holding, named
-from ..power.pdu_loop import PDU
 from ..power.pdu_names import plug
+from ..power.power_proof import LINGER
 from ..records.board_records import SWITCH
 from ..records.claim_records import Fed
 from .findings import FAILED, NOTHING, ON, OTHER, SEVERAL, SKIPPED, UNSURE, Finding
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from ...site.boards_file import Board
     from ..power.last_outlet import Feeds
+    from ..records.board_records import Event
     from ..records.proxy import Proxy
 
 #: One board hangs there; it asked by another outlet, too; what is in no boards file does.
@@ -57,8 +58,6 @@ REST = {
     SKIPPED: "not tested",
     FAILED: "failed",
 }
-#: The name of the lock: two who learn at once would take each other's boards for theirs.
-TURN = "learning"
 HAS_POWER = "{boards} {have} power already, by none of these outlets: what asks there, or answers, tells of none"
 
 
@@ -96,7 +95,7 @@ class NamedOutlet:
 class Learning(OutletTests[NamedOutlet]):
     """Tests of outlets that no board is known to hang on."""
 
-    is_on = "{name} is on: it feeds something, and is not switched"
+    is_on = "{name} is on: it feeds something, and is not switched; where it does not, switch it off by hand"
 
     def __init__(self, proxy: Proxy, works: Sequence[NamedOutlet], options: Options) -> None:
         super().__init__(proxy, works, options)
@@ -107,13 +106,24 @@ class Learning(OutletTests[NamedOutlet]):
 
     def run(self) -> None:
         self._read()
-        config = self.proxy.config
-        with lock(config.run_folder, TURN, PHASE, self.proxy.actor, Deadline(PDU)) if self._switches else nullcontext():
-            super().run()
+        super().run()
 
-    @property
-    def _switches(self) -> bool:
-        return not self.options.check
+    def _in_turn(self) -> Iterator[Finding[NamedOutlet]]:
+        """Return all outlets; and once more, one by one, those at which a board was found: it may have asked by itself,
+        having power by another.
+        """
+        yield from self.findings
+        came = Counter(board for finding in self.findings for board in finding.found)
+        again = [one for one in self.findings if one.verdict == FOUND and came[one.found[0]] == 1]
+        if again:
+            Deadline(LINGER).nap(LINGER)  # the last one is off since a moment only
+        for finding in again:
+            board = f"board{finding.found[0]}"
+            finding.work.say(PHASE, f"tested once more, for {board} may have asked by itself")
+            yield finding
+            if finding.verdict in (FOUND, NOTHING, UNKNOWN) and [f"board{id}" for id in finding.found] != [board]:
+                text = f"{board} asked to boot while {finding.work.outlet_name} was on, and not once more by it"
+                self._say(finding, UNSURE, f"{text}: perhaps by itself; learn it again later", finding.seconds)
 
     def _read(self) -> None:
         """Read the outlets of all PDUs once, so that one which is not there is said before anything is switched."""
@@ -283,9 +293,8 @@ class Learning(OutletTests[NamedOutlet]):
             return None
         return Refused(f"cannot be read: {state or 'its PDU does not tell of it'}", work.outlet_name, "look at the PDU")
 
-    def _ours(self, work: NamedOutlet) -> bool:
-        newest = self.proxy.store.newest_told(SWITCH, f"%{work.outlet_name} %")
-        return newest is not None and newest.text == self._to_be(work)
+    def _newest(self, work: NamedOutlet) -> Event | None:
+        return self.proxy.store.newest_told(SWITCH, f"%{work.outlet_name} %")
 
     def _note(self, work: NamedOutlet, text: str) -> None:
         self.proxy.store.event(None, SWITCH, text)

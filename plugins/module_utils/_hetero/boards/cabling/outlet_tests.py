@@ -14,11 +14,12 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ContextManager, Generic, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ContextManager, Generic, Iterable, Mapping, Sequence
 
 from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Refused
+from ...core.locks import lock
 from ...core.plays import play
 from ...drivers.boot.driver import FIRMWARE, SYSTEM, TFTP
 from ...drivers.boot.registry import BootDrivers
@@ -38,11 +39,13 @@ if TYPE_CHECKING:
     from ...drivers.boot.driver import BootDriver
     from ...drivers.power.outlets import Session
     from ...site.boards_file import Board
-    from ..records.board_records import Record
+    from ..records.board_records import Event, Record
     from ..records.proxy import Proxy
     from .seen import Requests
 
 PHASE = "cabling"
+#: The name of the lock: two who test outlets at once would take each other's boards for theirs.
+TURN = "cabling"
 #: Seconds after the first board's request within which others of the same outlet ask, too: they get power at the same
 #: time, and the same firmware takes about the same time to ask.
 SETTLE = 1.0
@@ -50,6 +53,9 @@ SETTLE = 1.0
 UNTIL = "tested while {who} runs and shows its key, for then an outlet that is off is another; or once {adopt}"
 #: Seconds that a board takes beside the wait for it: two short PDU sessions, and the wait for another's session.
 BESIDES = 30.0
+#: Seconds after a test was cut off within which another takes for its own what that left on. Later somebody may have
+#: switched the outlet off and on again by hand, of which there is no event.
+FRESH = 1800.0
 #: The text of the event before switching on. Where it is a board's newest, a check was cut off and left the outlet on.
 OURS = f"{{outlet}} {TO_BE.format(state='on')} for the cabling check"
 
@@ -126,8 +132,8 @@ class OutletTests(ABC, Generic[W]):
         """Return the error of an outlet that its PDU does not have, or does not say on or off of; else None."""
 
     @abstractmethod
-    def _ours(self, work: W) -> bool:
-        """Return whether a test that was cut off left on the very outlet."""
+    def _newest(self, work: W) -> Event | None:
+        """Return the newest event of a switching of the outlet, or of its board; None where there is none."""
 
     @abstractmethod
     def _note(self, work: W, text: str) -> None:
@@ -141,14 +147,23 @@ class OutletTests(ABC, Generic[W]):
     def run(self) -> None:
         with ExitStack() as stack:
             if not self.options.check:
+                folder, actor = self.proxy.config.run_folder, self.proxy.actor
+                stack.enter_context(lock(folder, TURN, PHASE, actor, Deadline(PDU), self._waits))
                 self._watch(stack)
-            for finding in self.findings:
+            for finding in self._in_turn():
                 work = finding.work
                 with self._turn(work):
                     if work.over:
                         self._say(finding, FAILED, str(work.error))
                     else:
                         self._test(finding)
+
+    def _waits(self, text: str) -> None:
+        self.proxy.store.event(None, "wait", text)
+
+    def _in_turn(self) -> Iterable[Finding[W]]:
+        """Return the outlets as they are tested, one after the other."""
+        return self.findings
 
     def _watch(self, stack: ExitStack) -> None:
         for driver, boards in self._by_driver().items():
@@ -165,6 +180,11 @@ class OutletTests(ABC, Generic[W]):
         finding.work.say(PHASE, text, seconds)
 
     # ---- one outlet
+
+    def _ours(self, work: W) -> bool:
+        """Return whether a test that was cut off just before left on the very outlet."""
+        newest = self._newest(work)
+        return newest is not None and newest.text == self._to_be(work) and 0 <= time.time() - newest.time <= FRESH
 
     def _test(self, finding: Finding[W]) -> None:
         work = finding.work
