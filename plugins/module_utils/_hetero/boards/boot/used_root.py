@@ -98,14 +98,15 @@ def note_if_used(work: BoardWork) -> None:
 
 def _began_unwatched(work: BoardWork) -> bool:
     """Return whether the boot of an instance that is not known to have run began before: by its state; as its stop was
-    begun, or failed, and its outlet was not seen off since; or by its record alone.
+    begun, and its outlet was not seen off since; as it is in error, for a look that saw its outlet off since tells
+    nothing of what was before; or by its record alone.
     """
     if not work.claim or work.change.check or work.ran:
         return False
     if work.began == board_states.BOOTING or work.proxy.store.is_older_than(work.claim):
         return True
-    stops = work.began in (board_states.SHUTTING_DOWN, board_states.ERROR) and work.found and work.found.power != "off"
-    return bool(stops) and work.proxy.store.had_power(work.claim)
+    stops = work.began == board_states.SHUTTING_DOWN and work.found and work.found.power != "off"
+    return bool(stops or work.began == board_states.ERROR) and work.proxy.store.had_power(work.claim)
 
 
 def used_since(work: BoardWork, when: float | None) -> bool:
