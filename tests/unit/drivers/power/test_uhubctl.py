@@ -104,6 +104,29 @@ def test_two_names_of_one_port_are_refused(hubs, tmp_path):
     assert powers(file, "1-1.4") == ["2"]
 
 
+def named(at, other):
+    """A hub at whose port 2 a gadget names another hub; each of its texts has 64 characters at most."""
+    plugged = hub(at, on="123")
+    plugged["ports"]["2"]["device"] = f"0525:a4a2 x]\nCurrent status for hub {other} [y"
+    return plugged
+
+
+def test_two_boards_that_name_each_others_hubs_block_no_others(hubs, tmp_path):
+    """Lost: the power switch of everybody's board at the node's hubs, by the word of one tenant's boards."""
+    outlets = ("1-1:2", "1-2:2", "1-1:3")
+    file = hubs(named("1-1", "1-2"), named("1-2", "1-1"))
+    seen = switched(tmp_path, {"1-1:3": "off", "1-1:2": "off"}, *outlets)
+    assert seen == {"1-1:3": ("on", "off"), "1-1:2": ("on", "off")}
+    assert (powers(file, "1-1"), powers(file, "1-2")) == (["1"], ["1", "2", "3"])
+    # On two buses they may be one port; nobody can tell, but of the third it is known.
+    outlets = ("1-1:2", "2-1:2", "1-1:3")
+    file = hubs(named("1-1", "2-1"), named("2-1", "1-1"))
+    with pytest.raises(power.OutletsFailed, match=r"has one port as two outlets, 1-1:2 and 2-1:2") as failed:
+        switched(tmp_path, {"1-1:3": "off", "1-1:2": "off"}, *outlets)
+    assert [*failed.value.results] == ["1-1:3"]
+    assert powers(file, "1-1") == ["1", "2"]
+
+
 def test_what_is_plugged_in_cannot_say_that_it_is_off_or_another(hubs, tmp_path):
     """Lost: the word of a tenant's board, which chooses its own name, for that of the hub."""
     forged = hub("1-1.4", on="23")

@@ -50,6 +50,8 @@ class Uhubctl(ProgramDriver):
             yield "host", BadInput(what, name, "leave host out")
 
     def login(self) -> None:
+        #: {outlet: why it is not switched} of outlets that are one port by what was read last.
+        self._twins: dict[str, HeteroError] = {}
         self._must_be_right()
 
     def logout(self) -> None:
@@ -57,6 +59,7 @@ class Uhubctl(ProgramDriver):
 
     def status(self) -> dict[str, str]:
         """Return the states of the outlets that are named, else of all. One that is not there hides no other."""
+        self._twins.clear()
         twins: dict[str, set[str]] = {}
 
         def state_of(outlet: str) -> str:
@@ -69,12 +72,17 @@ class Uhubctl(ProgramDriver):
         for outlet in named:
             for twin in sorted(twins.get(outlet, ())):
                 if outlet in twins.get(twin, ()):
-                    what = f"has one port as two outlets, {outlet} and {twin}: the USB 2 and the USB 3 of a hub"
-                    raise BadInput(what, self.name, "give each board a port of its own")
+                    pair = " and ".join(sorted((outlet, twin)))
+                    what = f"has one port as two outlets, {pair}: the USB 2 and the USB 3 of a hub"
+                    self._twins[outlet] = BadInput(what, self.name, "give each board a port of its own")
+                    states[outlet] = f"unknown ({what})"
+        if self._twins and len(self._twins) == len(named):
+            raise next(iter(self._twins.values()))
         return states
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
-        return {outlet: self._order(outlet, state) for outlet in outlets}
+        refused = {outlet: Answer(False, "", error) for outlet, error in self._twins.items()}
+        return {outlet: refused.get(outlet) or self._order(outlet, state) for outlet in outlets}
 
     def _all(self) -> list[str]:
         """Return the outlets of all hubs that uhubctl can switch, each of USB 3 twice, as uhubctl lists it."""
@@ -92,7 +100,8 @@ class Uhubctl(ProgramDriver):
             what = f"no hub with switched ports is there ({self._said(done)})"
             remedy = f"{LIST}; one that is unplugged, or cuts no port by itself, is not among them"
             raise HeteroError(what, self._thing(outlet), remedy)
-        twins = {f"{one}:{port}" for one in HUB.findall(done.stdout) if one != hub}
+        # The USB 2 and the USB 3 of a hub are on two buses.
+        twins = {f"{one}:{port}" for one in HUB.findall(done.stdout) if one.split("-")[0] != hub.split("-")[0]}
         # A port gives no power where no line says that it does.
         seen = {_meant(words) for number, words in PORT.findall(done.stdout) if number == port}
         if len(seen) == 1:
