@@ -63,6 +63,7 @@ def test_maass_machines(tmp_path):
     assert ("bob", "local_gb") in asked, "0 may be a disk that nobody looked for"
     assert "memory_mb is 0" in asked["carol", "memory_mb"], "a machine that was never looked at"
     boards = {"jackie": {"disk": "/dev/sda"}, "bob": {"ip": "10.0.2.22", "driver": "pxe", "local_gb": 0}}
+    boards["bob"]["pdu"] = "10.0.100.1"  # which is deployed, and may go off
     boards["carol"] = {"skip": True}
     result = moved(tmp_path, "maas", MACHINES, POWER, answers={"proxy": PROXY, "boards": boards})
     said = wiring(tmp_path)

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""BMCs, as Ironic and MAAS tell of them, by this collection's drivers redfish and ipmi.
+"""BMCs, as Ironic and MAAS tell of them, by this collection's drivers redfish and ipmi, and who has their machines.
 
 By Redfish the outlet is the Id of a system, which is never guessed; by IPMI a BMC has one machine.
 """
@@ -53,3 +53,12 @@ def by_redfish(pdu: Pdu, board: Board, at: object, system: Any, word: str) -> No
         board.take("outlet", str(system).rstrip("/").rpartition("/")[2])
     else:
         board.ask("outlet", f"{board.where}: has no {word}: give the Id of its system, such as System.Embedded.1")
+
+
+def in_use(board: Board, state: str) -> None:
+    """Ask what feeds a machine that somebody has there: by its outlet it would be a free board, which is switched off.
+
+    :param state: what the source says of it.
+    """
+    way = f"answer {board.said['pdu']} where it may go off all the same" if "pdu" in board.said else board.asked["pdu"]
+    board.ask("pdu", f"{board.where}: it is {state}, and may be at work: end that first, and export it anew; {way}")

@@ -13,7 +13,7 @@ from typing import Any, Mapping
 
 from ...core.errors import BadInput
 from ...core.typed_keys import shown
-from ..bmcs import bmc, by_ipmi, by_redfish
+from ..bmcs import bmc, by_ipmi, by_redfish, in_use
 from ..documents import Asked, json_of, named, text_of
 from ..found import Board, Pdu, Site, address, pdu_at, told
 
@@ -26,6 +26,8 @@ DRIVERS = {"ipmi": "ipmi", "redfish": "redfish", "idrac": "redfish", "snmp": "sn
 READ = ("apc", "apc_masterswitch", "apc_rackpdu", "raritan_pdu2", "servertech_sentry3", "servertech_sentry4")
 #: Ironic's words for what driver snmp calls as net-snmp does, in capitals.
 PROTOCOLS = ("md5", "sha", "des", "aes")
+#: States of provisioning in which nobody has a node, and Ironic does nothing with it. None is what it once called them.
+FREE = ("enroll", "manageable", "available", "inspect failed", "clean failed", "none")
 YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -76,8 +78,12 @@ def _board(site: Site, node: Mapping[str, Any], macs: list[str], source: str) ->
     info = node.get("driver_info")
     if not isinstance(info, dict):
         board.ask("pdu", f"{board.where}: its driver_info was not exported (node list --long)")
-        return board
-    _add_bmc(site, board, str(node["driver"]), info)
+    else:
+        _add_bmc(site, board, str(node["driver"]), info)
+    state = str(node.get("provision_state") or node.get("provisioning_state"))
+    instance = node.get("instance_uuid")
+    if instance or state.lower() not in FREE:
+        in_use(board, shown(state) + (f" with instance {shown(instance)}" if instance else ""))
     return board
 
 

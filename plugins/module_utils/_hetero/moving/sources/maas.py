@@ -12,12 +12,15 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ...core.errors import BadInput
-from ..bmcs import bmc, by_ipmi, by_redfish
+from ...core.typed_keys import shown
+from ..bmcs import bmc, by_ipmi, by_redfish, in_use
 from ..documents import Asked, json_of, named, text_of
 from ..found import Board, Site, address, pdu_at, told
 
 #: MAAS's types of power that a driver here has.
 TYPES = ("ipmi", "redfish", "apc")
+#: States in which nobody has a machine, and MAAS does nothing with it.
+FREE = ("new", "ready", "broken", "retired", "missing", "failed commissioning", "failed testing")
 #: The value of power_driver of IPMI that means its older protocol.
 OLDER = "LAN"
 
@@ -59,6 +62,10 @@ def site_of(machines: list[tuple[str, Mapping[str, Any]]], power: Mapping[str, A
             board.ask("mac", f"{board.where}: MAAS does not know the interface that it boots from")
         _add_address(board, machine)
         _add_power(site, board, machine, told(power, str(machine["system_id"])))
+        owner = machine.get("owner")
+        state = str(machine.get("status_name") or ("Allocated" if owner else FREE[0]))
+        if state.lower() not in FREE:
+            in_use(board, shown(state) + (f" to {shown(owner)}" if owner else ""))
         site.boards.append(board)
     return site
 
