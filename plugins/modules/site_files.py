@@ -18,7 +18,8 @@ description:
     board of which something needed is not known is not written down.
   - Secrets are written nowhere. RV(vault) names the variables under which a vault is to have them.
   - The readers that a set-up uses look at everything before it is written.
-  - With O(file) it writes the wiring of a proxy node that was learned there, into a new file.
+  - With O(file) it writes the wiring of a proxy node that was learned there, into a new file. A C(console_command) that
+    may hold a password is left out, and that is said.
   - Runs on the controller, with Ansible's own Python. Used by playbooks C(hetero.compute.move_in) and
     C(hetero.compute.cabling).
 extends_documentation_fragment:
@@ -77,11 +78,19 @@ options:
     default: false
   file:
     description:
-      - New file for O(wiring), as variable C(tftp_proxy_boards). One that is there stays, and the module fails.
+      - New file for O(boards) with O(wiring), as variable C(tftp_proxy_boards). One that is there stays, and the module
+        fails.
       - Without O(wiring) it is only looked whether the file can be written.
     type: path
+  boards:
+    description:
+      - Wiring of all boards of O(host), by board id, as the inventory has it; where it has none, as module
+        M(hetero.compute.board_cabling) returns it (C(tftp_proxy_boards)).
+    type: dict
   wiring:
-    description: Wiring of all boards of O(host), by board id, as module M(hetero.compute.board_cabling) returns it.
+    description:
+      - The wiring that was learned, by board id, as module M(hetero.compute.board_cabling) returns it (C(wiring)). PDU
+        and outlet count more than those of O(boards); of a board that is there, other words do not.
     type: dict
   host:
     description: The proxy node, as the inventory calls it.
@@ -109,7 +118,8 @@ EXAMPLES = r"""
   hetero.compute.site_files:
     file: wiring.yml
     host: proxy1
-    wiring: "{{ learned.tftp_proxy_boards }}"
+    boards: "{{ learned.tftp_proxy_boards }}"
+    wiring: "{{ learned.wiring }}"
 """
 
 RETURN = r"""
@@ -211,12 +221,13 @@ SPEC = ArgumentSpec(
         folder=dict(type="path", default="."),
         replace=dict(type="bool", default=False),
         file=dict(type="path"),
+        boards=dict(type="dict"),
         wiring=dict(type="dict"),
         host=dict(type="str"),
     ),
     required_one_of=[("source", "file")],
     mutually_exclusive=[("source", "file")],
-    required_by={"wiring": ("file", "host")},
+    required_by={"boards": ("file",), "wiring": ("file", "host")},
 )
 
 

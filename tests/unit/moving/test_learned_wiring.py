@@ -56,5 +56,30 @@ def test_no_file_is_hidden_from_ansible(tmp_path, end):
     (tmp_path / "host_vars" / f"p1.{end}").write_text("tftp_proxy_pdus: {}\n")
     with pytest.raises(BadInput, match=f"would keep Ansible from reading .*/host_vars/p1.{end}: name a file outside"):
         write(tmp_path / "host_vars" / "p1" / "wiring.yml", None)
+    with pytest.raises(BadInput, match=r"p1/wiring.yml.*: name a file outside host_vars, such as wiring.yml"):
+        write(tmp_path / "host_vars" / "p1" / "wiring.yml", None)
     assert write(tmp_path / "host_vars" / "p2" / "wiring.yml")["changed"] is True
     assert write(tmp_path / "site" / "wiring.yml")["changed"] is True
+
+
+def test_what_is_no_board_is_refused_before_an_outlet_is_switched(tmp_path):
+    params = dict(file=str(tmp_path / "wiring.yml"), boards={"board3": {}}, wiring=None, host=None)
+    with pytest.raises(BadInput, match='tftp_proxy_boards: "board3": is no board\'s id'):
+        write_wiring(params, False)
+
+
+def test_outlets_that_were_learned_count_and_other_words_are_the_inventorys(tmp_path):
+    """The node's wiring is from before, and the inventory may have been edited since."""
+    boards = {"0": {"pdu": "pdu-a", "outlet": 4, "disk": "/dev/sda"}, "1": None, "2": {"pdu": "pdu-a", "outlet": 6}}
+    learned = {
+        "0": {"pdu": "pdu-a", "outlet": "3", "disk": "none"},
+        "7": {"pdu": "pdu-a", "outlet": "8", "disk": "none"},
+    }
+    path = tmp_path / "wiring.yml"
+    write_wiring(dict(file=str(path), boards=boards, wiring=learned, host="p1"), False)
+    assert yaml.safe_load(path.read_text())["tftp_proxy_boards"] == {
+        0: {"pdu": "pdu-a", "outlet": "3", "disk": "/dev/sda"},
+        1: {},
+        2: boards["2"],
+        7: learned["7"],
+    }

@@ -96,9 +96,7 @@ class Board(Device):
 
     def take_field(self, key: str, value: Any) -> None:
         """Take what a source has for a key of ours. A command for the console that may hold a password is asked."""
-        text = str(value or "").strip()
-        private = OPTION.search(text) and os.path.basename(text.partition(" ")[0]) not in NO_PASSWORDS
-        if key == "console_command" and (private or SHELL.search(text)):
+        if key == "console_command" and may_hold_password(value):
             self.ask(key, f"{self.where}: it is not taken, for it may hold a password: write it without one")
         else:
             self.take(key, value)
@@ -109,9 +107,11 @@ class Pdu(Device):
     """A PDU, or BMC; what is known of it is by PDU_KEYS, and `username`.
 
     :param login: whether the source has a password for it, which is not kept.
+    :param answered: whether people say what speaks to it: it is written down although no board names it.
     """
 
     login: bool = False
+    answered: bool = False
 
     def take(self, key: str, value: Any, where: str | None = None) -> None:
         """Take a value; None and "" say nothing. Two that differ become a question. A host may be a web address.
@@ -153,6 +153,18 @@ class Site:
     def pdu(self, name: str, where: str) -> Pdu:
         """Return the PDU of a name, made where it is new."""
         return self.pdus.setdefault(name, Pdu(name, where))
+
+    def used(self) -> list[str]:
+        """Return the names of the PDUs that are written down."""
+        answered = {name for name, pdu in self.pdus.items() if pdu.answered}
+        return sorted(answered | {str(board.said["pdu"]) for board in self.boards if "pdu" in board.said})
+
+
+def may_hold_password(command: Any) -> bool:
+    """Return whether a command for a console has an option or a shell's words that may be a password."""
+    text = str(command or "").strip()
+    private = OPTION.search(text) and os.path.basename(text.partition(" ")[0]) not in NO_PASSWORDS
+    return bool(private or SHELL.search(text))
 
 
 def pdu_at(site: Site, host: str | None, port: Any, where: str) -> Pdu:

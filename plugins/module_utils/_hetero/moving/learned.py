@@ -3,19 +3,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The wiring of a proxy node as it was learned, in a new file of variables beside the inventory.
 
-A file that is there stays, whatever is in it.
+A file that is there stays, whatever is in it. A command for a console that may hold a password is not written.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from typing import Any, Mapping
 
 from ..core.changes import Change
 from ..core.errors import BadInput, Refused, naming
 from ..core.plays import play
+from ..core.typed_keys import shown
 from ..files.whole_file import as_before, write_whole
+from . import variables
+from .found import may_hold_password
 from .written import boards_lines
 from .yaml_lines import comment
 
@@ -24,35 +28,52 @@ HEAD = (
     "To look at it: {proxy} --limit {host} --check --diff -e @{path}",
     "To keep it: put it in place of tftp_proxy_boards in the variables of {host}, such as host_vars/{host}.yml",
 )
-#: What Ansible calls files of variables.
-ENDINGS = (".yml", ".yaml", ".json")
+#: Behind the line of a board whose command is left out.
+LEFT_OUT = "its console_command may hold a password and is not here: keep it as it is"
+#: What is learned of a board.
+PLACE = ("pdu", "outlet")
 
 
 def write_wiring(params: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
-    """Write `wiring` of the proxy node `host` into `file`; without `wiring`, only look whether it can be written.
+    """Write `boards` of the proxy node `host`, with the `wiring` that was learned, into `file`.
+
+    Without `wiring` it is only looked whether it can be written.
 
     :raises Refused: the file is there.
-    :raises BadInput: Ansible would read it in place of another file that is there.
+    :raises BadInput: Ansible would read it in place of another file that is there, or not at all.
     """
-    path, wiring, change = os.path.realpath(params["file"]), params["wiring"], Change(check_mode)
+    path, change = os.path.realpath(params["file"]), Change(check_mode)
     if os.path.lexists(path):
         raise Refused("is there, and stays; nothing was written", path, "name another file")
-    folder = os.path.dirname(path)
-    if os.path.basename(os.path.dirname(folder)) in ("host_vars", "group_vars"):
-        # of a folder and a file of one name Ansible reads the folder alone
-        hidden = next((f"{folder}{end}" for end in ENDINGS if os.path.exists(f"{folder}{end}")), None)
-        if hidden:
-            raise BadInput(f"would keep Ansible from reading {hidden}", path, "name a file outside that folder")
-    lines = []
-    if wiring:
+    variables.must_be_read(path)
+    wires, lines = _whole(params.get("boards") or {}, params["wiring"] or {}), []
+    if params["wiring"]:
         said = dict(cabling=play("cabling", learn="…"), proxy=play("proxy"))
         said.update(host=params["host"], path=shlex.quote(path))
         head = "".join(f"{comment(line.format(**said)).strip()}\n" for line in HEAD)
-        wires = {int(number): wire for number, wire in wiring.items()}
-        text = head + "".join(boards_lines(dict(sorted(wires.items())), {}))
+        private = [number for number, wire in wires.items() if may_hold_password(wire.get("console_command"))]
+        for number in private:
+            del wires[number]["console_command"]
+        text = head + "".join(boards_lines(wires, dict.fromkeys(private, LEFT_OUT)))
         if change.note(path, {"lines": []}, {"lines": text.splitlines()}) and not check_mode:
             with naming(path):
-                os.makedirs(folder, exist_ok=True)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
                 write_whole(path, text, **as_before(path, 0o644))
         lines.append(f"{path} has them, as tftp_proxy_boards of {params['host']}")
+        lines += [f"  # {number}: {LEFT_OUT}" for number in private]
     return {**change.result, "lines": lines, "boards": [], "questions": [], "vault": [], "notes": []}
+
+
+def _whole(boards: Mapping[str, Any], learned: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    """Return all boards' wiring by number, with the outlets that were learned."""
+    whole = {_number(key): dict(wire or {}) for key, wire in boards.items()}
+    for number, wire in ((_number(key), wire) for key, wire in learned.items()):
+        place = {key: wire[key] for key in PLACE if key in wire}
+        whole[number] = {**place, **whole.get(number, wire), **place}
+    return dict(sorted(whole.items()))
+
+
+def _number(key: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", key):
+        raise BadInput("is no board's id", f"tftp_proxy_boards: {shown(key)}", "correct it: its keys are ids, as 3")
+    return int(key)

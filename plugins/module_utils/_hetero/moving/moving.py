@@ -20,6 +20,7 @@ from ..site import boards_file
 from . import answers as answers_file
 from . import before as there_before
 from . import questions as asking
+from . import variables
 from .answers import Answers, Question
 from .before import Before
 from .documents import Asked, named, text_of
@@ -107,7 +108,7 @@ def moved_in(site: Site, source: str, folder: str) -> Moved:
     open_boards = {one.thing for one in questions if one.part == "boards" and one.needed}
     open_pdus = {one.thing for one in questions if one.part == "pdus" and one.needed}
     numbered = Numbered([board for board in site.boards if board.name not in open_boards], before.numbers)
-    used = sorted({str(board.said["pdu"]) for board in site.boards if "pdu" in board.said} - open_pdus)
+    used = [name for name in site.used() if name not in open_pdus]
     wrong = faulty_pdus({name: settings(site.pdus[name]) for name in used})
     pdus = {name: settings(site.pdus[name]) for name in used if name not in {one.thing for one in wrong}}
     questions += [*wrong, *faulty_boards(numbered, pdus), *shared_outlets(numbered, pdus)]
@@ -152,6 +153,8 @@ def _differing(moved: Moved, folder: str, change: Change, replace: bool) -> list
     held = []
     for name, text in list(moved.files.items()):
         path = os.path.join(folder, name)
+        if name.startswith("host_vars"):
+            _must_be_read(path, moved.host)
         there = text_of(path) if os.path.exists(path) else None
         if there is not None and _stays(name, (there, text), moved, replace):
             del moved.files[name]
@@ -163,6 +166,16 @@ def _differing(moved: Moved, folder: str, change: Change, replace: bool) -> list
         if there is not None:
             held.append(name)
     return held
+
+
+def _must_be_read(path: str, host: str) -> None:
+    """Raise Refused where Ansible would read other variables of the proxy node than what is to be written."""
+    there = variables.of(os.path.dirname(path), host)
+    if there and there[0] != path:
+        what = f"holds the variables of {host}, and Ansible reads no {os.path.basename(path)} beside it"
+        way = "give another folder=FOLDER, and copy the file from there into it"
+        remedy = way if os.path.isdir(there[0]) else f"rename it {os.path.basename(path)}"
+        raise Refused(f"{what}; nothing was written", there[0], remedy)
 
 
 def _stays(name: str, texts: tuple[str, str], moved: Moved, replace: bool) -> bool:
