@@ -25,7 +25,7 @@ def told(tmp_path, driver, **info):
     answers = {"proxy": PROXY, "boards": {"jackie": {"ip": "10.0.2.2"}}}
     result = moved(tmp_path / "site", "ironic", tmp_path / "nodes.json", answers=answers)
     said = wiring(tmp_path / "site")
-    (pdu,) = said["tftp_proxy_pdus"].values() or [{}]
+    (pdu,) = said.get("tftp_proxy_pdus", {}).values() or [{}]
     return pdu, said["tftp_proxy_boards"][0], questions(result)
 
 

@@ -135,6 +135,8 @@ def apply(answers: Answers, site: Site, source: str) -> Site:
         if board.said.get("pdu"):
             site.pdu(board.said["pdu"], board.where)
     for name, said in answers.said["pdus"].items():
+        if said.get("driver") is not None:
+            site.pdu(name, f"{source}, pdus: {name}").answered = True
         if name in site.pdus:
             _replace_driver(site, site.pdus[name], said, boards)
         for key, value in said.items() if name in site.pdus else ():

@@ -46,8 +46,7 @@ def of_site(site: Site, answers: Answers) -> list[Question]:
     _conflicts(site, answers.proxy.get("server"))
     for board in site.boards:
         found += _of_board(board)
-    used = {board.said["pdu"] for board in site.boards if "pdu" in board.said}
-    for name in sorted(used):
+    for name in site.used():
         found += _of_pdu(site.pdus[name])
     return found
 

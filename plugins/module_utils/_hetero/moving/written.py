@@ -13,7 +13,7 @@ import hashlib
 import re
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from ..boards.power.pdu_names import devices, plug
+from ..boards.power.pdu_names import devices, has_one_machine, plug
 from ..core.errors import HeteroError
 from ..core.findings import Findings
 from ..core.plays import play
@@ -41,7 +41,8 @@ LOGINS: dict[str, tuple[str, ...]] = {
 OWN = "group_vars/proxies.yml"
 #: What tells whether people changed the lines below it.
 MARK = "# If you change the lines below, they are not written over (sum {})\n"
-SUM = re.compile(r"\(sum ([0-9a-f]{16})\)\n")
+#: All that stands above the lines that it tells of.
+HEAD = re.compile(r"#[^\n]*\n#[^\n]*\(sum ([0-9a-f]{16})\)\n")
 MADE = "Written by {play} from {source}; {boards}"
 
 
@@ -153,21 +154,24 @@ def faulty_boards(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def shared_outlets(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> list[Question]:
-    """Return a question for each board whose outlet is another's, too, by a PDU that has two names."""
-    names = devices(dict(pdus))
+    """Return a question for each board whose outlet is another's, too, by a PDU that has two names.
+
+    A BMC that is asked by IPMI has one machine, whatever that is called by another of its names.
+    """
+    names, wires = devices(dict(pdus)), wiring(numbered, pdus)
+    wired = [(wires[number]["pdu"], board) for number, board in numbered.boards if "pdu" in wires[number]]
+    by_ipmi = {names.get(pdu) for pdu, _board in wired if has_one_machine(pdus[pdu])}
     users: dict[tuple[Any, str], list[Board]] = {}
-    wires = wiring(numbered, pdus)
-    for number, board in numbered.boards:
-        if "pdu" in wires[number]:
-            pdu = wires[number]["pdu"]
-            users.setdefault((names.get(pdu, pdu), plug(wires[number]["outlet"])), []).append(board)
+    for pdu, board in wired:
+        device = names.get(pdu, pdu)
+        users.setdefault((device, "" if device in by_ipmi else plug(board.said["outlet"])), []).append(board)
     found = []
-    for boards in users.values():
+    for (_device, outlet), boards in users.items():
+        one = "one outlet would feed" if outlet else "one BMC, which has one machine by IPMI, would feed"
         said = " and ".join(f"{board.name} (outlet {board.said['outlet']} of {board.said['pdu']})" for board in boards)
         for board in boards if boards[1:] else ():
             board.said.pop("outlet")
-            why = f"one outlet would feed {said}"
-            found.append(Question("boards", board.name, "outlet", "which outlet feeds it", why, needed=False))
+            found.append(Question("boards", board.name, "outlet", "which outlet feeds it", f"{one} {said}", False))
     return found
 
 
@@ -209,7 +213,8 @@ def wiring_text(
     """Return the text of the proxy node's host variables."""
     named = dict(numbered.boards)
     lines = ["tftp_proxy_boards_file: files/boards\n"]
-    lines += ["tftp_proxy_pdus:" + ("\n" if pdus else " {}\n")]
+    # an empty one would count more than PDUs that people have in group_vars
+    lines += ["tftp_proxy_pdus:\n"] if pdus else []
     lines += [f"  {flow(name)}: {flow(one)}\n" for name, one in pdus.items()]
     if credentials:
         lines += ["# their secrets are in a vault, under these names\n", "tftp_proxy_pdu_credentials:\n"]
@@ -221,8 +226,8 @@ def wiring_text(
 
 def is_changed(text: str) -> bool:
     """Return whether people changed host variables since they were written."""
-    mark = SUM.search(text)
-    return not mark or mark[1] != _sum(text[mark.end() :])
+    head = HEAD.match(text)
+    return not head or head[1] != _sum(text[head.end() :])
 
 
 def lacking(there: str, text: str) -> list[str]:
