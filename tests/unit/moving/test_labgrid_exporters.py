@@ -40,7 +40,7 @@ def test_what_it_does_not_say_is_asked(tmp_path):
     assert "switch switch-a, port 7" in asked["bob", "mac"]
     assert "terminals:4001 (rfc2217)" in asked["jackie", "console"]
     assert "pdudaemon switches it" in asked["apc-rack12", "driver"]
-    assert 'model "gude8316" of labgrid has no counterpart' in asked["gude.example.org", "driver"]
+    assert 'model "gude8316" of labgrid: driver snmp switches' in asked["gude.example.org", "driver"]
     assert ("hub", "mac") not in asked
     assert MARKER not in str(files(tmp_path)) + str(result)
 

@@ -30,6 +30,15 @@ MODELS: dict[str, dict[str, str]] = {
     "shelly_gen2": {"driver": "http", "api": "shelly2"},
     "digitalloggers_restapi": {"driver": "http", "api": "dli"},
 }
+#: What is asked, although a driver here may switch it: labgrid asks the device otherwise.
+GUDE = "driver snmp switches Gude's Expert Power Control 1104, 1105, 1202, 1292, 8221, 8226 and 8316"
+NETIO = "driver http with api netio switches what has NETIO's JSON API"
+OTHERWISE = {
+    **dict.fromkeys(("gude", "gude24", "gude8031", "gude8225", "gude8316"), GUDE),
+    **dict.fromkeys(("netio", "netio_kshell"), NETIO),
+    "USBPowerPort": "driver uhubctl switches hubs of the proxy node: their outlets are HUB:PORT as uhubctl lists them",
+    "TasmotaPowerPort": "driver http with api tasmota switches it by its own address",
+}
 #: Models whose ports are counted from 0 where our driver counts from 1, as the device's labels do.
 FROM_ZERO = ("digitalloggers_restapi",)
 #: Outlets of an infeed, as labgrid's model sentry counts them through (driver/power/sentry.py).
@@ -98,7 +107,7 @@ def _add_resource(site: Site, board: Board, kind: str, params: Mapping[str, Any]
         board.take("pdu", pdu.name)
         board.take("outlet", params.get("index"))
     elif kind.endswith(("PowerPort", "PowerOutlet")):
-        board.ask("pdu", f"{where}: power of this kind has no driver here")
+        board.ask("pdu", f"{where}: {OTHERWISE.get(kind, 'power of this kind has no driver here')}")
     elif kind == "NetworkService":
         board.take("ip", address(params.get("address")).host, where)
     elif kind == "NetworkSerialPort":
@@ -125,7 +134,10 @@ def _network_power(site: Site, board: Board, params: Mapping[str, Any], where: s
         for key, value in MODELS[model].items():
             pdu.take(key, value)
     else:
-        pdu.ask("driver", f"{where}: model {shown(model)} of labgrid has no counterpart here")
+        other = OTHERWISE.get(model)
+        pdu.ask(
+            "driver", f"{where}: model {shown(model)} of labgrid{f': {other}' if other else ' has no counterpart here'}"
+        )
     board.take("pdu", pdu.name)
     board.take("outlet", _outlet(model, index))
 
