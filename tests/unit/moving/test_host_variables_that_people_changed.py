@@ -12,6 +12,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, moved, wiring
 
 HEAD = "name,mac,ip,arch,vcpus,memory_mb,local_gb,disk,pdu,outlet,pdu_driver,pdu_host\n"
@@ -68,3 +69,26 @@ def test_what_is_no_plain_yaml_stays_too(tmp_path, more):
     result = moved(tmp_path / "site", "csv", table, replace=True)
     assert path.read_text() == before
     assert any("was changed since it was written, and stays" in note for note in result["notes"])
+
+
+def test_outlets_that_were_learned_are_not_told_away(tmp_path):
+    """The guide has tftp_proxy_boards replaced by what cabling learned, and the PDUs added."""
+    table, path = tmp_path / "boards.csv", tmp_path / "site" / "host_vars" / "proxy1.yml"
+    head = "name,mac,ip,arch,vcpus,memory_mb,local_gb,disk\n"
+    rows = [f"j{n},00:1a:ca:00:58:9{n},10.0.2.{n + 2},x86_64,4,8192,0,none\n" for n in (1, 2, 3)]
+    table.write_text(head + "".join(rows[:2]))
+    moved(tmp_path / "site", "csv", table, answers={"proxy": PROXY})
+    own = wiring(tmp_path / "site")
+    own["tftp_proxy_pdus"] = {"pdu-a": {"driver": "snmp", "host": "10.0.100.1"}}
+    own["tftp_proxy_boards"] = {n: {"pdu": "pdu-a", "outlet": str(n), "disk": "none"} for n in (0, 1)}
+    path.write_text(yaml.safe_dump(own))
+    table.write_text(head + "".join(rows))
+    notes = moved(tmp_path / "site", "csv", table, replace=True)["notes"]
+    assert [note for note in notes if note.startswith("host_vars")] == [
+        "host_vars/proxy1.yml was changed since it was written, and stays: write there what it lacks",
+        "host_vars/proxy1.yml would have tftp_proxy_boards: 2: {disk: none}",
+    ]
+    # of another board they are wrong
+    table.write_text(head.replace("name", "id,name") + f"1,{rows[0]}0,{rows[1]}")
+    with pytest.raises(Refused, match="wires board0, board1 as boards that are others now"):
+        moved(tmp_path / "site", "csv", table, replace=True)

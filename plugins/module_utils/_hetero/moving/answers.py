@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Iterator, Mapping, Sequence
 
+from ..boards.power.pdu_names import has_one_machine
 from ..core.errors import BadInput
 from ..core.plays import play
 from ..core.spelling import instead
@@ -155,9 +156,12 @@ def _replace_driver(site: Site, pdu: Pdu, said: Mapping[str, Any], boards: Mappi
     :param said: the answers of the PDU.
     :param boards: those of all boards.
     """
-    driver = said.get("driver")
-    if driver in (None, pdu.said.get("driver")):
+    driver, before = said.get("driver"), pdu.said.get("driver")
+    if driver in (None, before):
         return
+    by_ipmi = has_one_machine(pdu.said) and has_one_machine({**pdu.said, **said})
+    if before and "port" in pdu.said and not by_ipmi:  # at another protocol's something else may answer
+        pdu.ask("port", f"{pdu.where}: {pdu.said['port']} is that of driver {before}: give the one of {driver}")
     for key in [key for key in (*pdu.said, *pdu.asked) if not reads(driver, key)]:
         pdu.said.pop(key, None)
         pdu.asked.pop(key, None)

@@ -189,12 +189,13 @@ def _stays(name: str, texts: tuple[str, str], moved: Moved, replace: bool) -> bo
             moved.notes.append(f"{INVENTORY} is there and is not changed: it is to have {moved.host} in group proxies")
         return True
     if name.startswith("host_vars") and is_changed(there):
-        lines = lacking(there, text)
+        # what was learned or added to a board's entry is nothing that it lacks; of another board it is wrong
+        lines = lacking(there, text, exactly=bool(moved.passed_on))
         if lines and moved.passed_on:
             wired = f"wires {', '.join(moved.passed_on)} as boards that are others now"
             what = f"was changed since it was written, and {wired}; nothing was written"
             raise Refused(what, name, "take the new id out, or remove this file")
-        stays = f"{name} was changed since it was written, and stays: write there what it lacks, or remove it"
+        stays = f"{name} was changed since it was written, and stays: write there what it lacks"
         moved.notes += [stays, *(f"{name} would have {line}" for line in lines)] if lines else []
         return True
     if name != ANSWERS or answers_file.parse(there, name).said == answers_file.parse(text, name).said:

@@ -230,8 +230,11 @@ def is_changed(text: str) -> bool:
     return not head or head[1] != _sum(text[head.end() :])
 
 
-def lacking(there: str, text: str) -> list[str]:
-    """Return the entries of host variables that others, which people changed, have not or have otherwise."""
+def lacking(there: str, text: str, exactly: bool) -> list[str]:
+    """Return the entries of host variables that others, which people changed, have not or have otherwise.
+
+    :param exactly: whether an entry that says more there is another one.
+    """
     wanted = yaml_of(text, "")
     try:
         has = yaml_of(there, "")
@@ -245,7 +248,10 @@ def lacking(there: str, text: str) -> list[str]:
             found += [f"{variable}: {flow(entries)}"] if one != entries else []
             continue
         known = {str(key): value for key, value in one.items()} if isinstance(one, dict) else {}
-        found += [f"{variable}: {key}: {flow(entries[key])}" for key in entries if known.get(str(key)) != entries[key]]
+        for key, entry in entries.items():
+            other = known.get(str(key))
+            has_more = not exactly and isinstance(other, dict) and entry.items() <= other.items()
+            found += [] if has_more or other == entry else [f"{variable}: {key}: {flow(entry)}"]
     return found
 
 
