@@ -77,6 +77,20 @@ def test_maass_machines(tmp_path):
     assert MARKER not in str(files(tmp_path)) + str(result)
 
 
+@pytest.mark.parametrize(("kind", "version"), [("apc", None), ("raritan", None), ("eaton", "1")])
+def test_outlets_of_pdus_of_maas(tmp_path, kind, version):
+    machine = dict(system_id="a", hostname="jackie", power_type=kind)
+    (tmp_path / "machines.json").write_text(json.dumps([machine]))
+    (tmp_path / "power.json").write_text(json.dumps({"a": {"power_address": "10.0.0.1", "node_outlet": "5"}}))
+    board = dict(ip="10.0.2.1", mac="02:00:00:00:01:01", arch="x86_64", vcpus=1, memory_mb=512, local_gb=0)
+    answers = {"proxy": PROXY, "boards": {"jackie": board}}
+    moved(tmp_path / "site", "maas", tmp_path / "machines.json", tmp_path / "power.json", answers=answers)
+    said = wiring(tmp_path / "site")
+    assert said["tftp_proxy_boards"][0] == {"pdu": "10.0.0.1", "outlet": 5}
+    more = {"snmp_version": version} if version else {}
+    assert said["tftp_proxy_pdus"] == {"10.0.0.1": {"driver": "snmp", **more, "host": "10.0.0.1"}}
+
+
 def test_power_that_was_not_exported_is_asked(tmp_path):
     asked = questions(moved(tmp_path, "maas", MACHINES))
     assert "machines power-parameters" in asked["jackie", "pdu"]

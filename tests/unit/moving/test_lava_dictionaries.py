@@ -121,7 +121,8 @@ def test_lines_that_are_understood(line, fed, said):
         "relais on 2",
         "pduclient --hostname p --command on",
         "pduclient --hostname p --port one",
-        "snmpset -v1 -c s 10.0.0.1 1.3.6.1.4.1.13742.6.4.1.2.1.2.1.3 i 1",
+        "snmpset -v1 -c s 10.0.0.1 1.3.6.1.4.1.13742.6.4.1.2.1.2.2.3 i 1",
+        "snmpset -v1 -c s 10.0.0.1 1.3.6.1.4.1.1718.3.2.3.1.11.1.1.3 i 1",
         "curl http://plug/unknown?outlet=1",
         "curl http://[::1/relay/0?turn=on",
         "pduclient --hostname p --port 1; pduclient --hostname p --port 2",
@@ -137,3 +138,10 @@ def test_a_console_that_a_shell_would_run_is_asked(tmp_path, line):
     (tmp_path / "x.jinja2").write_text(f'{{% set connection_command = "{line}" %}}')
     asked = questions(moved(tmp_path / "site", "lava", tmp_path / "x.jinja2"))
     assert "a connection by telnet" in asked["x", "console_command"]
+
+
+@pytest.mark.parametrize("column", ["13742.6.4.1.2.1.2.1", "534.6.6.7.6.6.1.4.0", "534.6.6.7.6.6.1.3.0"])
+def test_tables_of_other_makers_are_understood(column):
+    """Raritan's, and Eaton's by which an outlet is switched on, or off."""
+    switch = understood(f"snmpset -v1 -c s 10.0.0.1 .1.3.6.1.4.1.{column}.12 i 1")
+    assert (switch.pdu, switch.outlet, switch.said["driver"]) == ("10.0.0.1", "12", "snmp")

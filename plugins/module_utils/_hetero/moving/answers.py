@@ -142,6 +142,9 @@ def apply(answers: Answers, site: Site, source: str) -> Site:
             _replace_driver(site, site.pdus[name], said, boards)
         for key, value in said.items() if name in site.pdus else ():
             site.pdus[name].take(key, value, f"{source}, pdus: {name}")
+    for pdu in site.pdus.values():
+        if pdu.said.get("driver") == "uhubctl" and pdu.said.get("host") in answers.proxy.values():
+            del pdu.said["host"]  # which is the proxy node itself
     known = {"boards": {board.name for board in site.boards}, "pdus": set(site.pdus)}
     for part, names in known.items():
         lost = [thing for thing in answers.said[part] if thing not in names]

@@ -25,9 +25,11 @@ BETWEEN = (";", "&&", "||", "&", "|", "(", ")")
 BEFORE = ("sudo", "exec", "time", "nohup")
 #: Commands that switch nothing.
 IDLE = ("sleep", "true", "echo", ":")
-#: Columns of APC's tables that outlets are switched by: MasterSwitch and rPDU. The number behind is the outlet.
-APC_OID = re.compile(
-    r"\.?(?:1\.3\.6\.1\.4\.1|\S*enterprises)\.318\.1\.1\.(?:4\.4\.2\.1\.3|12\.3\.3\.1\.1\.4)\.([1-9]\d*)"
+#: Columns that outlets are switched by: APC's MasterSwitch and rPDU, and of a first unit Raritan's and Eaton's. The
+#: number behind is the outlet.
+OUTLET_OID = re.compile(
+    r"\.?(?:1\.3\.6\.1\.4\.1|\S*enterprises)\.(?:318\.1\.1\.(?:4\.4\.2\.1\.3|12\.3\.3\.1\.1\.4)"
+    r"|13742\.6\.4\.1\.2\.1\.2\.1|534\.6\.6\.7\.6\.6\.1\.[34]\.0)\.([1-9]\d*)"
 )
 #: Options of ipmitool that choose no machine. By others, such as -t and -b, it is one behind the BMC.
 IPMITOOL = ("-I", "-H", "-p", "-U", "-P", "-f", "-E", "-C", "-L", "-N", "-R", "-v")
@@ -137,7 +139,7 @@ def _client(words: Sequence[str]) -> Switch | None:
 
 
 def _snmpset(words: Sequence[str]) -> Switch | None:
-    found = [(at, match) for at, match in ((at, APC_OID.fullmatch(word)) for at, word in enumerate(words)) if match]
+    found = [(at, match) for at, match in ((at, OUTLET_OID.fullmatch(word)) for at, word in enumerate(words)) if match]
     # several outlets are no board's, and a context is another device behind the one that is asked
     if len(found) != 1 or found[0][0] < 2 or "-n" in options(words):
         return None

@@ -17,6 +17,7 @@ from ..boards.power.pdu_names import devices, has_one_machine, plug
 from ..core.errors import HeteroError
 from ..core.findings import Findings
 from ..core.plays import play
+from ..core.this_node import THIS_NODE
 from ..nodes.proxy import preflight
 from ..nodes.proxy.setup_plan import Plan
 from ..site import boards_file
@@ -182,7 +183,9 @@ def _key_of(defect: HeteroError, keys: Sequence[str], usual: str) -> str:
 
 
 def _question(part: str, thing: str, defect: HeteroError, key: str) -> Question:
-    return Question(part, thing, key, str(defect.remedy), defect.what, needed=part == "pdus")
+    # this machine is not the proxy node
+    why = f"{defect.what}: {defect.remedy}".replace(THIS_NODE, "the proxy node")
+    return Question(part, thing, key, f"its {key}", why, needed=part == "pdus")
 
 
 def check(lines: Sequence[boards_file.Board], wires: Mapping[int, Any], pdus: Mapping[str, Any]) -> None:

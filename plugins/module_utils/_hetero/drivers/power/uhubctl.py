@@ -47,7 +47,7 @@ class Uhubctl(ProgramDriver):
         host = str(settings.get("host") or "")
         if host and host not in HERE:
             what = f"has host {brief(host)}, but uhubctl switches hubs of {THIS_NODE} alone"
-            yield "host", BadInput(what, name, "leave host out")
+            yield "host", BadInput(what, name, "leave host out, or give localhost")
 
     def login(self) -> None:
         #: {outlet: why it is not switched} of outlets that are one port by what was read last.

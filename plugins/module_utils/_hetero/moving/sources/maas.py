@@ -18,7 +18,7 @@ from ..documents import Asked, json_of, named, text_of
 from ..found import Board, Site, address, pdu_at, told
 
 #: MAAS's types of power that a driver here has.
-TYPES = ("ipmi", "redfish", "apc")
+TYPES = ("ipmi", "redfish", "apc", "eaton", "raritan")
 #: States in which nobody has a machine, and MAAS does nothing with it.
 FREE = ("new", "ready", "broken", "retired", "missing", "failed commissioning", "failed testing")
 #: The value of power_driver of IPMI that means its older protocol.
@@ -102,10 +102,11 @@ def _add_power(site: Site, board: Board, machine: Mapping[str, Any], given: Any)
     elif kind == "redfish":
         by_redfish(bmc(site, board, at, username), board, at, given.get("node_id"), "node_id")
     else:
-        # outlets of one APC unit are several machines', a BMC is one's own
+        # outlets of one unit are several machines', a BMC is one's own
         place = address(at)
         pdu = pdu_at(site, place.host or str(at), place.port, board.where)
         pdu.take("driver", "snmp")
+        pdu.take("snmp_version", "1" if kind == "eaton" else None)
         pdu.login = True
         board.take("pdu", pdu.name)
         board.take("outlet", given.get("node_outlet"))
