@@ -28,6 +28,9 @@ BATCH = 1000
 #: linux/fs.h: FS_IOC_GETFLAGS and FS_IOC_SETFLAGS, and the flags that forbid removal even to root.
 GET_FLAGS, SET_FLAGS = 0x80086601, 0x40086602
 IMMUTABLE, APPEND_ONLY = 0x10, 0x20
+#: Name of a folder that moves up until it is removed, and a pattern of all of them: a removal that was cut off leaves
+#: some.
+UP, LEFT = ".removed-{number}", r"\.removed-[0-9]+"
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -119,7 +122,7 @@ class _Emptying:
                 if error.errno == errno.EBUSY:
                     raise  # a mount point
             try:
-                os.rename(name, f".removed-{self.number}", src_dir_fd=where, dst_dir_fd=self.top)
+                os.rename(name, UP.format(number=self.number), src_dir_fd=where, dst_dir_fd=self.top)
                 return True
             except FileNotFoundError:
                 return True

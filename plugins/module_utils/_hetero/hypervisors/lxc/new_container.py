@@ -23,7 +23,7 @@ from ...files import strangers
 from ...files.file_system import EMPTY, MAKE, must_hold
 from ...files.links import must_be_no_link
 from ...files.mounts import mounts_below, must_hold_no_mount
-from ...files.removal import remove_tree
+from ...files.removal import LEFT, remove_tree
 from ...files.whole_file import write_whole
 from ...roots import machine_identity
 from ...roots.new_machine import make_own
@@ -59,10 +59,11 @@ MOUNTED = "something is mounted here that was not made for it: it would be unmou
 MOUNTED_WAY = (
     "unmount it (umount {root}), and remove by hand what is on it, where that was the container's; then run this again"
 )
-#: What lies in a container's folder: what is made there, also what a writer that was killed has left (whole_file.py);
-#: and what LXC writes there: AppArmor profiles (lsm/apparmor.c), and, if lxcpath is not its own, its commands' log.
+#: What lies in a container's folder: what is made there, also what a writer that was killed has left (whole_file.py),
+#: or a removal that was cut off (removal.py); and what LXC writes there: AppArmor profiles (lsm/apparmor.c), and, if
+#: lxcpath is not its own, its commands' log.
 MADE = (
-    r"\.config\.[0-9]+~|config|root\.ext4|rootfs|hetero\.d|unfinished|host-key|"
+    rf"\.config\.[0-9]+~|{LEFT}|config|root\.ext4|rootfs|hetero\.d|unfinished|host-key|"
     r"console\.log(\.[0-9]+)?|{name}\.log|apparmor"
 )
 NOT_MADE = "holds {names}, which was not made for the container and would go with it"
