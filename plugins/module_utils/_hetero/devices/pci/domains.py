@@ -18,6 +18,9 @@ from .sysfs import ADDRESS
 if TYPE_CHECKING:
     from .paths import Paths
 
+#: Bytes of a file of libvirt's that are looked at; one of a domain has some thousand.
+MOST = 1 << 20
+
 
 def holders(paths: Paths) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return ({address: names of defined domains}, {address: names of running domains})."""
@@ -59,7 +62,8 @@ def files(folder: str) -> list[str]:
 
 
 def described(path: str) -> ElementTree.Element | None:
-    """Return the domain in a file of libvirt's; None where it was undefined meanwhile.
+    """Return the domain in a file of libvirt's; None where it was undefined meanwhile, or a power cut left nothing of
+    the file: libvirt passes over that, and no domain comes of it.
 
     :raises HeteroError: it is no XML.
     """
@@ -68,9 +72,17 @@ def described(path: str) -> ElementTree.Element | None:
     except FileNotFoundError:
         return None
     except ElementTree.ParseError as error:
+        if _is_blank(path):
+            return None
         raise HeteroError(f"is no XML ({error})", path, "let virsh write it again, or remove it") from error
     # for a running domain libvirt writes <domstatus> around it
     return tree if tree.tag == "domain" else tree.find("domain")
+
+
+def _is_blank(path: str) -> bool:
+    """Return whether a file has no letter: it is empty, or of zeros, as a file system leaves one."""
+    with open(path, "rb") as file:
+        return not file.read(MOST).strip(b"\0 \t\r\n")
 
 
 def addresses(domain: ElementTree.Element) -> list[str]:
