@@ -123,9 +123,11 @@ def must_be_no_more(lxcpath: str, keys: Collection[str], marked: folders.Marks) 
     not mounted.
     """
     must_be_seen(lxcpath, keys, marked)
-    here, point = _in_folder(lxcpath, keys), folders.not_mounted(lxcpath)
-    if here and point:
-        raise folders.covered(point, os.path.basename(here[0].rpartition("#")[0]))
+    for key in _in_folder(lxcpath, keys):
+        folder = key.rpartition("#")[0]
+        point = folders.not_mounted(folder)
+        if point:
+            raise folders.covered(point, os.path.basename(folder))
 
 
 def note_marks(lxcpaths: Iterable[str], notes: Notes, sure: bool = False) -> None:

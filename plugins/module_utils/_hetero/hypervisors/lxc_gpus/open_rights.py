@@ -127,7 +127,7 @@ class Live:
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])
-        if not folders.is_seen(folder, self.marked) or folders.not_mounted(folder):
+        if not folders.is_seen(folder, self.marked) or folders.not_mounted(os.path.join(folder, name)):
             return True  # its file system may not be mounted yet
         try:
             # also in a copy of its folder in the same place, such as on a bigger disk
