@@ -214,12 +214,14 @@ def includes(container: Container) -> bool:
 
 
 def must_be_called_so(container: Container) -> None:
-    """Raise Refused where a container was given its id in the same folder by another path, such as through a link: by
-    this one it would count as another, and LXC does not see whether it runs.
+    """Raise Refused where a container was given its id in the same folder by another path, such as through a link, or
+    runs by it: by this one it would count as another, and LXC does not see whether it runs.
     """
-    for former in INCLUDED.findall(text_of(container.config_file) or ""):
+    others = () if container.init_pid else monitors.of_root()
+    runs = [os.path.join(*place) for place in others if place[1] == container.name]
+    for former in [*INCLUDED.findall(text_of(container.config_file) or ""), *runs]:
         if former != container.folder and os.path.isdir(former) and os.path.samefile(former, container.folder):
-            what = f"is the same as {former}, which was given its GPUs, or its id, by that path"
+            what = f"is the same as {former}, which runs, or was given its GPUs, or its id, by that path"
             raise Refused(what, container.folder, f"give lxcpath {os.path.dirname(former)}")
 
 
