@@ -22,7 +22,8 @@ description:
     made from the host's side, also in an unprivileged container. Then it is proven - by evaluation of the device
     cgroup, and by opening each node as the container's root - and each other GPU of the host is proven closed.
   - After a restart of the container or the host it has the same GPUs, found again by UUID and address; with
-    O(persistent=false) it has not. A container that does not run gets them at its next start.
+    O(persistent=false) it has not. A container that does not run gets them at its next start; with
+    O(persistent=false) it is refused, for it would never have them.
   - Taken back means that the device cgroup denies it (read back), that its node is gone, that no process of the
     container has it open any more, and that it is free in the table. The shared nodes go with the container's last GPU.
   - If it is killed at any moment and run again, the result is the same. A new container of the same name has nothing of
@@ -71,7 +72,7 @@ options:
     type: bool
     default: false
   persistent:
-    description: It has them after its restart, too.
+    description: It has them after its restart, too. If not, it must run.
     type: bool
     default: true
   on_holders:

@@ -75,6 +75,15 @@ def test_one_that_is_off_has_it_at_its_next_start(host):
     assert host.events()[-1][2] == "attached to ml for its next start"
 
 
+def test_a_dry_run_of_its_start_finds_what_it_had_for_one_run(host):
+    """Lost: check mode of an instance's start, which is given again what it had, once it runs."""
+    box = host.box("ml")
+    host.has(box, ONE, persistent=False)
+    assert [gpu["address"] for gpu in host.attach(box, 1, persistent=False, check=True)["gpus"]] == [ONE.address]
+    with pytest.raises(Refused, match="does not run, and would have them for this run alone"):
+        host.attach(box, 1, persistent=False)
+
+
 def test_for_one_run_no_file_is_written(host):
     """Lost: a GPU that was given for one run is there again after a restart, when another has it."""
     done = host.attach(host.box("ml", 7), 1, persistent=False)

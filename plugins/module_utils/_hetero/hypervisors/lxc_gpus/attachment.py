@@ -37,6 +37,9 @@ Result = Dict[str, Any]
 
 #: Number of times that a container may restart while one GPU is given to it.
 RESTARTS = 3
+#: Of one that does not run.
+ONCE = "does not run, and would have them for this run alone"
+ONCE_WAY = "start it, then run this again; or attach with persistent: true, and it has them from its next start on"
 
 
 class Meant(NamedTuple):
@@ -59,7 +62,7 @@ def attach(
 ) -> Result:
     """Give a container the GPUs that it wants, if it does not have them; return the module's result.
 
-    :param persistent: whether it has them after a restart, too.
+    :param persistent: whether it has them after a restart, too; if not, it must run.
     :raises NoneFree: the error says for each GPU why it is not given. Nothing was changed.
     """
     _must_be_defined(container)
@@ -75,6 +78,7 @@ def attach(
     with site.locked(container, "attach", change, deadline):
         _must_be_defined(container)  # it may have been ended while another had the lock
         _must_be_known_by_its_path(site, container)
+        _must_run(site, container, persistent, change)
         with change.step("driver"):
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
         holder = _key(site, container, change)
@@ -286,6 +290,16 @@ def _must_be_defined(container: Container) -> None:
 def _must_be_known_by_its_path(site: Site, container: Container) -> None:
     """Raise Refused where LXC, or the table, knows a container by another path. Of an instance's, its claim tells."""
     if site.store.instance_of(identity.key_of(container) or "") is None:
+def _must_run(site: Site, container: Container, persistent: bool, change: Change) -> None:
+    """Raise Refused if a container is to have GPUs for one run alone, and does not run.
+
+    A dry run of an instance's start finds those that it had so.
+    """
+    is_dry_start = change.check and bool(site.rows(identity.key_of(container) or ""))
+    if not (persistent or is_dry_start or container.init_pid):
+        raise Refused(ONCE, container.thing, ONCE_WAY)
+
+
         identity.must_be_called_so(container)
     identity.must_run_by_no_other(container)
 
