@@ -110,6 +110,9 @@ class Box:
     def init_pid(self):
         return self.pids.pop(0) if len(self.pids) > 1 else self.pids[0]
 
+    def get(self, _key):
+        return ""
+
 
 @pytest.mark.parametrize(
     ("pids", "failing", "seen"),

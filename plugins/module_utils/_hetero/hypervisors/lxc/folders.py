@@ -142,6 +142,11 @@ def out_of_sight(marked: Marks, lxcpaths: Iterable[str] = ()) -> list[str]:
     return [lxcpath for lxcpath in bare if marked[lxcpath] not in seen]
 
 
+def was_moved(lxcpath: str, now: str, marked: Marks) -> bool:
+    """Return whether a folder with its mark, and so with all that was in it, is another one now."""
+    return not os.path.lexists(lxcpath) and marked.get(lxcpath) is not None and id_in(now) == marked[lxcpath]
+
+
 def _has_folders(lxcpath: str) -> bool:
     try:
         with os.scandir(lxcpath) as entries:

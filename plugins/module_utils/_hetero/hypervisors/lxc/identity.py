@@ -14,7 +14,7 @@ import re
 import shlex
 import uuid
 from contextlib import suppress
-from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Pattern, Protocol, cast
 
 from ...core.errors import Refused, naming
 from ...files.whole_file import as_before, write_whole
@@ -41,11 +41,16 @@ RUNS_WAY = (
     "nothing of it is changed: move its folder back there, and name that path; or, where it is to stay here, end it "
     "(lxc-stop -P {lxcpath} -n {name}); then run this again"
 )
-#: The collection's lines in a configuration, also those of a container that was copied.
-OURS = re.compile(
-    rf"^(# hetero\.compute: .*|lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*)\n?",
-    re.MULTILINE,
+#: Of a container in whose place another one was before, which runs still: LXC asks that one in its name.
+RUNS_ANOTHER = "process {pid} runs by its path, and has another root: another container's folder lay here at its start"
+RUNS_ANOTHER_WAY = (
+    "nothing of the two is changed: end the one that runs (lxc-stop -P {lxcpath} -n {name}), or move its folder back "
+    "here and this one out of its place; then run this again"
 )
+#: The collection's lines in a configuration that name the folder, and all of them, also those of a container that was
+#: copied.
+BY_PATH = rf"lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*"
+OURS = re.compile(rf"^(# hetero\.compute: .*|{BY_PATH})\n?", re.MULTILINE)
 
 
 class InFolder(Protocol):
@@ -188,15 +193,27 @@ def give_id(container: Container, command: str = COMMAND) -> str:
     Without the file the hooks do nothing. Their lines are here and not in the file, because what LXC has read at a
     start counts until the monitor ends, and the file may be written meanwhile.
     """
+    with naming(container.config_file):
+        number = os.stat(container.folder).st_ino
+    _write_lines(container, OURS, [f"# hetero.compute: id {uuid.uuid4().hex} of folder {number}"], command)
+    return cast("str", key_of(container))
+
+
+def follow(container: Container, command: str = COMMAND) -> None:
+    """Have the lines of a container that has an id name its folder, which was moved since; LXC would find nothing by
+    the former path. Its id stays, and so do the lines where they are right.
+    """
+    if not includes(container):
+        _write_lines(container, re.compile(rf"^({BY_PATH})\n?", re.MULTILINE), [], command)
+
+
+def _write_lines(container: Container, former: Pattern[str], lines: list[str], command: str) -> None:
+    """Write lines into a configuration, in place of former ones, and those that name the folder."""
     path = container.config_file
     with naming(path):
-        number = os.stat(container.folder).st_ino
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = OURS.sub("", file.read())
-        lines = [
-            f"# hetero.compute: id {uuid.uuid4().hex} of folder {number}",
-            f"lxc.include = {folder_of(container)}/",
-        ]
+            text = former.sub("", file.read())
+        lines = [*lines, f"lxc.include = {folder_of(container)}/"]
         # LXC has a shell run one command, and adds the container's name, "lxc", and the hook's name.
         run = f"{shlex.quote(file_of(container))} {command} {VERB} {shlex.quote(container.lxcpath)} {container.name}"
         lines += [f"lxc.hook.{hook} = {IF_THERE} {run}" for hook in HOOKS]
@@ -205,7 +222,6 @@ def give_id(container: Container, command: str = COMMAND) -> str:
         write_whole(path, text + end + "\n".join(lines) + "\n", **as_before(path, 0o600))
         folders.mark(container.lxcpath)
     container.reload()
-    return cast("str", key_of(container))
 
 
 def includes(container: Container) -> bool:
@@ -240,6 +256,40 @@ def runs_by(former: str) -> bool:
     """Return whether a container runs by the path of a folder that is no more there: it was moved while it ran."""
     lxcpath, name = os.path.split(former)
     return not os.path.lexists(former) and monitors.owner(name, lxcpath) == 0
+
+
+def was_moved_to(container: Container, key: str, marked: folders.Marks) -> bool:
+    """Return whether a container is the one with a key, whose folder was moved since. Not where that may still be in
+    its former place, on a file system that is not mounted: the container would be a copy of it.
+    """
+    own, former = key_of(container), key.rpartition("#")[0]
+    if own is None or own == key or id_of(own) != id_of(key) or os.path.lexists(former) or folders.not_mounted(former):
+        return False
+    lxcpath = os.path.dirname(former)
+    return folders.is_seen(lxcpath, marked) or folders.was_moved(lxcpath, container.lxcpath, marked)
+
+
+def runs_another(container: Container, pid: int) -> bool:
+    """Return whether another one runs by a container's path than the one that lies there, by its root: its folder was
+    moved aside while it runs, and this one made in its place. Of a root that is no folder of its own, or that only LXC
+    sees, this cannot be said.
+
+    :param pid: the init that LXC names.
+    """
+    root = container.get("lxc.rootfs.path")
+    try:
+        is_seen = root.startswith("/") and os.path.isdir(root) and bool(os.listdir(root))
+        return is_seen and not os.path.samestat(os.stat(root), os.stat(f"/proc/{pid}/root"))
+    except OSError:  # it has ended meanwhile
+        return False
+
+
+def must_run_itself(container: Container) -> None:
+    """Raise Refused if another one runs by a container's path: what is done to its processes would be done to that."""
+    pid = container.init_pid
+    if pid and runs_another(container, pid):
+        way = RUNS_ANOTHER_WAY.format(lxcpath=shlex.quote(container.lxcpath), name=container.name)
+        raise Refused(RUNS_ANOTHER.format(pid=pid), container.folder, way)
 
 
 def settles(container: Container) -> bool:

@@ -153,6 +153,7 @@ def write(container: Container, persisted: Persisted, host: Host = HERE) -> None
         raise HeteroError("has no id of its own", container.thing, "give it one first")
     with naming(container.lxcpath):
         folders.mark(container.lxcpath)  # one of an earlier release has none
+    identity.follow(container, host.command)
     old = _own(container, key, host)
     nodes = [_node(node) for node in persisted.nodes]
     rules = [str(rule) for rule in persisted.rules]

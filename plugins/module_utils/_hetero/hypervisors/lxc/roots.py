@@ -45,7 +45,7 @@ class ContainerRoot:
 
     def __init__(self, container: Container, pid: int | None = None) -> None:
         self.thing = container.thing
-        self.owner = container.root_owner
+        self._container = container  # whose configuration may be gone, which is no matter to who only looks
         self.pid = pid or container.init_pid
         if self.pid is None:
             raise HeteroError("does not run", self.thing, GONE)
@@ -81,7 +81,7 @@ class ContainerRoot:
     @contextmanager
     def as_owner(self) -> Iterator[None]:
         """Make files as the container's root. This machine's root may be no user in the container (EOVERFLOW)."""
-        kernel.act_as(*self.owner)
+        kernel.act_as(*self._container.root_owner)
         try:
             yield
         finally:

@@ -83,6 +83,7 @@ def attach(
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
         holder = _key(site, container, change)
         with change.step("allocate"), site.store.transaction(dry=change.check):
+            _take_along(site, container)
             before = site.rows(holder)
             seen = site.look()
             rows = allocate(site.store, holder, wanted, site.found.gpus, lambda: seen, persistent, method)
@@ -120,6 +121,8 @@ def detach(
         if not container.defined:
             return _forget(site, container, change)
         _must_be_known_by_its_path(site, container)
+        with site.store.transaction(dry=change.check):
+            _take_along(site, container)
         # in a copy of its folder it has no key
         holder = identity.key_of(container) or (not names and identity.key_by_id(container)) or container.folder
         before = site.rows(holder)
@@ -287,9 +290,6 @@ def _must_be_defined(container: Container) -> None:
         raise BadInput("there is no such container", container.thing, "check name and lxcpath (lxc-ls)")
 
 
-def _must_be_known_by_its_path(site: Site, container: Container) -> None:
-    """Raise Refused where LXC, or the table, knows a container by another path. Of an instance's, its claim tells."""
-    if site.store.instance_of(identity.key_of(container) or "") is None:
 def _must_run(site: Site, container: Container, persistent: bool, change: Change) -> None:
     """Raise Refused if a container is to have GPUs for one run alone, and does not run.
 
@@ -300,8 +300,25 @@ def _must_run(site: Site, container: Container, persistent: bool, change: Change
         raise Refused(ONCE, container.thing, ONCE_WAY)
 
 
+def _must_be_known_by_its_path(site: Site, container: Container) -> None:
+    """Raise Refused where LXC, or the table, knows a container by another path. Of an instance's, its claim tells."""
+    if site.store.instance_of(identity.key_of(container) or "") is None:
         identity.must_be_called_so(container)
     identity.must_run_by_no_other(container)
+    identity.must_run_itself(container)
+
+
+def _take_along(site: Site, container: Container) -> None:
+    """Have what a container of somebody's own has by its folder's former path allocated to it where it lies now. Those
+    of instances are followed by their claims.
+    """
+    marked = site.store.marked()
+    for row in site.store.allocations():
+        if identity.was_moved_to(container, row.holder, marked) and site.store.instance_of(row.holder) is None:
+            holder = cast("str", identity.key_of(container))
+            site.store.free(row)
+            site.store.grant(replace(row, holder=holder))
+            site.store.event(None, PHASE, f"{holder} has it, which was {row.holder}", address=row.address)
 
 
 def _root_of(container: Container) -> str:
@@ -324,7 +341,8 @@ def _key(site: Site, container: Container, change: Change) -> str:
 
 def persist(site: Site, container: Container, rows: Rows, change: Change) -> None:
     """Write into a container's file what it has after a restart; without GPUs remove the file."""
-    old = persistence.read(container)
+    # without its line in the configuration, as after a move, no start would give any of it
+    old = persistence.read(container) if identity.includes(container) else None
     new = file_for(site, rows) if rows else None
     change.note(f"{container.thing}, after a restart", _shown(old), _shown(new))
     if not change.check:

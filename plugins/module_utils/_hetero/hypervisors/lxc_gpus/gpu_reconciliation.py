@@ -158,6 +158,7 @@ def _container(look: Look, container: liblxc.Container) -> None:
             look.note("not looked at", BUSY.format(who=who), container)
             return
         with site.locked(container, "reconcile", look.change, look.deadline):
+            identity.must_run_itself(container)
             holder = open_rights.key_or_path(container)
             _cut_short(look, container, holder)
             unknown = _unwritten(look, container)

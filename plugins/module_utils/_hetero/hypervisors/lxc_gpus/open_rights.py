@@ -118,7 +118,7 @@ class Live:
         """Return whether a container with this id, a libvirt domain or a guest exists; False for an instance without
         one.
         """
-        gone = f"{holder.rpartition('#')[0]}#"  # as one is named that runs, and whose folder is no more
+        gone = f"{holder.rpartition('#')[0]}#"  # as one is named that runs, and whose folder is no more in its place
         if any(reach.holder in (holder, gone) for reach in self.reaches):
             return True
         if holder.startswith(DOMAIN):
@@ -157,11 +157,13 @@ def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> 
     :param ours: whether its folder is one of those that are asked for.
     """
     if not container.defined:
-        return _reach_of_gone(container, gpus)
+        return _reach_of_stray(container, gpus, GONE)
     pid, looks = container.init_pid, 0
     while pid:
         looks += 1
         try:
+            if identity.runs_another(container, pid):
+                return _reach_of_stray(container, gpus, identity.RUNS_ANOTHER)
             return reach_of(container, pid, gpus if ours else has(container, pid, gpus))
         except (HeteroError, FileNotFoundError, ProcessLookupError):
             seen, pid = pid, container.init_pid
@@ -170,23 +172,27 @@ def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> 
     return []
 
 
-def _reach_of_gone(container: liblxc.Container, gpus: Sequence[Gpu]) -> list[Reach]:
-    """Return the GPUs that a container can open which runs, and whose folder or configuration is no more in its place.
+def _reach_of_stray(container: liblxc.Container, gpus: Sequence[Gpu], why: str) -> list[Reach]:
+    """Return a Reach for each GPU of a container that runs, and whose folder or configuration is no more in its place.
 
-    What nodes it has is not asked: one that may open everything was given none by a rule.
+    One that may open everything was given by its node what it has, and no rule says so.
+
+    :param why: the words about it, with {pid} and {config}.
     """
     pid = monitors.init_of(container.name, container.lxcpath)
+    if pid is None:
+        return []
     try:
-        asked = of_container(pid, container.name).look() if pid else None
+        asked = of_container(pid, container.name).look()
+        by_rule = not allows_unknown(asked)
+        rights = [(gpu, any(may_open(asked, node) for node in own_nodes(gpu))) for gpu in gpus]
+        is_open = {gpu.address: may and (by_rule or _has_node(container, pid, gpu)) for gpu, may in rights}
     except (HeteroError, FileNotFoundError, ProcessLookupError):
         if monitors.init_of(container.name, container.lxcpath) == pid:
             raise
         return []
-    if asked is None or allows_unknown(asked):
-        return []
-    open_to_it = [gpu for gpu in gpus if any(may_open(asked, node) for node in own_nodes(gpu))]
-    holder, why = f"{container.folder}#", GONE.format(pid=pid, config=container.config_file)
-    return [Reach(holder, container.name, gpu.address, OPEN, why) for gpu in open_to_it]
+    holder, why = f"{container.folder}#", why.format(pid=pid, config=container.config_file)
+    return [Reach(holder, container.name, gpu, OPEN if may else CLOSED, why) for gpu, may in is_open.items()]
 
 
 def has(container: liblxc.Container, pid: int, gpus: Sequence[Gpu]) -> list[Gpu]:

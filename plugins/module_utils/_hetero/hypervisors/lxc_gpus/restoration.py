@@ -174,6 +174,7 @@ def begin_anew(site: Site, also: Iterable[str] = (), dry: bool = False) -> Begun
 
 def _had(site: Site, container: liblxc.Container) -> list[Allocation]:
     """Return allocations of what a container has by its own file, and of what else it can open."""
+    identity.must_run_itself(container)
     key = key_of_made(container)
     rows: dict[str, Allocation] = {}
     persisted = by_own_file(site, container)
