@@ -50,6 +50,18 @@ def test_it_is_taken_back_there(host, there):
     assert host.table() == {}
 
 
+def test_reconcile_follows_it(host, there):
+    """Lost: the GPU, where a person does as is printed of a folder of containers that is no more."""
+    assert host.found() == {("moved", "box", OWN[0])}
+    host.reconcile(repair=True)
+    assert host.found() == set()
+    there.start(30)
+    try:
+        assert host.can_open(there) == OWN
+    finally:
+        there.stop()
+
+
 def test_a_copy_has_nothing_of_one_whose_file_system_is_not_mounted(host, there, monkeypatch, tmp_path):
     """Such as a snapshot of a volume, with the same id and numbers of files."""
     (tmp_path / "fstab").write_text(f"UUID=1234 {host.boxes.top}/lxc ext4 nofail 0 2\n")

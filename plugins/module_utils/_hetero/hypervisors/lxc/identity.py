@@ -259,11 +259,13 @@ def runs_by(former: str) -> bool:
 
 
 def was_moved_to(container: Container, key: str, marked: folders.Marks) -> bool:
-    """Return whether a container is the one with a key, whose folder was moved since. Not where that may still be in
-    its former place, on a file system that is not mounted: the container would be a copy of it.
+    """Return whether a container is the one with a key, whose folder was moved since. Not where it runs by its former
+    path; nor where that may still be on a file system that is not mounted: the container would be a copy of it.
     """
     own, former = key_of(container), key.rpartition("#")[0]
-    if own is None or own == key or id_of(own) != id_of(key) or os.path.lexists(former) or folders.not_mounted(former):
+    if own is None or own == key or id_of(own) != id_of(key):
+        return False
+    if os.path.lexists(former) or folders.not_mounted(former) or runs_by(former):
         return False
     lxcpath = os.path.dirname(former)
     return folders.is_seen(lxcpath, marked) or folders.was_moved(lxcpath, container.lxcpath, marked)

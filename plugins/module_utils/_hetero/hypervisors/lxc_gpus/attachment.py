@@ -83,7 +83,7 @@ def attach(
             inside = libraries.check(_root_of(container), site.found.driver_version, container.thing, deadline)
         holder = _key(site, container, change)
         with change.step("allocate"), site.store.transaction(dry=change.check):
-            _take_along(site, container)
+            take_along(site, container)
             before = site.rows(holder)
             seen = site.look()
             rows = allocate(site.store, holder, wanted, site.found.gpus, lambda: seen, persistent, method)
@@ -122,7 +122,7 @@ def detach(
             return _forget(site, container, change)
         _must_be_known_by_its_path(site, container)
         with site.store.transaction(dry=change.check):
-            _take_along(site, container)
+            take_along(site, container)
         # in a copy of its folder it has no key
         holder = identity.key_of(container) or (not names and identity.key_by_id(container)) or container.folder
         before = site.rows(holder)
@@ -308,17 +308,19 @@ def _must_be_known_by_its_path(site: Site, container: Container) -> None:
     identity.must_run_itself(container)
 
 
-def _take_along(site: Site, container: Container) -> None:
-    """Have what a container of somebody's own has by its folder's former path allocated to it where it lies now. Those
-    of instances are followed by their claims.
+def take_along(site: Site, container: Container) -> list[Allocation]:
+    """Have what a container of somebody's own has by its folder's former path allocated to it where it lies now; return
+    these allocations as they were. Those of instances are followed by their claims.
     """
-    marked = site.store.marked()
-    for row in site.store.allocations():
-        if identity.was_moved_to(container, row.holder, marked) and site.store.instance_of(row.holder) is None:
+    store, marked, moved = site.store, site.store.marked(), []
+    for row in store.allocations():
+        if identity.was_moved_to(container, row.holder, marked) and store.instance_of(row.holder) is None:
+            moved.append(row)
             holder = cast("str", identity.key_of(container))
-            site.store.free(row)
-            site.store.grant(replace(row, holder=holder))
-            site.store.event(None, PHASE, f"{holder} has it, which was {row.holder}", address=row.address)
+            store.free(row)
+            store.grant(replace(row, holder=holder))
+            store.event(None, PHASE, f"{holder} has it, which was {row.holder}", address=row.address)
+    return moved
 
 
 def _root_of(container: Container) -> str:

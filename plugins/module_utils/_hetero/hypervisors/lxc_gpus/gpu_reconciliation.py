@@ -23,7 +23,7 @@ from ...devices.gpus.nodes import NO_GPU, NVIDIA, DeviceNode, majors
 from ..lxc import device_nodes, identity, liblxc, monitors, persistence
 from . import open_rights, own_files, restoration
 from .access import ACCESS, rule_for
-from .attachment import Meant, bring_up, finish, take_back
+from .attachment import Meant, bring_up, finish, take_along, take_back
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation
@@ -72,6 +72,7 @@ class Look:
         self.change = change
         self.deadline = deadline
         self.findings: list[Finding] = []
+        self.moved: set[str] = set()  # keys of containers by their former paths
 
     def note(
         self,
@@ -116,6 +117,11 @@ def reconcile(site: Site, repair: bool, change: Change, deadline: Deadline) -> d
 def _table(look: Look) -> None:
     site = look.site
     with site.store.transaction(dry=look.change.check or not look.repair):
+        for container in _containers(site):
+            for row in take_along(site, container) if container.defined else ():
+                look.moved.add(row.holder)
+                text = f"its folder was moved to {container.folder}, and it is allocated to {row.holder}"
+                look.note("moved", text, container, row.address, "written down")
         for row in forget_the_gone(site.store, site.look()):
             look.note("no holder", f"allocated to {row.holder}, which is no more", address=row.address, done="freed")
         for row, gpu in follow_the_moved(site.store, site.found.gpus):
@@ -184,7 +190,7 @@ def _unseen(look: Look, container: liblxc.Container) -> None:
         look.note("not seen", ": ".join(said), container)
         return
     rows = [row for row in store.allocations() if row.holder.startswith(f"{container.folder}#")]
-    holders = [row.holder for row in rows if store.instance_of(row.holder) is None]
+    holders = [row.holder for row in rows if store.instance_of(row.holder) is None and row.holder not in look.moved]
     try:
         identity.must_be_no_more(container.lxcpath, holders, store.marked())
     except Refused as error:
