@@ -140,10 +140,12 @@ failure:
   type: dict
 """
 
+from functools import partial
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.claims.host.store import Store
-from ..module_utils._hetero.compute_host.gpu_site import gpus_by_files
+from ..module_utils._hetero.compute_host.gpu_site import gpus_of_containers
 from ..module_utils._hetero.compute_host.lost_database import must_not_be_lost_here
 from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
@@ -181,7 +183,7 @@ def work(params, check):
     with Store(paths.state_db, create=not check) as store:
         if params["state"] == "detached":
             return detach(domain, asked, store, change, paths)
-        return attach(domain, asked, store, change, paths, lambda: gpus_by_files(store, paths))
+        return attach(domain, asked, store, change, paths, partial(gpus_of_containers, store, paths))
 
 
 def main():

@@ -18,7 +18,7 @@ description:
     of the host's is a reason to refuse, because the kernel gives no guest a part of a group; name it as well.
   - Refuses, with everything that speaks against it, where a process, a guest or nvidia-persistenced has a device, a
     file system or swap lies on it, the default route, a mount from another machine or this login goes over it, the
-    machine boots on that display, or an instance on this host has it.
+    machine boots on that display, or an instance or a container on this host has it.
   - What is to be done and how it was is on disk (C(/var/lib/hetero/pci/journal.json)) before a device is touched. All
     devices are bound, or all are put back as they were.
   - An unbind waits in the kernel until whoever has the device lets go, and can neither be ended nor taken back. After
@@ -63,7 +63,8 @@ options:
     description:
       - Go on although processes, guests or the boot display have a device. nvidia-persistenced is stopped for it, and
         started again at the end, however it ends.
-      - Never goes past file systems, swap, the network that this host needs, and instances' GPUs.
+      - Never goes past file systems, swap, the network that this host needs, and the GPUs of instances and
+        containers.
     type: bool
     default: false
   timeout:
@@ -141,8 +142,12 @@ failure:
   sample: {what: 'not bound to vfio-pci: 0000:85:00.0: a process has it open: Xorg (pid 812)', remedy: end them}
 """
 
+from functools import partial
+
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils._hetero.claims.host.store import Store
+from ..module_utils._hetero.compute_host.gpu_site import gpus_of_containers
 from ..module_utils._hetero.compute_host.lost_database import must_not_be_lost_here
 from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
@@ -167,7 +172,9 @@ def work(params, check):
     asked = {name: params[name] for name in ("devices", "driver", "persistent", "force")}
     must_not_be_lost_here()
     paths = here()
-    result = change_driver(asked, change, Deadline(params["timeout"]), paths)
+    deadline = Deadline(params["timeout"])
+    with Store(paths.state_db, create=False) as store:
+        result = change_driver(asked, change, deadline, paths, partial(gpus_of_containers, store, paths))
     return dict(change.result, **result)
 
 

@@ -10,33 +10,43 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import Any, Iterator, Mapping
+from typing import Any, Collection, Iterator, Mapping
 
 from ..claims.host.allocation import RECONCILE
-from ..claims.host.config import config_here
+from ..claims.host.config import CONFIG, config_here
 from ..claims.host.store import Store
 from ..devices.gpus import discovery
 from ..devices.pci import paths as pci_paths
-from ..hypervisors.lxc_gpus.open_rights import DOUBT
+from ..hypervisors.lxc_gpus.open_rights import DOUBT, look
 from ..hypervisors.lxc_gpus.own_files import by_files, folders_in
 from ..hypervisors.lxc_gpus.site import Site
 from .lost_database import must_not_be_lost_here
 
-#: Of a GPU that the table gives to nobody.
+#: Of a GPU that the table, which may be older, gives to nobody.
 HAS = f"container {{far.container}} has it {{far.why}}: {RECONCILE}"
+CAN_OPEN = f"container {{far.container}} can open it ({{far.why}}): {RECONCILE}"
 #: Seconds to wait for others' transactions on the table.
 BUSY = 30.0
 
 
-def gpus_by_files(store: Store, paths: pci_paths.Paths) -> dict[str, str]:
-    """Return {address of a GPU: in words, which container has it, or may have it, by its own file} of those that the
-    table, which may be older, gives to nobody.
+def gpus_of_containers(
+    store: Store, paths: pci_paths.Paths, addresses: Collection[str], config: str = CONFIG
+) -> dict[str, str]:
+    """Return {address of a GPU: in words, which container can open it, by the kernel, or has it, or may have it, by its
+    own file and not by the table, which may be older}. Where no GPU is asked for, no container is looked at.
+
+    :param addresses: of the devices that are asked for.
     """
-    lxcpaths = tuple(sorted({*folders_in(store), *store.marked()}))
-    if not lxcpaths:
+    found = discovery.find(paths=paths)
+    gpus = [gpu for gpu in found.gpus if gpu.address in addresses]
+    if not gpus:
         return {}
-    site = Site(store, discovery.find(paths=paths), lxcpaths, pci=paths)
-    return {reach.address: reach.why if reach.state == DOUBT else HAS.format(far=reach) for reach in by_files(site)}
+    lxcpaths = {os.path.normpath(config_here(config).lxc.lxcpath), *folders_in(store), *store.marked()}
+    site = Site(store, found, tuple(sorted(lxcpaths)), pci=paths)
+    # of each container only what it has: one that may open all devices, and has no GPU's node, uses none
+    running = look((), gpus).reaches if any(gpu.nodes for gpu in gpus) else ()
+    files = {far.address: far.why if far.state == DOUBT else HAS.format(far=far) for far in by_files(site)}
+    return {**{far.address: CAN_OPEN.format(far=far) for far in running}, **files}
 
 
 @contextmanager

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.gpu_site import gpus_by_files
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.gpu_site import gpus_of_containers
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt.attachment import (
@@ -98,8 +99,8 @@ class Virt:
 
     def _do(self, work, domain, devices, check, more):
         with self.store() as store:
-            by_files = [lambda: gpus_by_files(store, self.paths)] if work is attach else []
-            return work(domain, Asked(devices, **more), store, Change(check), self.paths, *by_files)
+            of_containers = [partial(gpus_of_containers, store, self.paths)] if work is attach else []
+            return work(domain, Asked(devices, **more), store, Change(check), self.paths, *of_containers)
 
     def table(self):
         with self.store() as store:

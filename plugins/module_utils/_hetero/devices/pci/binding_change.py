@@ -16,7 +16,7 @@ from . import sysfs
 from .change_plan import DEFAULT, Plan, must_leave, plan, refuse, settled
 from .change_steps import begin, carry_out, load, settle, start_again
 from .groups import siblings
-from .holders import holders
+from .holders import Holder, holders
 from .journal import Journal
 from .paths import LOCK
 from .persistence import Binding, read
@@ -25,18 +25,24 @@ if TYPE_CHECKING:
     from typing import Callable
 
     from ...core.changes import Change
-    from .holders import Holder
     from .journal import Operation
     from .paths import Paths
     from .sysfs import Device
 
 
-def change_driver(asked: Mapping[str, Any], change: Change, deadline: Deadline, paths: Paths) -> dict[str, Any]:
+def change_driver(
+    asked: Mapping[str, Any],
+    change: Change,
+    deadline: Deadline,
+    paths: Paths,
+    of_containers: Callable[[Collection[str]], Mapping[str, str]] | None = None,
+) -> dict[str, Any]:
     """Do what was asked for; return the module's result without its diff.
 
     :param asked: dict of devices, driver, persistent (None: what is bound at each boot stays), force; and `holder`, if
         it is done for that holder's own allocation.
     :param change: gets each device's fields before and after.
+    :param of_containers: called with addresses for {address: in words, which container has it}, beside the table.
     """
     names, driver = asked["devices"], asked["driver"]
     with lock(paths.run_folder, LOCK, "pci_driver", "pci_driver", deadline):
@@ -54,6 +60,7 @@ def change_driver(asked: Mapping[str, Any], change: Change, deadline: Deadline, 
             waiting = _waiting(planned, left)
             if not waiting:
                 held, _domains = holders(planned.moving, paths, asked.get("holder"))
+                _add(held, of_containers([*held]) if of_containers and held else {})
                 refuse(planned, held, asked["force"])
         with change.step("bind"):
             if (planned.todo or lasting != bindings) and not waiting and not change.check:
@@ -67,6 +74,13 @@ def change_driver(asked: Mapping[str, Any], change: Change, deadline: Deadline, 
     shown = [_shown(device, planned, after, waiting, kept) for device in first.chosen]
     failed = dict(failed=True, msg=_still(waiting, held, deadline)) if waiting else {}
     return dict(devices=shown, pending=sorted(waiting), notes=notes, **failed)
+
+
+def _add(held: Mapping[str, list[Holder]], of_containers: Mapping[str, str]) -> None:
+    """Add the containers that have devices which the table gives to nobody."""
+    for address, holders_of in held.items():
+        if address in of_containers and not any(one.kind == "allocation" for one in holders_of):
+            holders_of.append(Holder(address, "allocation", of_containers[address]))
 
 
 def _shown(

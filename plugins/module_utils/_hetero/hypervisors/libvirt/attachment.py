@@ -82,17 +82,17 @@ def attach(
     store: Store,
     change: Change,
     paths: Paths,
-    by_files: Callable[[], Mapping[str, str]],
+    of_containers: Callable[[Collection[str]], Mapping[str, str]],
 ) -> dict[str, Any]:
     """Give the domain these devices; return the module's result.
 
-    :param by_files: called for {address: in words, which container has a GPU, or may have it, by its own file}.
+    :param of_containers: called with addresses for {address: in words, which container has it}, beside the table.
     """
     with _locked(domain, paths, store, change):
         look = _Look(domain, asked, paths)
         missing = look.missing
         if missing:
-            _refuse(look, missing, paths, by_files())
+            _refuse(look, missing, paths, of_containers(look.devices))
         with store.transaction(dry=change.check):
             _write_down(store, look)
         before = look.shown()
@@ -214,7 +214,7 @@ def _devices(asked: Asked, devices: Mapping[str, sysfs.Device], has: Collection[
     return sorted(dict.fromkeys(chosen))
 
 
-def _refuse(look: _Look, missing: Moved, paths: Paths, by_files: Mapping[str, str]) -> None:
+def _refuse(look: _Look, missing: Moved, paths: Paths, of_containers: Mapping[str, str]) -> None:
     """Raise Refused or BadInput with all reasons against giving it these devices."""
     holder = holder_of(look.domain.name)
     addresses = sorted({address for address, _live in missing})
@@ -229,7 +229,7 @@ def _refuse(look: _Look, missing: Moved, paths: Paths, by_files: Mapping[str, st
     for device in fresh:
         # the machine's boot display was bound to a stub on purpose
         against = [one for one in held[device.address] if one.kind != "display" or device.driver not in sysfs.STUBS]
-        said = [found.text for found in against] or list(filter(None, [by_files.get(device.address)]))
+        said = [found.text for found in against] or list(filter(None, [of_containers.get(device.address)]))
         if said:
             who = "; ".join(said)
             raise Refused(f"{device.address} cannot go to it: {who}", look.domain.thing, FREE)
