@@ -10,6 +10,7 @@ import shlex
 import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
+from xml.etree import ElementTree
 
 from ...core.errors import HeteroError, Refused
 from ...devices.pci.domains import described, files
@@ -127,7 +128,22 @@ def _others(name: str, paths: Paths) -> Iterator[tuple[str, str, Element]]:
                 domain = described(path)
             other = "" if domain is None else domain.findtext("name", "")
             if domain is not None and other not in ("", name):
+                _name_volumes(domain, paths)
                 yield folder, other, domain
+
+
+def _name_volumes(domain: Element, paths: Paths) -> None:
+    """Write the paths of a domain's disks that are named by pool and volume into its description, as libvirt finds
+    them: by its files of pools.
+    """
+    for source in domain.iterfind("devices/disk/source[@pool]"):
+        for folder in (paths.running_domains, paths.domains):
+            file = os.path.join(os.path.dirname(folder), "storage", f"{source.get('pool')}.xml")
+            with suppress(OSError, ElementTree.ParseError):
+                target = ElementTree.parse(file).findtext(".//target/path")
+                if target:
+                    source.set("file", os.path.join(target, source.get("volume", "")))
+                    break
 
 
 def _below(path: str) -> list[str]:
