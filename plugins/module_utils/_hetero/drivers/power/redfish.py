@@ -143,19 +143,12 @@ class Redfish(WebDriver):
 
     def status(self) -> dict[str, str]:
         """Return {system: "on", "off" or "unknown (…)"}; one that does not tell its state hides no other."""
-        states, errors = {}, {}
-        for name, path in self._systems.items():
-            try:
-                with self._read("a system", name):
-                    seen = self._answer("GET", path).json()["PowerState"]
-                    states[name] = STATES.get(seen) or f"unknown ({self._quoted(str(seen))})"
-            except HeteroError as error:
-                if error.thing == self.name:  # not of this system alone
-                    raise
-                errors[name] = error
-        if not states:
-            raise next(iter(errors.values()))
-        return {**states, **{name: f"unknown ({error.what})" for name, error in errors.items()}}
+        return self._each(self._systems, self._state)
+
+    def _state(self, name: str) -> str:
+        with self._read("a system", name):
+            seen = self._answer("GET", self._systems[name]).json()["PowerState"]
+            return STATES.get(seen) or f"unknown ({self._quoted(str(seen))})"
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         return {outlet: self._answered(outlet, state) for outlet in outlets}
