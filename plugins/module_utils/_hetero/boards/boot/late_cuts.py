@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: Seconds for which what was seen of a board counts: a PDU that nobody else has is logged in to and read in less, also
 #: one that takes 0.2 s for each screen.
 FRESH = 5.0
+#: The error of a board that is left as it is for that.
+UNSEEN = "{board}: could not be looked at before its power was to be cut: {error}"
 MOUNTED = "it did not answer in its time, and has mounted its root while its PDU was waited for"
 
 
@@ -87,7 +89,7 @@ class LateCuts(PduLoop):
         if not boot.work.over:
             if not boot.tries:
                 self._undo_note(boot)
-            boot.work.fail(None, f"{boot.board.name}: could not be looked at before its power was to be cut: {error}")
+            boot.work.fail(None, UNSEEN.format(board=boot.board.name, error=error))
 
     def _on_spared(self, boot: Boot, shown: str, used: bool) -> None:
         if boot.work.over:

@@ -28,7 +28,7 @@ from ..power.presence import ANOTHERS, HOW_TO_CUT, is_others
 from ..records.board_records import NOBODYS, POWER, SWITCH
 from ..work.board_work import unread_outlet
 from .boot_entry import remove_entry
-from .late_cuts import FRESH
+from .late_cuts import FRESH, UNSEEN
 from .undone_cuts import NOT_OFF, Undo, end_uncut, undo_of_cut
 from .used_root import note_if_used
 
@@ -186,7 +186,7 @@ class Stopping(PduLoop):
         """Leave a board as it is that could not be looked at."""
         if not work.over:
             self._stay_on(work)
-            work.fail(None, f"{work.board.name}: could not be looked at before its power was to be cut: {error}")
+            work.fail(None, UNSEEN.format(board=work.board.name, error=error))
 
     def _on_spared(self, work: BoardWork, why: str) -> None:
         if not work.over:
