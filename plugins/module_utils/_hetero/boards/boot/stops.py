@@ -70,6 +70,7 @@ class Stopping(PduLoop):
         self._cut: dict[int, Deadline] = {}  # board id: counts from when its outlet was switched off, or found so
         self._dark: dict[int, float] = {}  # board id: seconds for which it was off when it was found so
         self._silent: dict[int, list[int]] = {}  # board id: others' boards that fell silent when it was
+        self._unread: set[int] = set()  # ids of boards whose outlets were neither on nor off
         self._undone: dict[int, Undo] = {}  # board id: why its outlet is being switched on again
         self._doubted: set[int] = set()  # ids of boards that are refused, if in doubt, once it is seen what was cut
 
@@ -218,10 +219,14 @@ class Stopping(PduLoop):
             if work.board.id in self._cut:
                 continue  # by a line that was opened to switch it on again
             error = unread_outlet(work, outlets)
-            if error is not None:
+            # At the end of an instance one that is neither on nor off is switched as one that is on: a board can make
+            # its port tell so (uhubctl.py), and where it is gone its port searches for ever (snmp_tables.py).
+            if error is not None and not (self.ends and work.outlet in outlets and not work.never_had_power):
                 work.fail(blame.PROXY, error)
                 continue
-            now = outlets[work.outlet]
+            if error is not None:
+                self._unread.add(work.board.id)
+            now = "on" if error else outlets[work.outlet]
             if now == "on" and self.only_looks:
                 work.over = True
                 continue
@@ -355,6 +360,9 @@ class Stopping(PduLoop):
         shown = " and ".join(signs) or "silent"
         work.shows(shown)
         work.say(POWER, f"{error}; the board: {shown}")
+        if work.board.id in self._unread:  # its name may be wrong, and the board sound
+            work.fail(blame.PROXY, error, **error.facts)
+            return
         work.quarantine(str(error), **dict(error.facts, power_proof=work.power_proof))
 
     def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None:

@@ -291,7 +291,8 @@ class Learning(OutletTests[NamedOutlet]):
         state = outlets.get(work.outlet)
         if state in ("on", "off"):
             return None
-        return Refused(f"cannot be read: {state or 'its PDU does not tell of it'}", work.outlet_name, "look at the PDU")
+        what, way = f"cannot be read: {state or 'its PDU does not tell of it'}", "look at the PDU"
+        return Refused(what, work.outlet_name, f"{way}; where it feeds nothing, switch it off (pdu_power)")
 
     def _newest(self, work: NamedOutlet) -> Event | None:
         return self.proxy.store.newest_told(SWITCH, f"%{work.outlet_name} %")

@@ -335,7 +335,8 @@ def unread_outlet(work: BoardWork, outlets: Mapping[str, str]) -> HeteroError | 
     if state in ("on", "off"):
         return None
     what = f"{work.outlet_name} cannot be read: {state}"
-    return Refused(what, work.board.name, "run this again in a minute; where that stays so, look at the PDU or BMC")
+    remedy = f"look at the PDU or BMC; once nobody is at work there, switch {work.outlet_name} off (pdu_power)"
+    return Refused(what, work.board.name, f"run this again in a minute; where that stays so, {remedy}")
 
 
 def summary(works: Sequence[BoardWork], change: Change) -> dict[str, Any]:
