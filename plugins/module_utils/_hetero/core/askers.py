@@ -12,6 +12,7 @@ import os
 import time
 from typing import Protocol
 
+from .deadline import LOOK_AGAIN
 from .errors import Refused
 from .job_watch import is_read
 
@@ -94,6 +95,20 @@ def asked_by(asker: Asker | None) -> None:
     """
     global _asker  # noqa: PLW0603 - one a process
     _asker = asker
+
+
+def asker() -> Asker | None:
+    """Return who waits for what this process does; None once that has begun."""
+    return _asker
+
+
+def still_waits(one: Asker | None) -> bool:
+    """Wait until somebody certainly waits, or certainly does not, and return which; True where nobody asked."""
+    while one is not None and not one.is_there:
+        if one.is_gone:
+            return False
+        time.sleep(LOOK_AGAIN)
+    return True
 
 
 def must_not_be_gone(thing: str) -> None:

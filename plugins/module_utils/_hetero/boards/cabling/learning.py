@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, ContextManager, Iterator, Mapping, Sequence
 
+from ...core import askers
 from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Refused
@@ -103,6 +104,7 @@ class Learning(OutletTests[NamedOutlet]):
         self._states: dict[str, str] = {}  # by the outlet's name, as first read
         self._macs: set[str] = set()  # of newcomers, since the last outlet was begun
         self._noise: set[str] = set()  # of those that ask whatever is switched
+        self._asker = askers.asker()  # from the first lock on it has begun, but each outlet is a thing of its own
 
     def run(self) -> None:
         self._read()
@@ -192,6 +194,8 @@ class Learning(OutletTests[NamedOutlet]):
         return nullcontext()
 
     def _whose(self, work: NamedOutlet) -> str | None:
+        if not askers.still_waits(self._asker):
+            return askers.WHAT
         left_on = [finding.work.outlet_name for finding in self.findings if finding.work.left_on]
         if left_on:
             return f"{left_on[0]} may still be on, and what it feeds may ask again: see to it, then run this again"

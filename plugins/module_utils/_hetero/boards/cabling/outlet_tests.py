@@ -159,7 +159,8 @@ class OutletTests(ABC, Generic[W]):
                         self._test(finding)
 
     def _waits(self, text: str) -> None:
-        self.proxy.store.event(None, "wait", text)
+        for finding in self.findings[:1]:
+            finding.work.say("wait", text)
 
     def _in_turn(self) -> Iterable[Finding[W]]:
         """Return the outlets as they are tested, one after the other."""
