@@ -68,8 +68,11 @@ def test_the_first_boards_image_is_the_one_that_is_built():
     page, role = guide("first_board"), ROOT / "roles" / "debian_image" / "defaults" / "main.yml"
     given = yaml.safe_load(role.read_text())
     name = f"{given['debian_image_release']}-{given['debian_image_architecture']}"
-    images = {image["name"]: image["src"] for image in yaml.safe_load(named(page, "images"))["tftp_proxy_images"]}
-    assert images[name] == f"/srv/images/{name}.tar"
+    said = yaml.safe_load(named(page, "images"))
+    images = {image["name"]: image["src"] for image in said["tftp_proxy_images"]}
+    for built in (name, f"{name}-ram"):
+        assert images[built] == f"/srv/images/{built}.tar"
+    assert said["tftp_proxy_ram_images"] == {"x86_64": f"{name}-ram"}
     assert yaml.safe_load(named(page, "inventory"))["all"]["vars"]["hetero_default_image"] == name
     typed = [line for language, _options, text in blocks(page) if language == "shell" for line in text.splitlines()]
     requests = [line for line in typed if "hetero.compute.provision_instance" in line]
