@@ -258,17 +258,18 @@ def runs_by(former: str) -> bool:
     return not os.path.lexists(former) and monitors.owner(name, lxcpath) == 0
 
 
-def was_moved_to(container: Container, key: str, marked: folders.Marks) -> bool:
-    """Return whether a container is the one with a key, whose folder was moved since. Not where it runs by its former
-    path; nor where that may still be on a file system that is not mounted: the container would be a copy of it.
+def was_moved(key: str, now: str, marked: folders.Marks) -> bool:
+    """Return whether the container with a key is the one with another key, as its folder was moved since. Not where it
+    runs by its former path; nor where it may still be there, on a file system that is not mounted: what is seen
+    elsewhere would be a copy of it.
     """
-    own, former = key_of(container), key.rpartition("#")[0]
-    if own is None or own == key or id_of(own) != id_of(key):
+    former, path = key.rpartition("#")[0], now.rpartition("#")[0]
+    if former == path or id_of(key) != id_of(now):
         return False
     if os.path.lexists(former) or folders.not_mounted(former) or runs_by(former):
         return False
     lxcpath = os.path.dirname(former)
-    return folders.is_seen(lxcpath, marked) or folders.was_moved(lxcpath, container.lxcpath, marked)
+    return folders.is_seen(lxcpath, marked) or folders.was_moved(lxcpath, os.path.dirname(path), marked)
 
 
 def runs_another(container: Container, pid: int) -> bool:

@@ -22,6 +22,7 @@ from ..lxc import folders, identity, monitors, persistence
 from . import open_rights
 from .access import HOST, refuse_wild
 from .own_files import file_for, must_be_written_down
+from .restoration import take_along
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest
@@ -306,21 +307,6 @@ def _must_be_known_by_its_path(site: Site, container: Container) -> None:
         identity.must_be_called_so(container)
     identity.must_run_by_no_other(container)
     identity.must_run_itself(container)
-
-
-def take_along(site: Site, container: Container) -> list[Allocation]:
-    """Have what a container of somebody's own has by its folder's former path allocated to it where it lies now; return
-    these allocations as they were. Those of instances are followed by their claims.
-    """
-    store, marked, moved = site.store, site.store.marked(), []
-    for row in store.allocations():
-        if identity.was_moved_to(container, row.holder, marked) and store.instance_of(row.holder) is None:
-            moved.append(row)
-            holder = cast("str", identity.key_of(container))
-            store.free(row)
-            store.grant(replace(row, holder=holder))
-            store.event(None, PHASE, f"{holder} has it, which was {row.holder}", address=row.address)
-    return moved
 
 
 def _root_of(container: Container) -> str:

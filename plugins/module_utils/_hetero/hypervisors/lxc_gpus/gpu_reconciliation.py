@@ -9,6 +9,7 @@ It reports differences and mends them if asked to: the table says what should be
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
@@ -23,7 +24,7 @@ from ...devices.gpus.nodes import NO_GPU, NVIDIA, DeviceNode, majors
 from ..lxc import device_nodes, identity, liblxc, monitors, persistence
 from . import open_rights, own_files, restoration
 from .access import ACCESS, rule_for
-from .attachment import Meant, bring_up, finish, take_along, take_back
+from .attachment import Meant, bring_up, finish, take_back
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation
@@ -118,10 +119,11 @@ def _table(look: Look) -> None:
     site = look.site
     with site.store.transaction(dry=look.change.check or not look.repair):
         for container in _containers(site):
-            for row in take_along(site, container) if container.defined else ():
-                look.moved.add(row.holder)
-                text = f"its folder was moved to {container.folder}, and it is allocated to {row.holder}"
-                look.note("moved", text, container, row.address, "written down")
+            with suppress(Refused):  # one whose configuration cannot be read is told of as it is looked at
+                for row in restoration.take_along(site, container) if container.defined else ():
+                    look.moved.add(row.holder)
+                    text = f"its folder was moved to {container.folder}, and it is allocated to {row.holder}"
+                    look.note("moved", text, container, row.address, "written down")
         for row in forget_the_gone(site.store, site.look()):
             look.note("no holder", f"allocated to {row.holder}, which is no more", address=row.address, done="freed")
         for row, gpu in follow_the_moved(site.store, site.found.gpus):

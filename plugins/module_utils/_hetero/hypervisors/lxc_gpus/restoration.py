@@ -27,6 +27,7 @@ from typing import (
 
 from ...claims.host.allocation import (
     ATTACHED,
+    PHASE,
     Allocation,
     GpuRequest,
     allocate,
@@ -117,6 +118,22 @@ def write_down(site: Site, container: liblxc.Container, gpu: Gpu, wanted: GpuReq
     except NoneFree as error:
         return "; ".join(error.facts["rejected"].values()) or error.what
     return None
+
+
+def take_along(site: Site, container: liblxc.Container) -> list[Allocation]:
+    """Have what a container of somebody's own has by its folder's former path allocated to it where it lies now; return
+    these allocations as they were. Those of instances are followed by their claims.
+    """
+    store, marked, key = site.store, site.store.marked(), identity.key_of(container)
+    if key is None:
+        return []
+    moved = [row for row in store.allocations() if identity.was_moved(row.holder, key, marked)]
+    moved = [row for row in moved if store.instance_of(row.holder) is None]
+    for row in moved:
+        store.free(row)
+        store.grant(replace(row, holder=key))
+        store.event(None, PHASE, f"{key} has it, which was {row.holder}", address=row.address)
+    return moved
 
 
 class Begun(NamedTuple):
