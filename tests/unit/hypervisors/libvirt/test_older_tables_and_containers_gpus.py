@@ -26,7 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import bare, four
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest import OTHER
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import boxes
-from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import Host as Containers
 
 __all__ = ["bare", "boxes", "four"]
@@ -99,6 +99,16 @@ def test_it_stays_on_its_driver(kvm, older, persistent):
         bound(kvm)
     assert kvm.host.driver(GPU) == "nvidia"
     assert bound(kvm, OTHER)["devices"][0]["after"] == "vfio-pci"
+
+
+def test_nor_is_one_taken_that_a_container_has_by_its_operators_own_rule(kvm, boxes):
+    """The table is not older here, and never had that one."""
+    rules = [f"lxc.{key}.devices.allow = c 195:{MINORS[GPU]} rw" for key in ("cgroup", "cgroup2")]
+    boxes.make("\n".join(rules), name="box")
+    with pytest.raises(Refused, match=f"{GPU} cannot go to it: container box can open it"):
+        kvm.attach(kvm.define("win"), GPU)
+    with pytest.raises(Refused, match=f"{GPU}: container box can open it"):
+        bound(kvm)
 
 
 def test_nor_is_that_of_one_that_is_down_in_the_hosts_own_folder(kvm, tmp_path, four, boxes):

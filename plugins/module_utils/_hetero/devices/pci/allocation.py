@@ -20,6 +20,7 @@ from ...core.errors import BadInput, NoneFree
 from ...openstack import specs
 from ...site.instance import age
 from . import sysfs
+from .domains import STARTS
 from .groups import card, siblings, strangers
 from .holders import ALLOCATED, holders
 from .sysfs import STUBS
@@ -114,11 +115,14 @@ def allocate(
     return rows
 
 
-def write_down(store: Table, holder: str, address: str, paths: Paths) -> None:
-    """Write into the table that `holder` has a device, which it has already."""
+def write_down(store: Table, holder: str, address: str, paths: Paths, **more: Any) -> None:
+    """Write into the table that `holder` has a device, which it has already.
+
+    :param more: fields of the row that are not as of a device that it has with its claim.
+    """
     device = sysfs.devices(paths).get(address)
     if device is not None:
-        store.grant(replace(_row(device, holder), state=ATTACHED))
+        store.grant(replace(_row(device, holder), state=ATTACHED, **more))
         store.event(store.instance_of(holder), PHASE, f"{short(holder)} has it: written down again", address=address)
 
 
@@ -166,7 +170,7 @@ def why_not(
         if against:
             return against[0].text
         if defined.get(mate.address):
-            return f"domain {defined[mate.address][0]} would start with it (module hetero.compute.libvirt_hostdev)"
+            return STARTS.format(name=defined[mate.address][0])
     return None
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a file of libvirt's that are looked at; one of a domain has some thousand.
 MOST = 1 << 20
-
+#: Of a device that is free by the table, and that libvirt gives to a domain at its start.
+STARTS = "domain {name} would start with it (module hetero.compute.libvirt_hostdev, state detached, takes it away)"
 
 def holders(paths: Paths) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return ({address: names of defined domains}, {address: names of running domains})."""

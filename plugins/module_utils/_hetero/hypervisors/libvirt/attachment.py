@@ -20,6 +20,7 @@ from ...core.locks import lock
 from ...core.plays import play
 from ...devices.pci import sysfs
 from ...devices.pci.change_plan import Plan, refuse
+from ...devices.pci.domains import STARTS
 from ...devices.pci.groups import card
 from ...devices.pci.holders import holders
 from ...devices.pci.paths import LOCK
@@ -225,11 +226,13 @@ def _refuse(look: _Look, missing: Moved, paths: Paths, of_containers: Mapping[st
     chosen = tuple(look.all[address] for address in sorted({*look.devices, *has}) if address in look.all)
     refuse(Plan(chosen, hostdev.VFIO, look.all), {}, False)
     fresh = [look.all[address] for address in addresses if not _runs_with(look, address)]
-    held, _defined = holders(fresh, paths, own=holder)
+    held, defined = holders(fresh, paths, own=holder)
     for device in fresh:
         # the machine's boot display was bound to a stub on purpose
         against = [one for one in held[device.address] if one.kind != "display" or device.driver not in sysfs.STUBS]
         said = [found.text for found in against] or list(filter(None, [of_containers.get(device.address)]))
+        if not said and device.address not in has:  # one that both have by hand is lent from one to the other
+            said = [STARTS.format(name=name) for name in defined.get(device.address, ())]
         if said:
             who = "; ".join(said)
             raise Refused(f"{device.address} cannot go to it: {who}", look.domain.thing, FREE)

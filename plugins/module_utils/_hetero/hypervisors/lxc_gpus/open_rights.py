@@ -48,8 +48,6 @@ GONE = "it runs, by its init, process {pid}, and {config} is not there"
 GONE_WAY = "put it back, or end it by its init (kill -s PWR {pid}; by force, kill -9 {pid})"
 #: Beginning of a holder that is a libvirt domain.
 DOMAIN = "domain:"
-#: Of a GPU that libvirt takes off its driver for a guest, whoever has it then.
-STARTS = "domain {name} would start with it (module hetero.compute.libvirt_hostdev, state detached, takes it away)"
 #: A device that no driver has and no rule names: the last number.
 UNKNOWN = ("c", MAJORS - 1, MINORS - 1)
 
@@ -100,7 +98,8 @@ class Live:
         """
         found = (reach for reach in self.reaches if reach.address == address and reach.state == DOUBT)
         own = (far.why for far in found if holder not in (far.holder, far.holder.rpartition("#")[0]))
-        return next(own, None) or next((STARTS.format(name=name) for name in self._starting.get(address, ())), None)
+        starting = (domains.STARTS.format(name=name) for name in self._starting.get(address, ()))
+        return next(own, None) or next(starting, None)
 
     @cached_property
     def _starting(self) -> dict[str, list[str]]:
