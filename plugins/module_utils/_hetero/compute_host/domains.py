@@ -19,7 +19,7 @@ from ..devices.pci import domains, sysfs
 from ..devices.pci.allocation import write_down
 from ..devices.pci.domains import is_there
 from ..devices.pci.made_guests import is_made, only_by_folder
-from ..hypervisors.libvirt.attachment import holder_of
+from ..hypervisors.libvirt.attachment import METHOD, by_hand, holder_of
 from ..site.kinds import GUEST
 from .unclaimed_instances import whose
 
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 
 PHASE = "pci"
 DOMAIN = holder_of("")
+FREES = "libvirt_hostdev, state detached, frees it"
 #: The remedy for a device that a domain should not have.
 TAKE = "once nobody wants it there, module libvirt_hostdev with domain {name} and state detached takes it away"
 #: The remedy where the record of a claim says whose the domain is, and the database, which is older, does not.
 NEWER = f"nothing is taken from it: put a newer copy of the database back, then run {play('reconcile')}"
 
+#: What an instance's guest was given by hand, and has no more.
+OVER = f"allocated to its guest for one run, which is over ({FREES})"
 GONE = "; it is no more on this host, and nothing is written down of it until it is put back"
 
 
@@ -98,7 +101,9 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             findings.append(_finding(name, address, found, "written down" if ours else None))
             if ours:
                 change.note(address, {"holder": None}, {"holder": name})
-                write_down(host.store, own, address, host.pci)
+                # what a claim has itself is older than any copy with the claim; which driver a card had nobody knows
+                more = dict(method=f"{METHOD}:", persistent=name in seen.defined.get(address, ()))
+                write_down(host.store, own, address, host.pci, **(more if own in seen.instances else {}))
     return findings
 
 
@@ -109,17 +114,20 @@ def _record_of(host: Host, name: str) -> str | None:
 
 
 def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
-    """Return the findings about what domains of no instance are to have and lack."""
+    """Return the findings about what domains are to have and lack. Of instances' guests each verb puts back what is
+    theirs, but not what they were given by hand for one run.
+    """
     findings = []
     for row in seen.rows:
-        if row.holder in seen.instances or not row.holder.startswith(DOMAIN):
+        name = row.holder[len(DOMAIN) :] if row.holder.startswith(DOMAIN) else None
+        if name is None or name in (*seen.defined.get(row.address, ()), *seen.running.get(row.address, ())):
             continue
-        name = row.holder[len(DOMAIN) :]
-        if name in (*seen.defined.get(row.address, ()), *seen.running.get(row.address, ())):
+        if row.holder in seen.instances:
+            if by_hand(row) and not row.persistent:
+                findings.append(_finding(name, row.address, OVER))
             continue
         if is_there(name, host.pci):
-            found = "allocated to a domain that does not have it (libvirt_hostdev, state detached, frees it)"
-            findings.append(_finding(name, row.address, found))
+            findings.append(_finding(name, row.address, f"allocated to a domain that does not have it ({FREES})"))
             continue
         record = _record_of(host, name)
         if record or is_made(name, host.pci):

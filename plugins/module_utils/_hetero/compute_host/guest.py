@@ -209,7 +209,7 @@ class GuestWork(Work):
 
     def _spec(self, image: Image | None = None) -> guests.Spec:
         config, claim = self.host.config.kvm, self.claim
-        network, rows = ipaddress.ip_interface(f"{self.address}/{config.prefix_length}"), self.devices.rows
+        network = ipaddress.ip_interface(f"{self.address}/{config.prefix_length}")
         return guests.Spec(
             name=claim.instance,
             made=claim.created,
@@ -224,8 +224,8 @@ class GuestWork(Work):
             memory_mb=claim.memory_mb,
             vcpus=claim.vcpus,
             local_gb=claim.local_gb,
-            devices=tuple(row.address for row in rows if row.persistent),
-            once=tuple(row.address for row in rows if not row.persistent),
+            devices=tuple(row.address for row in self.devices.to_start_with),
+            others=tuple(self.devices.of_others),
             domain_type=guests.domain_type(self.libvirt, config.domain_type) if image else "",
         )
 

@@ -45,6 +45,13 @@ class GuestDevices:
         return [row for row in self.rows if row.persistent]
 
     @property
+    def of_others(self) -> list[str]:
+        """The addresses of the devices that others have by the table."""
+        rows, holder = self._work.host.store.allocations(), self._work.claim.holder
+        own = {row.address for row in rows if row.holder == holder}
+        return [row.address for row in rows if row.address not in own]
+
+    @property
     def told(self) -> str:
         """The devices that it starts with in words, to be added to what is said of its start."""
         rows = self.to_start_with

@@ -66,7 +66,7 @@ class Spec:
     :param made: time of its claim: if it is claimed again, it is another domain.
     :param image: images.store.Image; not needed for a guest that exists.
     :param devices: addresses of its PCI devices.
-    :param once: addresses of those that it was given by hand for one run. Its next start stays as it is with them.
+    :param others: addresses of devices that others have. Its next start stays as it is with those that nobody has.
     :param domain_type: KVM or QEMU.
     :param user_data: what cloud-init gets.
     """
@@ -86,7 +86,7 @@ class Spec:
     devices: Tuple[str, ...]
     domain_type: str
     user_data: str | None = None
-    once: Tuple[str, ...] = ()
+    others: Tuple[str, ...] = ()
 
     @property
     def uuid(self) -> str:
@@ -227,7 +227,8 @@ def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
     domain = libvirt.domain(spec.name).xml(live=False)
     has = hostdev.devices_in(domain)
     found = ["port on the bridge"] if _pin(domain, spec) else []
-    return found + [f"device {address}" for address in sorted((set(has) ^ set(spec.devices)) - set(spec.once))]
+    wrong = set(spec.devices).difference(has).union(set(has).intersection(spec.others))
+    return found + [f"device {address}" for address in sorted(wrong)]
 
 
 def _pin(domain: ElementTree.Element, spec: Spec) -> bool:
@@ -247,7 +248,7 @@ def _pin(domain: ElementTree.Element, spec: Spec) -> bool:
 
 
 def put_back(spec: Spec, libvirt: Libvirt) -> None:
-    """Restore the domain, and give its next start exactly the port and the devices of its claim."""
+    """Restore the domain, and give its next start the port and the devices of its claim, and none of others'."""
     if uuid_of(spec.name, libvirt) is None:
         libvirt.define(read_at(spec.file(DESCRIPTION), MOST).decode())
     domain = libvirt.domain(spec.name)
@@ -259,7 +260,7 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
         if address not in has:
             domain.attach(hostdev.xml(address), live=False)
     for address, given in has.items():
-        if address not in (*spec.devices, *spec.once):
+        if address in spec.others:
             domain.detach(hostdev.xml(address, given.managed), live=False)
 
 
