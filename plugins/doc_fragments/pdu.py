@@ -50,8 +50,8 @@ options:
       - V(command) is a script of your own, O(script). In a proxy's configuration its PDU needs no host, and the script
         gets an empty one.
       - V(uhubctl) is boards that USB feeds, at hubs of the proxy node itself that switch each port. An outlet is
-        V(HUB:PORT), such as V(1-1.4:2), as C(uhubctl) lists them. It needs no host. A hub with USB 3 is two there, of
-        which either names the port.
+        V(HUB:PORT), such as V(1-1.4:2), as C(uhubctl) lists them. It has no host, for which O(host=localhost) stands
+        where O(pdu) names none. A hub with USB 3 is two there, of which either names the port.
       - V(fake) is a file that behaves as a PDU, for tests.
       - Default is V(apc).
     type: str

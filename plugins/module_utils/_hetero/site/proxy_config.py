@@ -50,6 +50,8 @@ SECRETS = ("password", "community", "privacy_password")
 #: Where role tftp_proxy writes the configuration.
 CONFIG = "/etc/hetero/proxy.json"
 SET_UP = f"run {play('proxy')}"
+#: The remedy for a PDU that the configuration has not.
+NAME_ONE = f"name one of these; where it is new in the inventory, {SET_UP}"
 
 _SECONDS = Key(number(0, 86400))
 #: How driver `fake` plays a board's boot (drivers/boot/fake.py).
@@ -234,7 +236,7 @@ def pdu(config: ProxyConfig, name: str) -> tuple[dict[str, Any], dict[str, str]]
     """
     if name not in config.pdus:
         known = ", ".join(sorted(config.pdus)) or "none"
-        raise BadInput(f"no such PDU (known: {known})", name, SET_UP)
+        raise BadInput(f"no such PDU (known: {known})", name, NAME_ONE)
     # A driver that cannot ask the PDU which outlets it has (fence, command) takes those that feed boards.
     wired = [wire.outlet for wire in config.boards.values() if wire.pdu == name and wire.outlet is not None]
     settings = dict({"outlets": wired} if wired else {}, **config.pdus[name])

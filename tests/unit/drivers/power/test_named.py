@@ -18,7 +18,7 @@ def test_one_that_is_named_by_its_host(monkeypatch):
     given = dict(GIVEN, host="10.0.100.1", driver="fake", password="x", outlets=["all", "7"])
     found = named_pdus.named(given)
     assert (found.name, found.run_folder, found.secrets["password"]) == ("10.0.100.1", "/run/mine", "x")
-    assert found.settings == dict(host="10.0.100.1", driver="fake", path="10.0.100.1", outlets=["7"])
+    assert found.settings == dict(host="10.0.100.1", driver="fake", path="10.0.100.1", outlets=["7"], by_hand=True)
 
 
 @pytest.mark.parametrize(

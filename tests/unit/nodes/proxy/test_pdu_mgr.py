@@ -88,7 +88,10 @@ def test_success_that_is_none_is_a_failure(pdu_mgr, emulated):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("10.9.9.9", "3", "1"), "10.9.9.9: no such PDU (known: 10.0.0.1 (pdu-a), 10.0.0.2 (pdu-b), 10.0.0.2 (pdu-c))"),
+        (
+            ("10.9.9.9", "3", "1"),
+            "no such PDU (known: hubs, 10.0.0.1 (pdu-a), 10.0.0.2 (pdu-b), 10.0.0.2 (pdu-c)): name one of these",
+        ),
         (("10.0.0.2", "3", "1"), "10.0.0.2: is the address of pdu-b, pdu-c: name one of them"),
         (("10.0.0.1", "3", "4"), "invalid choice: '4'"),
         (("10.0.0.1",), "required: MODE: usage: pdu_mgr"),
@@ -98,6 +101,7 @@ def test_wrong_arguments_are_told_and_are_no_state(pdu_mgr, arguments, words):
     """Without it, a typing error would end with 2, which says that the outlet is off."""
     hosts = {"pdu-a": "10.0.0.1", "pdu-b": "10.0.0.2", "pdu-c": "10.0.0.2"}
     pdus = {name: {"driver": "apc", "host": host} for name, host in hosts.items()}
+    pdus["hubs"] = {"driver": "uhubctl"}
     code, output, errors = pdu_mgr(pdus, {}, *arguments)
     assert (code, output) == (1, "")
     assert words in errors

@@ -198,6 +198,12 @@ def test_words_that_nobody_knows_are_said_with_what_is_near(changes, defect):
             f"program /etc/passwd cannot be run (Permission denied): let root execute it on {THIS_NODE} (chmod 755)",
         ),
         ({"driver": "apc", "host": "a b c"}, "'a b c' is no host: give its name or address"),
+        (
+            {"driver": "apc", "host": "10.0.100.14:23"},
+            "'10.0.100.14:23' is a host and its port: write them apart: host: 10.0.100.14, port: 23",
+        ),
+        ({"driver": "http", "api": "netio", "host": "plug-a:8080"}, "write them apart: host: plug-a, port: 8080"),
+        ({"driver": "http", "api": "netio", "host": "http://plug-a"}, "'http://plug-a' is no host"),
         ({"driver": "redfish", "host": "h", "boot_once": "pxi"}, "no such boot_once: pxi: write pxe"),
         ({"driver": "redfish", "host": "h", "tls": False, "tls_ca": "/x"}, "has tls_ca without tls"),
         ({"driver": "redfish", "host": "h", "tls_ca": "/none.pem"}, "its tls_ca /none.pem is not there"),

@@ -91,6 +91,36 @@ def test_a_host_is_asked_for_where_the_driver_needs_one(settings, needs):
 
 
 @pytest.mark.parametrize(
+    ("settings", "add"),
+    [
+        ({"driver": "apc"}, "add to tftp_proxy_pdu_credentials its username and password"),
+        ({"driver": "ipmi"}, "add to tftp_proxy_pdu_credentials its username and password"),
+        ({"driver": "snmp"}, "its community, or with snmp_version 3 username and password"),
+        ({"driver": "http", "api": "home_assistant"}, "its password, a long-lived access token"),
+        ({"driver": "http", "api": "netio"}, "if it asks for a password"),
+        ({"driver": "fence", "agent": "fence_dummy"}, "if it asks for a password"),
+        ({"driver": "uhubctl"}, None),
+    ],
+)
+def test_a_pdu_without_credentials(settings, add):
+    """Lost: what it cannot do without; or trust in notes, to one at each set-up that nothing ends."""
+    found = Findings()
+    words_check.no_credentials("pdu-a", Entry(settings), found)
+    notes = [str(note) for note in found.notes]
+    assert len(notes) == (add is not None)
+    for note in notes:
+        assert note.startswith("pdu-a: has no credentials: ")
+        assert add in note
+
+
+def test_credentials_that_nothing_reads_are_said():
+    """Lost: the time of who looks for the password of a hub."""
+    hubs = dict(pdus={"pdu-a": {"driver": "uhubctl"}}, credential_keys={"pdu-a": ["password"]})
+    _defects, notes = said(**hubs)
+    assert "pdu-a: has credentials, and driver uhubctl reads none: take them out" in notes
+
+
+@pytest.mark.parametrize(
     ("driver", "outlet", "right"),
     [
         ("snmp", 5, True),

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 #: A name or address, also of IPv6, that no program takes for an option.
 HOST = re.compile(r"[\w.:%][\w.:%-]*")
+#: What a browser takes, and nobody here: an address of IPv6 has more colons.
+HOST_AND_PORT = re.compile(r"([\w.%-]+):([0-9]+)")
+#: Setting of a PDU that a module's arguments describe, and no configuration.
+BY_HAND = "by_hand"
 #: Seconds; a wait that is shorter says nothing about the PDU.
 CUT_OFF = 0.2
 #: What to look at if a name is not resolved.
@@ -95,7 +99,11 @@ class PowerDriver(ABC):
         A missing host is not reported.
         """
         host = str(settings.get("host") or "")
-        if host and not HOST.fullmatch(host):
+        both = HOST_AND_PORT.fullmatch(host)
+        if both:
+            what = f"'{host}' is a host and its port"
+            yield "host", BadInput(what, name, f"write them apart: host: {both[1]}, port: {both[2]}")
+        elif host and not HOST.fullmatch(host):
             yield "host", BadInput(f"'{host}' is no host", name, "give its name or address")
 
     def _must_be_right(self) -> None:
@@ -124,6 +132,8 @@ class PowerDriver(ABC):
     @property
     def credential(self) -> str:
         """Return the remedy for a wrong user name, password or community: where that is set."""
+        if self.settings.get(BY_HAND):
+            return f"correct the credential that is given beside its host, {self.name}"
         return f"correct the credential of {self.name} (tftp_proxy_pdu_credentials), then run {play('proxy')}"
 
     @property

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ContextManager, Mapping, NamedTuple, Sequ
 from ...core.argument_spec import PDU_SECRETS, PDU_SETTINGS
 from ...core.errors import BadInput
 from ...site.proxy_config import pdu, read_config
+from .driver import BY_HAND
 from .outlets import session
 from .run_folder import own_run_folder
 
@@ -49,7 +50,8 @@ def named(params: Mapping[str, Any]) -> Named:
     settings = {option: params[option] for option in PDU_SETTINGS if params[option] is not None}
     outlets = [outlet for outlet in params["outlets"] or () if outlet != "all"]
     secrets = {option: params[option] for option in PDU_SECRETS}
-    return Named(params["host"], dict(settings, path=params["host"], outlets=outlets), secrets, own_run_folder())
+    settings.update({"path": params["host"], "outlets": outlets, BY_HAND: True})
+    return Named(params["host"], settings, secrets, own_run_folder())
 
 
 def tell(opened: Session, outlets: Sequence[str] | None) -> dict[str, Result]:

@@ -221,6 +221,8 @@ TABLES = (
 )
 #: Keys of a table in the inventory, and of an order in it.
 KEYS, ORDER_KEYS, ORDERS = ("state", "on", "off", "is_on", "is_off", "first"), Order._fields, ("on", "off")
+#: Values in the examples of orders that errors give.
+EXAMPLES = {"on": 2, "off": 1}
 OWN = "own table"
 USUAL = {"is_on": Table.is_on, "is_off": Table.is_off}
 
@@ -241,7 +243,7 @@ def wrong_table(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, remedy) of each mistake in a table of the inventory."""
     yield from wrong_keys("snmp_table", table, KEYS)
     if not OID.fullmatch(str(table.get("state", ""))):
-        yield "its snmp_table has no column of states", "give its OID, such as state: 1.3.6.1.4.1.32473.1.3"
+        yield "its snmp_table has no column of states", "give its OID, such as state: 1.3.6.1.4.1.32473.1.4"
     for key in ORDERS:
         yield from _wrong_order(key, table.get(key))
     if table.get("on") == table.get("off") and isinstance(table.get("on"), dict):
@@ -256,7 +258,7 @@ def wrong_table(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_order(key: str, given: Any) -> Iterator[tuple[str, str]]:
-    example = f'give "{key}": {{column: 1.3.6.1.4.1.32473.1.4, value: 1}}'
+    example = f'give "{key}": {{column: 1.3.6.1.4.1.32473.1.6, value: {EXAMPLES[key]}}}'
     if not isinstance(given, dict) or not OID.fullmatch(str(given.get("column", ""))):
         yield f"its snmp_table has no {key} with the OID of a column", example
         return

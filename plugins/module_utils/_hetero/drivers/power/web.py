@@ -46,8 +46,8 @@ class WebDriver(PowerDriver):
 
     @classmethod
     def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
-        yield from super().wrong(name, settings)
-        yield from _wrong_way(name, settings, settings.get("tls", cls.tls))
+        wrong = dict(super().wrong(name, settings))
+        yield from {**dict(_wrong_way(name, settings, settings.get("tls", cls.tls))), **wrong}.items()
 
     def login(self) -> None:
         """Make ready to ask. Nothing is asked yet."""

@@ -28,7 +28,7 @@ from ...core.plays import play
 from ...core.printable import one_line
 from ...drivers.power.outlets import session, set_outlets
 from ...site.boards_file import read
-from ...site.proxy_config import CONFIG, SET_UP, files_of, pdu, read_config
+from ...site.proxy_config import CONFIG, NAME_ONE, files_of, pdu, read_config
 
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
@@ -197,8 +197,9 @@ def named(config: ProxyConfig, address: str) -> str:
     if len(names) > 1:
         raise BadInput(f"is the address of {', '.join(names)}", address, "name one of them")
     if not names:
-        known = ", ".join(f"{settings.get('host')} ({name})" for name, settings in sorted(pdus.items())) or "none"
-        raise BadInput(f"no such PDU (known: {known})", address, SET_UP)
+        hosts = {name: settings.get("host") for name, settings in sorted(pdus.items())}
+        known = ", ".join(f"{host} ({name})" if host else name for name, host in hosts.items()) or "none"
+        raise BadInput(f"no such PDU (known: {known})", address, NAME_ONE)
     return names[0]
 
 

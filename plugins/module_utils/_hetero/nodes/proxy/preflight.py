@@ -21,6 +21,7 @@ from ...core.command import command
 from ...core.errors import HeteroError
 from ...core.findings import Findings, system
 from ...core.machine import missing_packages
+from ...core.plays import play
 from ...core.spelling import instead
 from ...drivers.boot.registry import proves_keys
 from ...roots.ram import ON_CONSOLE, RAM_KEYS
@@ -212,7 +213,7 @@ def _pdus(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
             what = "its ssh host key is not pinned: the first one that anything shows at its address gets its password"
             found.note(name, what, "give its host_key in tftp_proxy_pdus, as ssh-keyscan prints it behind the address")
         if name not in plan.credentials_for:
-            found.note(name, "has no credentials", "add it to tftp_proxy_pdu_credentials if it asks for a password")
+            words_check.no_credentials(name, pdu, found)
     for name in sorted(set(plan.credentials_for) - set(plan.pdus)):
         found.note(name, "has credentials but is no PDU of tftp_proxy_pdus", "add it there, or remove the credentials")
 
@@ -263,7 +264,8 @@ def disks(plan: Plan, thing: str, wire: Mapping[str, Any], arch: str | None, fou
         found.defect(thing, what, "set kernel_source: tftp, or take the disk out and say disk: none")
     elif names and arch and arch.lower() not in {known.lower() for known in plan.ram_images}:
         what = f"has a disk, and there is no RAM image for {arch} to wipe it from"
-        found.defect(thing, what, "name one in tftp_proxy_ram_images")
+        remedy = f"name one in tftp_proxy_ram_images, as {{{arch}: NAME}}; {play('build_image')} makes some"
+        found.defect(thing, what, remedy)
 
 
 # --- what the machine is -------------------------------------------------------------------------------------------

@@ -39,7 +39,17 @@ CREDENTIALS = {
     "ipmi": ("username", "password"),
     "redfish": ("username", "password"),
     "snmp": ("community", "username", "password", "privacy_password"),
+    "uhubctl": (),
 }
+#: What drivers cannot do without, in words; the others ask some PDUs that have no password.
+LOGIN = {
+    "apc": "username and password",
+    "ipmi": "username and password",
+    "redfish": "username and password",
+    "snmp": "community, or with snmp_version 3 username and password",
+}
+#: The same of an interface of driver http.
+TOKEN = {"home_assistant": "password, a long-lived access token"}
 OF_CREDENTIALS = ("username", *SECRETS)
 #: What else people, and fence agents, call a credential → its key; OWN is a key of the agent's or script's.
 OWN = "own"
@@ -135,7 +145,7 @@ def credential_of(key: str, settings: Mapping[str, Any]) -> str | None:
     meant = near or ALSO.get(word) or next((one for end, one in ENDS.items() if word.endswith(end)), None)
     # agents and scripts have what APC's drivers have not
     driver = settings.get("driver")
-    return word if meant == OWN and driver not in CREDENTIALS else "password" if meant == OWN else meant
+    return word if meant == OWN and not CREDENTIALS.get(driver) else "password" if meant == OWN else meant
 
 
 def reads(driver: Any, key: str) -> bool:
@@ -166,11 +176,22 @@ def credentials(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
         driver = pdus.get(name, Entry()).get("driver")
         if driver not in POWER_DRIVERS:
             driver = like(driver, CREDENTIALS)  # the word that it is refused with
-        known = CREDENTIALS.get(str(driver), ())
+        known = CREDENTIALS.get(str(driver))
+        if known == ():
+            found.note(name, f"has credentials, and driver {driver} reads none", "take them out")
         for key in keys if known else ():
             if key not in known:
                 thing = f"tftp_proxy_pdu_credentials, {name}"
                 found.defect(thing, f"unknown key {shown(key)}", instead(key, known))
+
+
+def no_credentials(name: str, settings: Entry, found: Findings) -> None:
+    """Note that a PDU has no credentials, if its driver reads any."""
+    driver = str(settings.get("driver"))
+    if CREDENTIALS.get(driver) != ():
+        login = LOGIN.get(driver) or TOKEN.get(str(settings.get("api")))
+        add = "add it to tftp_proxy_pdu_credentials if it asks for a password"
+        found.note(name, "has no credentials", f"add to tftp_proxy_pdu_credentials its {login}" if login else add)
 
 
 def wipe(given: Mapping[str, Any], found: Findings) -> None:
