@@ -225,8 +225,8 @@ class CallbackModule(Default):
         if self._is_verbose():
             super().v2_runner_on_unreachable(result)
         elif not getattr(_task(result), "ignore_unreachable", False):
-            for text in errors(_data(result), "unreachable"):
-                self._error(result, f"cannot be reached: {text}")
+            for one in failed(_data(result), "unreachable"):
+                self._error(result, f"{_delegate(_task(result), one)}cannot be reached: {_message(one)}")
 
     def _error(self, result, text):
         host = getattr(result, "host", None) or result._host
@@ -265,9 +265,22 @@ for _name in (
 
 def errors(data, what="failed"):
     """Return what is wrong by a result that failed or is unreachable: its message, or those of its items that are."""
+    return [_message(one) for one in failed(data, what)]
+
+
+def failed(data, what):
+    """Return those items of a result that failed or are unreachable; the result itself where it has none."""
     results = data.get("results")
     items = [item for item in results if isinstance(item, dict) and item.get(what)] if isinstance(results, list) else []
-    return [text for item in items for text in errors(item, what)] or [_message(data)]
+    return [one for item in items for one in failed(item, what)] or [data]
+
+
+def _delegate(task, data):
+    """Return the host that a task was for in another's place, and a blank; nothing where it was for its own."""
+    delegate = getattr(task, "delegate_to", None)
+    if "{" in str(delegate):  # of a loop, whose items are the hosts
+        delegate = data.get("_ansible_item_label")
+    return f"{delegate} " if isinstance(delegate, str) else ""
 
 
 def as_told(text):

@@ -53,6 +53,25 @@ PLAY = """\
 """
 
 
+DOWN = """\
+- hosts: "{{ whose }}"
+  gather_facts: false
+  vars: {asked: [proxy1, proxy2], first: "{{ asked[0] }}"}
+  tasks:
+    - name: For one
+      ansible.builtin.ping:
+      delegate_to: "{{ first }}"
+      when: whose == 'localhost'
+    - name: Its own
+      ansible.builtin.ping:
+      when: whose == 'proxy1'
+    - name: For each
+      ansible.builtin.ping:
+      delegate_to: "{{ item }}"
+      loop: "{{ asked }}"
+"""
+
+
 def environment(**more):
     """Nobody's settings but those of this callback; lines for a pipe are kept back, as they are for most people."""
     own = ("ANSIBLE_", "PYTHONUNBUFFERED")
@@ -174,6 +193,24 @@ def test_an_unreachable_host_says_why_in_a_loop_too():
     found = {"unreachable": True, "msg": "All items completed", "results": items}
     assert errors(found, "unreachable") == ["Connection refused"]
     assert errors(dict(items[0]), "unreachable") == ["Connection refused"]
+
+
+@pytest.mark.parametrize(
+    ("whose", "said"),
+    [
+        ("localhost", ["localhost: proxy1 "]),
+        ("proxy1", ["proxy1: "]),
+        ("127.0.0.1", ["127.0.0.1: proxy1 ", "127.0.0.1: proxy2 "]),
+    ],
+)
+def test_who_cannot_be_reached_is_named(tmp_path, whose, said):
+    """Lost: which of all nodes is down, where the play is localhost's and its task for a proxy."""
+    (tmp_path / "down.yml").write_text(DOWN)
+    hosts = {name: {"ansible_host": "127.0.0.1", "ansible_port": 9} for name in ("proxy1", "proxy2")}
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    argv = [str(BIN / "ansible-playbook"), "-i", "hosts.json", "down.yml", "-e", f"whose={whose}"]
+    done = subprocess.run(argv, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True, check=False)
+    assert re.findall("^(.*)cannot be reached: ", done.stdout, re.M) == said, done.stdout
 
 
 # ---- what goes on

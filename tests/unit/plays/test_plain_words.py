@@ -67,6 +67,8 @@ def test_a_forgotten_inventory_is_called_that(alone):
     for playbook in ("status", "reconcile"):
         text, _many = said(Playbooks(plays.folder, []), playbook, rc=2)
         assert "hypervisor_kvm are empty. Give the site's inventory (-i INVENTORY), or add the nodes to it" in text
+    text, _many = said(Playbooks(plays.folder, []), "cabling", rc=2, learn="pdu-a:1-8")
+    assert "; The inventory has no proxy node" not in text
     text, _many = said(Playbooks(plays.folder, []), "repair", rc=2, node="board3", proxy="p1")
     assert "proxy: the inventory has no proxy node: group proxies is empty. Give the site's inventory (-i INV" in text
 

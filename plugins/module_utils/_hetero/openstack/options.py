@@ -125,12 +125,18 @@ def files(service: Service, tree: Tree) -> list[str]:
             order += tree.confs(folder)
     for option, path in named:
         if option == "--config-dir" and not tree.folder_exists(path):
-            raise BadInput("does not exist, and so the service does not start", path, f"make it: {service.command}")
+            raise _absent(service, path)
         order += tree.confs(path) if option == "--config-dir" else [path]
     for path in order:
         if not tree.exists(path):
-            raise BadInput("does not exist, and so the service does not start", path, f"make it: {service.command}")
+            raise _absent(service, path)
     return order
+
+
+def _absent(service: Service, path: str) -> BadInput:
+    """Return the error for a file or folder that a service reads, and that is not there."""
+    remedy = f"make it, or install Nova here first: {service.command} reads it"
+    return BadInput("does not exist, and so the service does not start", path, remedy)
 
 
 def _arguments(service: Service) -> list[tuple[str, str]]:
