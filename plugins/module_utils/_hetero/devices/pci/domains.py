@@ -23,6 +23,7 @@ MOST = 1 << 20
 #: Of a device that is free by the table, and that libvirt gives to a domain at its start.
 STARTS = "domain {name} would start with it (module hetero.compute.libvirt_hostdev, state detached, takes it away)"
 
+
 def holders(paths: Paths) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return ({address: names of defined domains}, {address: names of running domains})."""
     return _read(paths.domains), _read(paths.running_domains)
