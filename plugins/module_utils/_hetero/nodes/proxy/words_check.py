@@ -145,7 +145,7 @@ def credential_of(key: str, settings: Mapping[str, Any]) -> str | None:
     meant = near or ALSO.get(word) or next((one for end, one in ENDS.items() if word.endswith(end)), None)
     # agents and scripts have what APC's drivers have not
     driver = settings.get("driver")
-    return word if meant == OWN and not CREDENTIALS.get(driver) else "password" if meant == OWN else meant
+    return word if meant == OWN and not CREDENTIALS.get(str(driver)) else "password" if meant == OWN else meant
 
 
 def reads(driver: Any, key: str) -> bool:
@@ -179,8 +179,8 @@ def credentials(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
         known = CREDENTIALS.get(str(driver))
         if known == ():
             found.note(name, f"has credentials, and driver {driver} reads none", "take them out")
-        for key in keys if known else ():
-            if key not in known:
+        for key in keys:
+            if known and key not in known:
                 thing = f"tftp_proxy_pdu_credentials, {name}"
                 found.defect(thing, f"unknown key {shown(key)}", instead(key, known))
 
