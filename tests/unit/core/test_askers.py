@@ -206,3 +206,30 @@ def test_a_job_that_is_followed_takes_its_turn(tmp_path, worker):
         news = job_watch.look(follow)
     assert json.loads(news["result"].strip()) == dict(msg="done")
     assert (tmp_path / "begun").exists()
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_sign_of_long_ago_is_none(tmp_path, monkeypatch, follows):
+    """Lost: that nobody follows any more, to who does not look all the time."""
+    monkeypatch.setattr(askers, "FRESH", 0.2)
+    monkeypatch.setattr(askers, "LOST", 0.5)
+    over = threading.Event()
+    job = tmp_path / "job"
+    job.touch()
+    follower = askers.Follower(os.open(job, os.O_RDWR))
+
+    def follow():
+        while not over.wait(0.02):
+            os.utime(job)
+
+    thread = threading.Thread(target=follow)
+    os.utime(job, (0, 0))  # he was there after the last look, and is gone since
+    if follows:
+        thread.start()
+    try:
+        assert askers.still_waits(follower) is follows
+    finally:
+        over.set()
+        if follows:
+            thread.join()
+    assert askers.still_waits(None)

@@ -103,7 +103,12 @@ def asker() -> Asker | None:
 
 
 def still_waits(one: Asker | None) -> bool:
-    """Wait until somebody certainly waits, or certainly does not, and return which; True where nobody asked."""
+    """Wait until somebody certainly waits, or certainly does not, and return which; True where nobody asked.
+
+    The first look tells only that there was a sign since the last look, which may be long ago.
+    """
+    if one is not None and one.is_there:
+        time.sleep(FRESH)
     while one is not None and not one.is_there:
         if one.is_gone:
             return False
