@@ -92,3 +92,23 @@ def test_renamed_it_stays_and_what_it_lacks_is_named(tmp_path):
     notes = move_in(tmp_path)["notes"]
     assert "host_vars/proxy1.yml would have tftp_proxy_boards: 0: {}" in notes
     assert json.loads((tmp_path / "host_vars" / "proxy1.yml").read_text()) == {"from": "proxy1.yml"}
+
+
+@pytest.mark.parametrize(
+    ("mine", "read"),
+    [
+        (None, "group_vars/proxies.yml"),
+        ("proxies.yaml", "group_vars/proxies.yaml"),
+        (os.path.join("proxies", "vault.yml"), "group_vars/proxies/secrets.yml"),
+    ],
+)
+def test_secrets_are_added_where_they_are_read(tmp_path, mine, read):
+    """Lost: a password that was typed and encrypted, in a file that nobody reads."""
+    if mine:
+        put(tmp_path, os.path.join("..", "group_vars", mine))
+    (tmp_path / "boards.csv").write_text(CSV.replace(",local_gb", ",local_gb,pdu,outlet,pdu_driver,pdu_host", 1))
+    text = (tmp_path / "boards.csv").read_text().replace("8192,0", "8192,0,pdu-a,1,apc,10.0.100.1")
+    (tmp_path / "boards.csv").write_text(text)
+    lines = moved(tmp_path, "csv", tmp_path / "boards.csv", answers={"proxy": PROXY})["lines"]
+    (line,) = (line for line in lines if line.startswith("! "))
+    assert line.endswith(f">> {read}")

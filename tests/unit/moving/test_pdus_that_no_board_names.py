@@ -38,7 +38,8 @@ def test_a_pdu_of_the_answers_is_written_down(tmp_path):
 def test_one_of_which_nobody_says_what_speaks_to_it_is_none(tmp_path):
     """Such as the user name of one that the source once had."""
     result, said = written(tmp_path, pdus={"pdu-b": {"username": "apc"}})
-    assert "answers.yml: pdus: pdu-b: is none that the source has any more" in result["notes"]
+    words = "is none that the source has any more; give its driver to have it written down"
+    assert f"answers.yml: pdus: pdu-b: {words}" in result["notes"]
     assert "tftp_proxy_pdus" not in said
 
 

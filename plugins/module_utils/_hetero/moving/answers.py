@@ -148,7 +148,8 @@ def apply(answers: Answers, site: Site, source: str) -> Site:
     known = {"boards": {board.name for board in site.boards}, "pdus": set(site.pdus)}
     for part, names in known.items():
         lost = [thing for thing in answers.said[part] if thing not in names]
-        site.notes += [f"{source}: {part}: {thing}: is none that the source has any more" for thing in lost]
+        way = "; give its driver to have it written down" if part == "pdus" else ""
+        site.notes += [f"{source}: {part}: {thing}: is none that the source has any more{way}" for thing in lost]
     kept = [board for board in site.boards if not boards.get(board.name, {}).get(SKIP)]
     return Site(kept, site.pdus, site.notes)
 

@@ -26,8 +26,8 @@ from .before import Before
 from .documents import Asked, named, text_of
 from .found import Site
 from .sources.registry import SOURCES
+from .variables import OWN
 from .written import (
-    OWN,
     Numbered,
     Vault,
     check,
@@ -223,7 +223,8 @@ def _told(moved: Moved, folder: str) -> dict[str, Any]:
     ]
     lines = [f"{BOARDS}: board{number} is {name}" for number, name in moved.boards.items()]
     lines += _asked_lines(moved.questions)
-    lines += [f"! {name} is to be in a vault: {ENCRYPT.format(name=name, own=OWN)}" for name in moved.vault]
+    own = variables.of_all_proxies(folder)
+    lines += [f"! {name} is to be in a vault: {ENCRYPT.format(name=name, own=own)}" for name in moved.vault]
     lines += [f"- {note}" for note in moved.notes]
     if not moved.boards:
         path = os.path.join(folder, ANSWERS)

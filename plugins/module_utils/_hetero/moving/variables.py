@@ -11,6 +11,8 @@ from ..core.errors import BadInput
 
 #: How folders and files of variables end behind the name of their host, in the order in which Ansible looks.
 ENDINGS = ("", ".yml", ".yaml", ".json")
+#: Where variables are that people write themselves.
+OWN = "group_vars/proxies.yml"
 #: Folders in which each name is that of a host or group.
 FOLDERS = ("host_vars", "group_vars")
 
@@ -18,6 +20,12 @@ FOLDERS = ("host_vars", "group_vars")
 def of(folder: str, name: str) -> list[str]:
     """Return what is there of a host's or group's variables, what Ansible reads first."""
     return [path for path in (os.path.join(folder, name + end) for end in ENDINGS) if os.path.exists(path)]
+
+
+def of_all_proxies(folder: str) -> str:
+    """Return the file below an inventory's folder to which variables of all proxy nodes are added, one that is read."""
+    path = (of(os.path.join(folder, "group_vars"), "proxies") or [os.path.join(folder, OWN)])[0]
+    return os.path.relpath(os.path.join(path, "secrets.yml") if os.path.isdir(path) else path, folder)
 
 
 def must_be_read(path: str) -> None:

@@ -25,6 +25,7 @@ from .answers import Question
 from .documents import yaml_of
 from .found import CPU_INFO, PDU_KEYS, WIRING, Board, Pdu
 from .questions import TILERA
+from .variables import OWN
 from .yaml_lines import comment, flow
 
 #: What says that a board's line needs for Nova only, as the guide to the first board has it.
@@ -38,8 +39,6 @@ LOGINS: dict[str, tuple[str, ...]] = {
     "snmp": ("community",),
     **dict.fromkeys(("apc", "fence", "ipmi", "redfish"), ("password",)),
 }
-#: Where variables are that people write themselves.
-OWN = "group_vars/proxies.yml"
 #: What tells whether people changed the lines below it.
 MARK = "# If you change the lines below, they are not written over (sum {})\n"
 #: All that stands above the lines that it tells of.
