@@ -14,8 +14,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.lear
 WIRING = {"10": {"disk": "none"}, "2": {"pdu": "pdu-a", "outlet": "5", "driver": "pxe"}}
 
 
-def write(path, wiring=WIRING, check=False):
-    return write_wiring(dict(file=str(path), wiring=wiring, host="p1"), check)
+def write(path, *wiring, check=False):
+    (given,) = wiring or (WIRING,)
+    return write_wiring(dict(file=str(path), wiring=given, host="p1"), check)
 
 
 def test_a_new_file_has_all_boards(tmp_path):

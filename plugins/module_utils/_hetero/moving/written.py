@@ -39,6 +39,10 @@ LOGINS: dict[str, tuple[str, ...]] = {
     "snmp": ("community",),
     **dict.fromkeys(("apc", "fence", "ipmi", "redfish"), ("password",)),
 }
+#: How fence agents are called that speak SNMP, versions 1 and 2c of which know a community alone.
+BY_SNMP = "_snmp"
+#: What privacy_protocol is for an SNMP user without privacy; drivers take it from a password that is not there.
+NO_PRIVACY = "none"
 #: What tells whether people changed the lines below it.
 MARK = "# If you change the lines below, they are not written over (sum {})\n"
 #: All that stands above the lines that it tells of.
@@ -99,7 +103,13 @@ def wiring(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> dict[in
 
 def settings(pdu: Pdu) -> dict[str, Any]:
     """Return a PDU's entry of tftp_proxy_pdus."""
-    return {key: value for key, value in pdu.said.items() if key != "username" and value is not None}
+    left_out = {"username", *(("privacy_protocol",) if _is_open(pdu) else ())}
+    return {key: value for key, value in pdu.said.items() if key not in left_out and value is not None}
+
+
+def _is_open(pdu: Pdu) -> bool:
+    """Return whether it is said that an SNMP user has no privacy."""
+    return str(pdu.said.get("privacy_protocol") or "").lower() == NO_PRIVACY
 
 
 class Vault:
@@ -112,8 +122,11 @@ class Vault:
         """Return a PDU's entry of tftp_proxy_pdu_credentials, whose secrets are variables; empty for none."""
         driver = str(pdu.said.get("driver"))
         secrets: Sequence[str] = LOGINS.get(driver, ("password",) if pdu.login or "username" in pdu.said else ())
-        if driver == "snmp" and str(pdu.said.get("snmp_version")) == "3":
-            secrets = ("password", "privacy_password")
+        if str(pdu.said.get("snmp_version")) == "3":
+            if driver == "snmp":
+                secrets = ("password",) if _is_open(pdu) else ("password", "privacy_password")
+        elif driver == "fence" and str(pdu.said.get("agent")).endswith(BY_SNMP):
+            secrets = ("community",)
         # a community stands by itself
         has_user = "username" in pdu.said and "community" not in secrets
         user = {"username": pdu.said["username"]} if has_user else {}

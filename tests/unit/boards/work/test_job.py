@@ -16,6 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_
 @pytest.mark.parametrize(("newest", "after"), [({4: 7, 2: 9}, 9), ({4: 7}, 7), ({}, 0)])
 def test_what_happens_after_the_newest_event_of_its_boards_is_followed(monkeypatch, newest, after):
     """Lost: the progress of a verb, or old events that are told as its own."""
+    # pylint: disable=unreachable  # it is played, and returns
     _node, begun, left = made(monkeypatch, newest)
     job.in_background(
         "module", {"state_db": "here.db"}, lambda proxy: ["4", "2"], lambda count: 100 + count, lambda params: [params]
@@ -27,6 +28,7 @@ def test_what_happens_after_the_newest_event_of_its_boards_is_followed(monkeypat
 
 def test_of_no_board_what_happens_after_the_newest_event_of_all_is_followed(monkeypatch):
     """Lost: the progress of who learns outlets, among what an earlier process of the same id did."""
+    # pylint: disable=unreachable  # as above
     _node, begun, _left = made(monkeypatch, {None: 12, 4: 7})
     job.in_background("module", {"state_db": "here.db"}, lambda proxy: [], lambda count: count, lambda params: [])
     assert begun[0][1] == ("/run/here", dict(state_db="here.db", boards=[], after=12, limit=0))
