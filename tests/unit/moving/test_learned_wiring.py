@@ -41,7 +41,7 @@ def test_what_is_there_stays(tmp_path, wiring, check):
     path = tmp_path / "wiring.yml"
     path.write_text("mine\n")
     with pytest.raises(Refused, match="is there, and stays; nothing was written: name another file"):
-        write(path, wiring, check)
+        write(path, wiring, check=check)
     assert path.read_text() == "mine\n"
 
 
