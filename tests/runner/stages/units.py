@@ -38,6 +38,7 @@ ONLY_IN_STAGE_UNIT = PROCESSES | {
     "instances",
     "instances/guests",
     "inventory",
+    "moving",
     "mutation",
     "nfs",
     "nodes/proxy",
