@@ -70,6 +70,18 @@ def test_a_root_that_may_have_been_used_stays_where_its_board_does_not_come_up(k
     assert data(killed).read_text() == "her work"
 
 
+@pytest.mark.parametrize("state", ["shutting down", "error"])
+def test_a_root_that_may_have_been_used_stays_where_a_stop_failed(killed, state):
+    """Lost: the same, where a stop of the boot had failed (its PDU was lost, or stuck) before the database was lost."""
+    rewrite(killed, state=state, note="still on")
+    killed.cut(0)
+    lose(killed)
+    reconcile(killed)
+    verb(killed, state="stopped")
+    said = ask_again(killed)
+    assert data(killed).exists(), [line["text"] for line in said["lines"]]
+
+
 @pytest.mark.parametrize("database", ["there", "lost"])
 @pytest.mark.parametrize("state", ["stopped", "absent"])
 def test_what_shows_its_key_when_it_is_adopted_has_run(killed, database, state):

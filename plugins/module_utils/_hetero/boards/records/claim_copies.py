@@ -319,16 +319,11 @@ class KeptClaims(Recorded):
         return self.has_run(claim) or switched is not None or self.is_older_than(claim)
 
     def is_older_than(self, claim: Claim) -> bool:
-        """Return whether the record of a claim tells of a boot, or a stop, that an older database does not know of.
-
-        A fault tells of one, too, but for that of a board which was found on, and was never switched on for the claim.
-        """
+        """Return whether the record of a claim tells of a boot, or a stop, that an older database does not know of."""
         with suppress(HeteroError):  # one that cannot be read counts as of one that ran
             kept = self.kept(claim.board)
-            if kept is None or not kept.claim.is_same(claim) or kept.state == self.record(claim.board).state:
-                return False
-            fault = kept.state == board_states.ERROR and kept.note != NOBODYS.format(name=claim.instance)
-            return fault or kept.state in POWERED
+            if kept is not None and kept.claim.is_same(claim):
+                return tells_of_power(kept) and kept.state != self.record(claim.board).state
         return False
 
     def _ran_by_record(self, claim: Claim) -> bool:
@@ -348,6 +343,15 @@ class KeptClaims(Recorded):
 def _may_be_replaced(found: Kept, wanted: Kept) -> bool:
     """Return whether a record may be overwritten: by one of the same claim, or because nothing was made for its own."""
     return not found.is_somebodys or found.claim.is_same(wanted.claim)
+
+
+def tells_of_power(kept: Kept) -> bool:
+    """Return whether a board had power for its claim by the state that the claim's record tells.
+
+    A fault tells of that, too, but for that of a board which was found on, and was never switched on for the claim.
+    """
+    fault = kept.state == board_states.ERROR and kept.note != NOBODYS.format(name=kept.claim.instance)
+    return fault or kept.state in POWERED
 
 
 def is_of_before(kept: Kept, claim: Claim) -> bool:

@@ -21,7 +21,7 @@ from ...site.instance import key_body, valid_instance
 from ...site.key_prints import keys_told
 from ...site.owners import must_be_made, refuse_mixed, refuse_taken
 from .board_records import CLAIM_PHASE, MAY_HAVE_RUN, RELEASE_PHASE, RELEASED, STATE_PHASE, UNWATCHED
-from .claim_copies import KeptClaims
+from .claim_copies import KeptClaims, tells_of_power
 from .claim_records import Claim
 from .maintenance_records import STATES, OutOfUse, agree
 
@@ -296,7 +296,7 @@ class Store(KeptClaims):
             self.event(claim.board, phase, f"adopted for {claim.instance} of {claim.owner}: {why}")
             if kept.ran:
                 self.event(claim.board, board_states.RUNNING, "has run, before its claim was adopted")
-            elif on or kept.state == board_states.BOOTING:
+            elif on or tells_of_power(kept):
                 self.event(claim.board, UNWATCHED, MAY_HAVE_RUN.format(name=claim.instance))
 
     def forget(self, claim: Claim, why: str) -> None:
