@@ -11,9 +11,11 @@ libvirt, whose files may be older, has no domain of it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple, Sequence
 
 from ..claims.host.allocation import short
+from ..core.errors import HeteroError
 from ..core.plays import play
 from ..devices.pci import domains, sysfs
 from ..devices.pci.allocation import write_down
@@ -101,10 +103,29 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             findings.append(_finding(name, address, found, "written down" if ours else None))
             if ours:
                 change.note(address, {"holder": None}, {"holder": name})
-                # what a claim has itself is older than any copy with the claim; which driver a card had nobody knows
-                more = dict(method=f"{METHOD}:", persistent=name in seen.defined.get(address, ()))
-                write_down(host.store, own, address, host.pci, **(more if own in seen.instances else {}))
+                if own in seen.instances:
+                    _write_down_by_hand(host, name, address, name in seen.defined.get(address, ()))
+                else:
+                    write_down(host.store, own, address, host.pci)
     return findings
+
+
+def write_down_next_start(host: Host, name: str) -> None:
+    """Write down with what an instance's guest would start and nobody is allocated, before its domain is undefined."""
+    # a file of libvirt's that is no XML keeps no guest from its end
+    with suppress(HeteroError), host.store.transaction():
+        taken = {row.address for row in host.store.allocations()}
+        for address, names in domains.holders(host.pci)[0].items():
+            if name in names and address not in taken:
+                _write_down_by_hand(host, name, address, True)
+
+
+def _write_down_by_hand(host: Host, name: str, address: str, persistent: bool) -> None:
+    """Write down what an instance's guest was given by hand: what is its claim's own is in each copy with the claim.
+
+    Which driver the device was on before, nobody knows.
+    """
+    write_down(host.store, holder_of(name), address, host.pci, method=f"{METHOD}:", persistent=persistent)
 
 
 def _record_of(host: Host, name: str) -> str | None:

@@ -28,6 +28,7 @@ from ..hypervisors.libvirt.domain import Libvirt
 from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_carry_none, must_have_one_name
 from ..hypervisors.libvirt.hostdev import VFIO
 from ..site import instance_states
+from .domains import write_down_next_start
 from .guest_devices import GuestDevices
 from .guests_folder import must_be_mounted
 from .work import Work
@@ -348,6 +349,7 @@ class GuestWork(Work):
         self.must_be_own()
         if self._beside:
             self.report("disk", STAY.format(paths=", ".join(self._beside)))
+        write_down_next_start(self.host, self.claim.instance)
         guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove, self._refuse_hidden)
         self.put(container=None, host_key=None, image_hash=None)
 

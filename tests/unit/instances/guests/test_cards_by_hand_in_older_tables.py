@@ -36,13 +36,15 @@ def starts_with(site):
     return set(hostdev.devices_in(site.virt.domain("a").xml(live=False)))
 
 
-@pytest.mark.parametrize("verb", ["provision", "stop", "reconcile"])
+@pytest.mark.parametrize("verb", ["provision", "stop", "reconcile", "rebuild"])
 def test_it_stays_in_the_next_start(site, verb):
     given(site, config=True)
     if verb == "provision":
         site.provision("a", flavor=SMALL)
     elif verb == "stop":
         site.do("stopped", "a")
+    elif verb == "rebuild":
+        assert not site.do("rebuilt", "a", fresh=True).get("failed")
     else:
         found_by_reconcile(site)
     assert starts_with(site) == {OTHER}
