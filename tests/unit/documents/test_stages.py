@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from labs import Lab
 from runner import lanes, main, plan, pytest_runs, said, tools
+from runner.leftovers import traces
 from runner.places import environment
 from runner.tools import StageFailed
 
@@ -268,6 +269,21 @@ def test_sigterm_ends_a_run_as_ctrl_c_does_once():
         signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_network_of_another_runs_test_is_not_left_over():
+    """Lost: a run that is red beside another one, or what a run left."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    names = {f"e-left-{ended.pid}", f"e-another-{os.getpid()}"}
+    try:
+        for name in names:
+            subprocess.run(["ip", "netns", "add", name], check=True)
+        found = {trace.rpartition(" ")[2] for trace in traces()}
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=True)
+    assert names & found == {f"e-left-{ended.pid}"}
 
 
 def test_the_table_of_costs(tmp_path, monkeypatch, capsys):
