@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import store as stores
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import NOBODYS, Record
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim, Kept
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import (
     ClaimTerms,
@@ -243,12 +243,23 @@ def test_what_is_adopted_takes_the_place_of_what_was_known(store):
     assert store.kept_boards() == [0]
 
 
-@pytest.mark.parametrize("ran", [True, False])
-def test_what_ran_before_it_was_adopted_is_known_to_have_run(store, ran):
+@pytest.mark.parametrize(
+    ("state", "note", "ran", "phases"),
+    [
+        ("running", "", True, ["running"]),
+        ("power off", "stopped", True, ["running"]),
+        ("running", "", False, ["unwatched"]),
+        ("shutting down", "", False, ["unwatched"]),
+        ("error", "still on", False, ["unwatched"]),
+        ("error", NOBODYS.format(name="lab-1"), False, []),
+        ("power off", "stopped", False, []),
+    ],
+)
+def test_what_may_have_run_before_it_was_adopted_is_known_to(store, state, note, ran, phases):
     """Lost: a tenant's root, taken back as one that nothing was ever done in."""
-    mine = adopted(store, "running", "", ran=ran)
-    assert [phase for phase, _text, _instance in told(store, 0)] == ["claim", *(["running"] if ran else [])]
-    assert store.record(0).since == mine.created
+    mine = adopted(store, state, note, ran=ran)
+    assert [phase for phase, _text, _instance in told(store, 0)] == ["claim", *phases]
+    assert (store.record(0).since == mine.created) == (state == "running")
 
 
 def test_what_is_adopted_runs_since_now_where_its_claim_is_of_a_clock_ahead(store):
