@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import glob
 import json
 import os
@@ -22,13 +21,13 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verb
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ownership import token_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.roots import MADE, Root
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.proxy_network import board0, network, ruled
+from ansible_collections.hetero.compute.tests.unit.own_network import own_network
 
 __all__ = ["board0", "network", "ruled"]
 
 IMAGE = "ab" * 32
 PACKAGES = "/var/cache/apt/archives/openssh-server_*.deb"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLPYmxFQCbDXOYrVHhQDnHRlHvZnLLhDmTv0Rdq"
-CLONE_NEWNET = 0x40000000  # sched.h
 CPU = '{"vendor":"tilera","model":"TILEmpower","arch":"TILEPro64","features":["8x8Grid"],"topology":{"cores":"64"}}'
 
 
@@ -156,14 +155,8 @@ def loopback():
     if os.geteuid() != 0:
         yield
         return
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/thread-self/ns/net") as before:
-        assert libc.unshare(CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
-        try:
-            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-            yield
-        finally:
-            assert libc.setns(before.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+    with own_network():
+        yield
 
 
 @pytest.fixture

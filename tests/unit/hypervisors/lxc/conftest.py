@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
+from ansible_collections.hetero.compute.tests.unit.own_network import own_network
 
 BUSYBOX = "/bin/busybox"
 COMMANDS = "sh sleep mknod ls ln rm mkdir mv cat chmod mount umount reboot stat touch dd true"
@@ -117,9 +118,13 @@ class Boxes:
 
 @pytest.fixture
 def boxes():
-    made = Boxes()
-    yield made
-    made.end()
+    """In a network of the test's own: monitors of containers that others run are seen in theirs (/proc/net/unix), and
+    one that waits in a hook of its start answers nobody.
+    """
+    with own_network():
+        made = Boxes()
+        yield made
+        made.end()
 
 
 @pytest.fixture

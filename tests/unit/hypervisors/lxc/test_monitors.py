@@ -23,6 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import liblxc, monitors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.folders import in_use
 from ansible_collections.hetero.compute.tests.unit.gaps_in_tables import with_gaps
+from ansible_collections.hetero.compute.tests.unit.own_network import own_network
 
 NOBODY = 65534
 #: An abstract name as liblxc makes one of a long path; of which path, whoever listens there says.
@@ -55,6 +56,13 @@ subprocess.Popen([title], executable="/bin/su", stdin=subprocess.PIPE, stderr=su
 print("there", flush=True)
 sys.stdin.read()
 """
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """What stands in for monitors here answers no other test, and is asked by none."""
+    with own_network():
+        yield
 
 
 @pytest.fixture
