@@ -16,7 +16,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -31,7 +30,6 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadli
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors import pinning
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     folders,
-    hooks,
     open_trial,
     persistence,
 )
@@ -40,8 +38,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host.bridge import bridge_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host.preflight import Plan
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
-from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR, bare, four
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import write_command
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.images.stores import filled
 
@@ -149,12 +147,7 @@ class Site:
         self.config.write_text(json.dumps(self.settings))
         places = {name: str(folder / name) for name in ("private", "disks")}
         self.here = persistence.Host(command=str(folder / "hetero"), **places)
-        starts = f"from {hooks.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
-        host = f"HOST = Host(private={self.here.private!r}, command=sys.argv[0])"
-        lines = ["import sys", f"sys.path.insert(0, {str(COLLECTIONS)!r})", f"from {persistence.__name__} import Host"]
-        code = "\n".join([*lines, host, starts, ""])
-        Path(self.here.command).write_text(f"#!{sys.executable}\n{code}")
-        os.chmod(self.here.command, 0o755)
+        write_command(self.here)
         filled(f"{self.settings['state_folder']}/images", image, lambda: self.take_in(image, IMAGE))
 
     @property

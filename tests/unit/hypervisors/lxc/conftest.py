@@ -12,15 +12,19 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import hooks, persistence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import gpu_start
+from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.own_network import own_network
 
 BUSYBOX = "/bin/busybox"
@@ -35,8 +39,28 @@ lxc.{key}.devices.allow = c 1:5 rwm
 lxc.{key}.devices.allow = c 5:2 rwm
 lxc.{key}.devices.allow = c 136:* rwm
 """
+#: The command of a host, as LXC's hooks start it, for the test's own host.
+COMMAND = f"""\
+#!{sys.executable} -B
+import sys
+sys.path.insert(0, {str(COLLECTIONS)!r})
+from {hooks.__name__} import started
+from {persistence.__name__} import Host
+from {gpu_start.__name__} import VERB, main
+started.__defaults__ = (Host(**{{places!r}}),)
+assert sys.argv[1] == VERB
+sys.exit(main(sys.argv[2:]))
+"""
 CLONE_NEWNS = 0x20000
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+def write_command(host):
+    """Write the command of a host. It says errors as a real one does: of what a hook says LXC reads ten pieces, and of
+    a traceback Python writes each line by itself.
+    """
+    Path(host.command).write_text(COMMAND.format(places=asdict(host)))
+    os.chmod(host.command, 0o755)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -27,23 +26,19 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container, containers
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
-from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import CAPS, GPU0, GPU1, UVM, Node, attach
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import (
+    CAPS,
+    GPU0,
+    GPU1,
+    UVM,
+    Node,
+    attach,
+    write_command,
+)
 
 DRIVERS = (
     "Character devices:\n  1 mem\n195 nvidia-frontend\n238 nvidia-uvm\n239 nvidia-caps\n\nBlock devices:\n  7 loop\n"
 )
-#: The command of the host, as its hooks start it, on the test's own /proc and folders.
-COMMAND = """#!{python}
-import os, sys
-sys.path.insert(0, {build!r})
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import gpu_start
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import hooks as starting
-host = persistence.Host({proc!r}, {machine!r}, {private!r}, {command!r})
-starting.started.__defaults__ = (host,)
-assert sys.argv[1] == gpu_start.VERB
-sys.exit(gpu_start.main(sys.argv[2:]))
-"""
 
 
 @pytest.fixture
@@ -55,10 +50,7 @@ def host(boxes, tmp_path):
     (proc / "devices").write_text(DRIVERS)
     machine.write_text("machine-1\n")
     made = persistence.Host(str(proc), str(machine), boxes.private, str(command))
-    build = next(path for path in sys.path if (Path(path) / "ansible_collections/hetero/compute").is_dir())
-    fields = dict(proc=made.proc, machine=made.machine, private=made.private, command=made.command)
-    command.write_text(COMMAND.format(python="/usr/bin/python3 -B", build=str(Path(build).resolve()), **fields))
-    command.chmod(0o755)
+    write_command(made)
     return made
 
 

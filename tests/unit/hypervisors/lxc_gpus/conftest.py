@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,19 +19,14 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
-    hooks,
-    open_trial,
-    persistence,
-)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import open_trial, persistence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import (
     attachment,
     gpu_reconciliation,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.site import Site
-from ansible_collections.hetero.compute.tests.unit.conftest import COLLECTIONS
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR, bare, four
-from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import boxes, pure_v2
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import boxes, pure_v2, write_command
 
 __all__ = ["bare", "boxes", "four", "pure_v2"]
 
@@ -51,11 +45,7 @@ class Host:
         self.state_db = str(folder / "host.db")
         self.run_folder = str(folder / "run")
         self.here = persistence.Host(private=made.private, command=str(folder / "hetero"))
-        starts = f"from {hooks.__name__} import started; import os, sys; started(sys.argv[2:], os.environ, HOST)"
-        here = f"from {persistence.__name__} import Host; HOST = Host(private={made.private!r}, command=sys.argv[0])"
-        code = f"import sys\nsys.path.insert(0, {str(COLLECTIONS)!r})\n{here}\n{starts}\n"
-        Path(self.here.command).write_text(f"#!{sys.executable}\n{code}")
-        os.chmod(self.here.command, 0o755)
+        write_command(self.here)
 
     def site(self, store):
         found = self.machine.find()

@@ -17,6 +17,7 @@ from ...hypervisors.lxc import hooks, identity
 
 if TYPE_CHECKING:
     import argparse
+    from types import TracebackType
 
 VERB = identity.VERB
 DOES = "A hook of LXC: refuse the start of a container whose GPUs are stale; otherwise open its GPUs to it."
@@ -35,9 +36,19 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["--help"]:
         parser().print_help()
         return 0
+    sys.excepthook = _said_at_once
     try:
         hooks.started(arguments, os.environ)
     except HeteroError as error:
         sys.stdout.write(f"{error}\n")
         return 1
     return 0
+
+
+def _said_at_once(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say a fault of this program in one piece: LXC reads ten pieces of what a hook says (conf.c, run_buffer), and
+    Python would write each line of a traceback by itself; the last one says what happened.
+    """
+    import traceback
+
+    sys.stderr.write("".join(traceback.format_exception(kind, error, trace)))
