@@ -39,6 +39,8 @@ Look = Dict[str, Any]
 PHASE = "reconcile"
 #: Seconds that a running container may take to prove its key; it runs on this machine, so this is short.
 PATIENCE = 6.0
+#: Seconds in which libvirt answers all that is asked of a guest, beside those for which another verb is waited for.
+LOOK_TIME = 30.0
 #: The remedy for an instance that was claimed and is not there.
 AGAIN = (
     f"{play('provision_instance', instance='{name}', flavor='{flavor}', image='{image}')} makes it{{anew}}, "
@@ -78,7 +80,8 @@ def reconcile(host: Host, change: Change, timeout: float, anew: bool = False) ->
     for claim in host.store.claims():
         look: Look = dict(name=host.name, instance=claim.instance, kind=claim.kind, recorded=claim.state)
         look.update(power=None, ssh=None, found=[])
-        work = work_of(host, claim, change, Deadline(timeout), lambda phase, text, seconds=None, event=True: None)
+        limit = Deadline(timeout + LOOK_TIME)
+        work = work_of(host, claim, change, limit, lambda phase, text, seconds=None, event=True: None)
         try:
             with held(work, PHASE, Deadline(timeout)):
                 who = _at_work(work)
