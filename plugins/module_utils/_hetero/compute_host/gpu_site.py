@@ -17,7 +17,7 @@ from ..claims.host.config import CONFIG, config_here
 from ..claims.host.store import Store
 from ..devices.gpus import discovery
 from ..devices.pci import paths as pci_paths
-from ..hypervisors.lxc_gpus.open_rights import DOUBT, look
+from ..hypervisors.lxc_gpus.open_rights import DOUBT, OPEN, look
 from ..hypervisors.lxc_gpus.own_files import by_files, folders_in
 from ..hypervisors.lxc_gpus.site import Site
 from .lost_database import must_not_be_lost_here
@@ -45,8 +45,9 @@ def gpus_of_containers(
     site = Site(store, found, tuple(sorted(lxcpaths)), pci=paths)
     # of each container only what it has: one that may open all devices, and has no GPU's node, uses none
     running = look((), gpus).reaches if any(gpu.nodes for gpu in gpus) else ()
+    can_open = {far.address: CAN_OPEN.format(far=far) for far in running if far.state == OPEN}
     files = {far.address: far.why if far.state == DOUBT else HAS.format(far=far) for far in by_files(site)}
-    return {**{far.address: CAN_OPEN.format(far=far) for far in running}, **files}
+    return {**can_open, **files}
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import Any, Callable
 
 from ...core.command import Limits, ended
 from ...core.deadline import Deadline
-from ...core.errors import BadInput, HeteroError, TimedOut
+from ...core.errors import BadInput, HeteroError, TimedOut, naming
 from ...devices.cgroup import mounts, trees
 from . import monitors
 from .liblxc_calls import ANSWER, Library
@@ -53,14 +53,17 @@ class Container:
     """A container by its name and the folder of all containers. It need not exist.
 
     Its configuration is read when it is first needed, and again after `reload()`.
+
+    :param library: with False liblxc need not be there before LXC is asked.
     """
 
-    def __init__(self, name: str, lxcpath: str = LXCPATH) -> None:
+    def __init__(self, name: str, lxcpath: str = LXCPATH, library: bool = True) -> None:
         if not NAME.fullmatch(name):
             raise BadInput("is no name for a container", repr(name), "use letters, digits, '.', '_' and '-'")
         self.name = name
         self.lxcpath = os.path.normpath(lxcpath)
-        self._library = Library.get()
+        if library:
+            Library.get()
         self._struct: Any = None
         self._close: Callable[[], object] | None = None
         self._id_map: list[IdMap] | None = None
@@ -179,7 +182,7 @@ class Container:
     def running_item(self, key: str) -> str:
         """Return a key with which the running container was started, or "". Its file may differ by now."""
         pointer = self._ask("get_running_config_item", key.encode())
-        return (self._library.text(pointer) or "").rstrip("\n")
+        return (Library.get().text(pointer) or "").rstrip("\n")
 
     # ---- what it may open
 
@@ -201,7 +204,7 @@ class Container:
     def _set_rule(self, item: str, rule: str) -> None:
         done, number = self._asked("set_cgroup_item", item.encode(), str(rule).encode())
         if not done:
-            why = self._library.said() or (os.strerror(number) if number else "liblxc says no more")
+            why = Library.get().said() or (os.strerror(number) if number else "liblxc says no more")
             remedy = "it must run, and its cgroup's parent must allow the device"
             raise HeteroError(f"{item} = {rule} was not taken ({why})", self.thing, remedy)
 
@@ -260,7 +263,7 @@ class Container:
             trees.end_all(cgroups, deadline)
 
         if not self._ask("stop", timeout=timeout, meanwhile=push) and self.state != "STOPPED":
-            raise HeteroError(f"cannot be stopped ({self._library.said()})", self.thing, "see ps and dmesg")
+            raise HeteroError(f"cannot be stopped ({Library.get().said()})", self.thing, "see ps and dmesg")
         self._wait_stopped(Deadline(timeout), push)
 
     def _cgroups(self) -> dict[str, str]:
@@ -282,7 +285,7 @@ class Container:
         if not self.defined:
             return
         if not self._ask("destroy", timeout=DESTROY_TIME) or os.path.lexists(self.config_file):
-            why = self._library.said() or f"it is {self.state}"
+            why = Library.get().said() or f"it is {self.state}"
             raise HeteroError(f"cannot be destroyed ({why})", self.thing, "stop it first, and see who uses its root")
         self.reload()
 
@@ -309,14 +312,14 @@ class Container:
     def _open(self) -> Any:
         if self._struct is None:
             self._must_be_defined()
-            self._library.said()
-            struct = self._library.new(os.fsencode(self.name), os.fsencode(self.lxcpath))
+            Library.get().said()
+            struct = Library.get().new(os.fsencode(self.name), os.fsencode(self.lxcpath))
             if not struct:
-                why = self._library.said() or "liblxc says no more"
+                why = Library.get().said() or "liblxc says no more"
                 remedy = "correct it; a file that it includes must be there"
                 raise HeteroError(f"its configuration cannot be read ({why})", self.config_file, remedy)
             self._struct = struct
-            self._close = weakref.finalize(self, self._library.put, struct)
+            self._close = weakref.finalize(self, Library.get().put, struct)
         return self._struct
 
     def _ask(
@@ -362,8 +365,11 @@ class Container:
 
 
 def containers(lxcpath: str = LXCPATH) -> list[str]:
-    """Return the names of all containers that are defined in a folder, sorted."""
-    return sorted(Library.get().defined(lxcpath)) if os.path.isdir(lxcpath) else []
+    """Return the names of all containers that are defined in a folder, sorted. For none liblxc need not be there."""
+    with naming(lxcpath):
+        names = os.listdir(lxcpath) if os.path.isdir(lxcpath) else []
+    some = any(os.path.exists(os.path.join(lxcpath, name, "config")) for name in names)
+    return sorted(Library.get().defined(lxcpath)) if some else []
 
 
 def running(lxcpath: str = LXCPATH) -> list[str]:

@@ -144,7 +144,9 @@ def look(lxcpaths: Collection[str], gpus: Sequence[Gpu]) -> Live:
     others = [lxcpath for lxcpath in folders.in_use() if lxcpath not in lxcpaths]
     for lxcpath in [*lxcpaths, *others]:
         for name in liblxc.running(lxcpath):
-            reaches += _reach_now(liblxc.Container(name, lxcpath), gpus, lxcpath in lxcpaths)
+            # Incus and LXD bring a liblxc of their own, and keep a container's configuration elsewhere
+            container = liblxc.Container(name, lxcpath, library=False)
+            reaches += _reach_now(container, gpus, lxcpath in lxcpaths)
     return Live(tuple(reaches))
 
 
