@@ -60,5 +60,6 @@ def in_use(board: Board, state: str) -> None:
 
     :param state: what the source says of it.
     """
-    way = f"answer {board.said['pdu']} where it may go off all the same" if "pdu" in board.said else board.asked["pdu"]
+    board.held = board.said.get("pdu")
+    way = f"answer {board.held} where it may go off all the same" if board.held else board.asked["pdu"]
     board.ask("pdu", f"{board.where}: it is {state}, and may be at work: end that first, and export it anew; {way}")

@@ -78,9 +78,11 @@ class Board(Device):
     """A board; what is known of it is by BOARD_KEYS.
 
     :param before: what the boards file that is there has for its MAC.
+    :param held: the PDU that the source has for a machine that somebody has there: no other board gets its outlet.
     """
 
     before: BoardLine | None = None
+    held: str | None = None
 
     def take(self, key: str, value: Any, where: str | None = None) -> None:
         """Take a value, in place of an earlier one; None and "" say nothing. One that is none becomes a question."""

@@ -111,7 +111,7 @@ def moved_in(site: Site, source: str, folder: str) -> Moved:
     used = [name for name in site.used() if name not in open_pdus]
     wrong = faulty_pdus({name: settings(site.pdus[name]) for name in used})
     pdus = {name: settings(site.pdus[name]) for name in used if name not in {one.thing for one in wrong}}
-    questions += [*wrong, *faulty_boards(numbered, pdus), *shared_outlets(numbered, pdus)]
+    questions += [*wrong, *faulty_boards(numbered, pdus), *shared_outlets(site, numbered, pdus)]
     return _files(Moved(questions=questions, notes=site.notes), (source, site, answers), numbered, pdus, before)
 
 

@@ -75,8 +75,8 @@ def distinct(site: Site) -> None:
 
 
 def _fed(board: Board) -> tuple[str, str] | None:
-    wired = "pdu" in board.said and "outlet" in board.said
-    return (board.said["pdu"], str(board.said["outlet"])) if wired else None
+    pdu, outlet = board.said.get("pdu", board.held), board.said.get("outlet")
+    return (pdu, str(outlet)) if pdu and outlet else None
 
 
 def _ask_all(site: Site, value_of: Callable[[Board], object], keys: tuple[str, ...]) -> None:

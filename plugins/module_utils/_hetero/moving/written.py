@@ -23,7 +23,7 @@ from ..nodes.proxy.setup_plan import Plan
 from ..site import boards_file
 from .answers import Question
 from .documents import yaml_of
-from .found import CPU_INFO, PDU_KEYS, WIRING, Board, Pdu
+from .found import CPU_INFO, PDU_KEYS, WIRING, Board, Pdu, Site
 from .questions import TILERA
 from .variables import OWN
 from .yaml_lines import comment, flow
@@ -166,23 +166,30 @@ def faulty_boards(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> 
     return found
 
 
-def shared_outlets(numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> list[Question]:
+def shared_outlets(site: Site, numbered: Numbered, pdus: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     """Return a question for each board whose outlet is another's, too, by a PDU that has two names.
 
-    A BMC that is asked by IPMI has one machine, whatever that is called by another of its names.
+    A BMC that is asked by IPMI has one machine, whatever that is called by another of its names. The other one may be a
+    machine that somebody has, which is not wired.
     """
-    names, wires = devices(dict(pdus)), wiring(numbered, pdus)
+    wires = wiring(numbered, pdus)
     wired = [(wires[number]["pdu"], board) for number, board in numbered.boards if "pdu" in wires[number]]
-    by_ipmi = {names.get(pdu) for pdu, _board in wired if has_one_machine(pdus[pdu])}
+    unwired = [board for board in site.boards if "pdu" not in board.said and "outlet" in board.said]
+    held = [(board.held, board) for board in unwired if board.held]
+    known = {**{pdu: settings(site.pdus[pdu]) for pdu, _board in held}, **pdus}
+    names = devices(known)
+    by_ipmi = {names.get(pdu) for pdu, _board in [*wired, *held] if has_one_machine(known[pdu])}
     users: dict[tuple[Any, str], list[Board]] = {}
-    for pdu, board in wired:
+    for pdu, board in [*wired, *held]:
         device = names.get(pdu, pdu)
         users.setdefault((device, "" if device in by_ipmi else plug(board.said["outlet"])), []).append(board)
     found = []
     for (_device, outlet), boards in users.items():
         one = "one outlet would feed" if outlet else "one BMC, which has one machine by IPMI, would feed"
-        said = " and ".join(f"{board.name} (outlet {board.said['outlet']} of {board.said['pdu']})" for board in boards)
-        for board in boards if boards[1:] else ():
+        said = " and ".join(
+            f"{board.name} (outlet {board.said['outlet']} of {board.said.get('pdu', board.held)})" for board in boards
+        )
+        for board in [board for board in boards if "pdu" in board.said] if boards[1:] else ():
             board.said.pop("outlet")
             found.append(Question("boards", board.name, "outlet", "which outlet feeds it", f"{one} {said}", False))
     return found

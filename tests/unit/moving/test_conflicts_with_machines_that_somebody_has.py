@@ -1,0 +1,107 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A source says of two machines that one outlet feeds them, and that somebody has one of the two. If these fail, the
+conflict is no question any more, for the machine in use has lost its PDU: the free one is written down with the outlet,
+and reconcile switches that off ("its outlet is on, and nobody has it").
+
+Lost: the power of a user's bare-metal server.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, moved, questions, wiring
+
+IPMI = {"ipmi_address": "10.0.100.20", "ipmi_username": "admin", "ipmi_password": "******"}
+WIRE = {"pdu": "bmc-spare", "outlet": 1}
+
+
+def machine(number, name, **said):
+    return {
+        "system_id": f"id{number}",
+        "hostname": name,
+        "architecture": "amd64/generic",
+        "cpu_count": 8,
+        "memory": 16384,
+        "storage": 128035.7,
+        "power_type": "apc",
+        "boot_interface": {"mac_address": f"02:00:00:00:03:0{number}", "links": [{"ip_address": f"10.0.2.2{number}"}]},
+        "status_name": "Ready",
+        **said,
+    }
+
+
+def maas(folder, state, **alice):
+    machines = [machine(1, "alice", status_name=state), machine(2, "spare")]
+    outlet = {"power_address": "10.0.100.5", "node_outlet": "3"}
+    exports = [machines, {"id1": outlet, "id2": outlet}]
+    return wired(folder, "maas", exports, {"alice": {"disk": "none", **alice}, "spare": {"disk": "none"}})
+
+
+def ironic(folder, state, alice=None, info=IPMI):
+    """Ironic knows no address of a machine, which is answered for the free one."""
+    nodes = [node(1, "alice", state, info), node(2, "spare", "available", IPMI)]
+    ports = [{"Address": f"02:00:00:00:02:0{number}", "Node UUID": f"u{number}"} for number in (1, 2)]
+    return wired(folder, "ironic", [nodes, ports], {"alice": alice or {}, "spare": {"ip": "10.0.2.3"}})
+
+
+def node(number, name, state, info):
+    return {
+        "UUID": f"u{number}",
+        "Name": name,
+        "Driver": "ipmi",
+        "Driver Info": info,
+        "Properties": {"cpu_arch": "x86_64", "cpus": 8, "memory_mb": 16384, "local_gb": 0},
+        "Provisioning State": state,
+        "Instance UUID": None,
+    }
+
+
+def wired(folder, source, exports, boards):
+    """(the wires that have an outlet, what is asked)."""
+    paths = [folder / f"{number}.json" for number in range(len(exports))]
+    for path, export in zip(paths, exports):
+        path.write_text(json.dumps(export))
+    asked = questions(moved(folder / "site", source, *paths, answers={"proxy": PROXY, "boards": boards}))
+    wires = wiring(folder / "site")["tftp_proxy_boards"].values()
+    return [wire for wire in wires if "outlet" in wire], asked
+
+
+@pytest.mark.parametrize("state", ["Ready", "Deployed"])
+def test_an_outlet_that_is_said_of_two_machines_is_a_question(tmp_path, state):
+    wires, asked = maas(tmp_path, state)
+    assert wires == []
+    assert "outlet 3 of 10.0.100.5 is said of alice" in asked["spare", "outlet"]
+
+
+def test_an_answer_for_the_machine_in_use_counts(tmp_path):
+    wires, asked = maas(tmp_path, "Deployed", outlet="4")
+    assert wires == [{"pdu": "10.0.100.5", "outlet": 3, "disk": "none"}]
+    assert ("spare", "outlet") not in asked
+    assert ("alice", "pdu") in asked
+
+
+@pytest.mark.parametrize(
+    ("state", "alice"), [("available", {"ip": "10.0.2.2"}), ("active", {"ip": "10.0.2.2"}), ("active", {})]
+)
+def test_a_bmc_that_is_said_of_two_nodes_is_a_question(tmp_path, state, alice):
+    """Also where the one in use cannot be written down yet."""
+    wires, asked = ironic(tmp_path, state, alice)
+    assert wires == []
+    assert "alice (outlet 1 of bmc-alice)" in asked["spare", "outlet"]
+
+
+def test_a_bmc_whose_driver_is_asked_is_compared_too(tmp_path):
+    wires, asked = ironic(tmp_path, "active", info={**IPMI, "ipmi_hex_kg_key": "******"})
+    assert wires == []
+    assert "alice" in asked["spare", "outlet"]
+
+
+def test_machines_with_bmcs_of_their_own_are_asked_nothing(tmp_path):
+    wires, asked = ironic(tmp_path, "active", info={**IPMI, "ipmi_address": "10.0.100.21"})
+    assert wires == [WIRE]
+    assert ("spare", "outlet") not in asked
