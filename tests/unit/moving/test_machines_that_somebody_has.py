@@ -92,9 +92,10 @@ def test_an_answer_counts(tmp_path):
         ({"status_name": "Deployed", "owner": "alice"}, 'it is "Deployed" to "alice", and may be at work'),
         ({"status_name": "Rescue mode"}, 'it is "Rescue mode", and may be at work'),
         ({"owner": "alice"}, 'it is "Allocated" to "alice"'),
+        ({"status_name": "Failed testing", "owner": "alice"}, 'it is "Failed testing" to "alice"'),
     ],
 )
-def test_a_machine_of_maas_that_is_deployed_has_no_outlet_by_itself(tmp_path, said, words):
+def test_a_machine_of_maas_that_somebody_has_has_no_outlet_by_itself(tmp_path, said, words):
     wire, why = maas(tmp_path, **said)
     assert wire == {}
     assert words in why

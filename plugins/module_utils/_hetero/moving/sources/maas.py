@@ -64,7 +64,7 @@ def site_of(machines: list[tuple[str, Mapping[str, Any]]], power: Mapping[str, A
         _add_power(site, board, machine, told(power, str(machine["system_id"])))
         owner = machine.get("owner")
         state = str(machine.get("status_name") or ("Allocated" if owner else FREE[0]))
-        if state.lower() not in FREE:
+        if owner or state.lower() not in FREE:  # a deployed one whose test failed keeps its owner
             in_use(board, shown(state) + (f" to {shown(owner)}" if owner else ""))
         site.boards.append(board)
     return site
