@@ -160,11 +160,13 @@ def _replace_driver(site: Site, pdu: Pdu, said: Mapping[str, Any], boards: Mappi
     :param said: the answers of the PDU.
     :param boards: those of all boards.
     """
-    driver, before = said.get("driver"), pdu.said.get("driver")
-    if driver in (None, before):
+    driver, before = said.get("driver"), pdu.said.get("driver", pdu.meant)
+    if driver in (None, pdu.said.get("driver")):
         return
-    by_ipmi = has_one_machine(pdu.said) and has_one_machine({**pdu.said, **said})
-    if before and "port" in pdu.said and not by_ipmi:  # at another protocol's something else may answer
+    was = {**pdu.said, "driver": before}
+    by_ipmi = has_one_machine(was) and has_one_machine({**was, **said})
+    # at another protocol's port something else may answer
+    if before not in ("", driver) and "port" in pdu.said and not by_ipmi:
         pdu.ask("port", f"{pdu.where}: {pdu.said['port']} is that of driver {before}: give the one of {driver}")
     for key in [key for key in (*pdu.said, *pdu.asked) if not reads(driver, key)]:
         pdu.said.pop(key, None)

@@ -110,10 +110,17 @@ class Pdu(Device):
 
     :param login: whether the source has a password for it, which is not kept.
     :param answered: whether people say what speaks to it: it is written down although no board names it.
+    :param meant: the driver that the source's other values are for, where the driver is asked.
     """
 
     login: bool = False
     answered: bool = False
+    meant: str = ""
+
+    def ask(self, key: str, why: str) -> None:
+        if key == "driver":
+            self.meant = self.said.get("driver", self.meant)
+        super().ask(key, why)
 
     def take(self, key: str, value: Any, where: str | None = None) -> None:
         """Take a value; None and "" say nothing. Two that differ become a question. A host may be a web address.

@@ -124,9 +124,8 @@ def _add_snmp(site: Site, board: Board, info: Mapping[str, Any]) -> None:
     """Take the outlet of a PDU that several nodes may have."""
     kind, at = str(info.get("snmp_driver") or "apc").lower(), address(info["snmp_address"])
     pdu = pdu_at(site, at.host, info.get("snmp_port") or at.port, board.where)
-    if kind in READ and not info.get("snmp_context_name"):
-        pdu.take("driver", "snmp")
-    else:
+    pdu.take("driver", "snmp")
+    if kind not in READ or info.get("snmp_context_name"):
         pdu.ask("driver", f"{board.where}: Ironic's snmp_driver is {shown(kind)}, perhaps with a context of its own")
     pdu.take("snmp_version", info.get("snmp_version") or info.get("snmp_protocol"))
     pdu.take("username", info.get("snmp_user"))
