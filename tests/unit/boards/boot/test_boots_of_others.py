@@ -132,6 +132,9 @@ def test_since_when_a_boot_may_have_changed_something(events, since):
     [
         ({}, True),
         ({"began": "running"}, False),
+        ({"began": "shutting down", "found": SimpleNamespace(power="on")}, True),
+        ({"began": "shutting down", "found": SimpleNamespace(power="off")}, False),
+        ({"began": "error"}, True),
         ({"claim": None}, False),
         ({"ran": True}, False),
         ({"change": SimpleNamespace(check=True)}, False),
@@ -140,7 +143,9 @@ def test_since_when_a_boot_may_have_changed_something(events, since):
 def test_a_boot_that_nobody_watched_is_written_down(fields, written):
     """Lost: a root with a tenant's work in it, that is taken back with the next board that is tried."""
     said, change = [], SimpleNamespace(check=False)
-    work = SimpleNamespace(**dict(dict(began="booting", claim="c", ran=False, change=change, instance="vm0"), **fields))
+    store = SimpleNamespace(is_older_than=lambda claim: False, had_power=lambda claim: True)
+    given = dict(began="booting", claim="c", ran=False, change=change, instance="vm0")
+    work = SimpleNamespace(**dict(given, **fields), proxy=SimpleNamespace(store=store))
     work.say = lambda phase, text: said.append((phase, text))
     used_root.note_unwatched(work)
     told = ("unwatched", "its board had power while no play watched it, so vm0 may have run")
