@@ -62,6 +62,8 @@ class Box:
     def get(self, _key):
         return ""
 
+    running_item = get
+
 
 class Running:
     """Gives and takes nodes as access.Running does, in a set."""

@@ -113,6 +113,8 @@ class Box:
     def get(self, _key):
         return ""
 
+    running_item = get
+
 
 @pytest.mark.parametrize(
     ("pids", "failing", "seen"),

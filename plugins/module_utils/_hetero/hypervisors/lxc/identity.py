@@ -41,12 +41,17 @@ RUNS_WAY = (
     "nothing of it is changed: move its folder back there, and name that path; or, where it is to stay here, end it "
     "(lxc-stop -P {lxcpath} -n {name}); then run this again"
 )
-#: Of a container in whose place another one was before, which runs still: LXC asks that one in its name.
-RUNS_ANOTHER = "process {pid} runs by its path, and has another root: another container's folder lay here at its start"
-RUNS_ANOTHER_WAY = (
-    "nothing of the two is changed: end the one that runs (lxc-stop -P {lxcpath} -n {name}), or move its folder back "
-    "here and this one out of its place; then run this again"
+#: Of a container where another one may run by its path, in whose place it was made: LXC asks that one in its name.
+RUNS_ANOTHER = (
+    "process {pid} runs by its path, and has another root: another container's folder lay here at its start, or it has "
+    "changed its root since"
 )
+RUNS_ANOTHER_WAY = (
+    "nothing of it is changed: end what runs (lxc-stop -P {lxcpath} -n {name}); or, where another container's folder "
+    "lay here, move that back here and this one out of its place; then run this again"
+)
+#: Folders between the root of a container and one in it that its init has as its root: more are not looked at.
+DEPTH = 40
 #: The collection's lines in a configuration that name the folder, and all of them, also those of a container that was
 #: copied.
 BY_PATH = rf"lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*"
@@ -273,22 +278,39 @@ def was_moved(key: str, now: str, marked: folders.Marks) -> bool:
 
 
 def runs_another(container: Container, pid: int) -> bool:
-    """Return whether another one runs by a container's path than the one that lies there, by its root: its folder was
-    moved aside while it runs, and this one made in its place. Of a root that is no folder of its own, or that only LXC
-    sees, this cannot be said.
+    """Return whether another one may run by a container's path than the one that lies there: its folder was moved aside
+    while it runs, and this one made in its place. The root with which what runs was started tells, for its init may go
+    on in a folder of it, and the configuration may name another one for the next start.
+
+    Where that root is no folder that is seen here, such as an overlay or a device, it is the same one that the
+    configuration names; or else the container has had its id in this place.
 
     :param pid: the init that LXC names.
     """
-    root = container.get("lxc.rootfs.path")
+    root = container.running_item("lxc.rootfs.path")
     try:
-        is_seen = root.startswith("/") and os.path.isdir(root) and bool(os.listdir(root))
-        return is_seen and not os.path.samestat(os.stat(root), os.stat(f"/proc/{pid}/root"))
+        if root.startswith("/") and os.path.isdir(root):
+            seen = os.stat(root)
+            above = (os.stat(f"/proc/{pid}/root/{'../' * up}") for up in range(DEPTH))
+            if any(os.path.samestat(seen, folder) for folder in above):
+                return False
+            # an empty one may be the point where this host mounts its disk no more
+            if os.listdir(root) or seen.st_dev == os.stat(f"/proc/{pid}/root").st_dev:
+                return True
+        elif root == container.get("lxc.rootfs.path") and _is_whole(root):
+            return False
     except OSError:  # it has ended meanwhile
         return False
+    return key_of(container) is None or not includes(container)
+
+
+def _is_whole(root: str) -> bool:
+    """Return whether a root is there, or all layers of an overlay; also of one whose name is no path."""
+    return not root.startswith("/") or os.path.exists(root) or all(map(os.path.exists, root.split(":")))
 
 
 def must_run_itself(container: Container) -> None:
-    """Raise Refused if another one runs by a container's path: what is done to its processes would be done to that."""
+    """Raise Refused if another one may run by a container's path: that one's processes would be worked on."""
     pid = container.init_pid
     if pid and runs_another(container, pid):
         way = RUNS_ANOTHER_WAY.format(lxcpath=shlex.quote(container.lxcpath), name=container.name)

@@ -158,13 +158,13 @@ def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> 
     :param ours: whether its folder is one of those that are asked for.
     """
     if not container.defined:
-        return _reach_of_stray(container, gpus, GONE)
+        return _reach_of_stray(container, gpus, GONE, ours)
     pid, looks = container.init_pid, 0
     while pid:
         looks += 1
         try:
             if identity.runs_another(container, pid):
-                return _reach_of_stray(container, gpus, identity.RUNS_ANOTHER)
+                return _reach_of_stray(container, gpus, identity.RUNS_ANOTHER, ours)
             return reach_of(container, pid, gpus if ours else has(container, pid, gpus))
         except (HeteroError, FileNotFoundError, ProcessLookupError):
             seen, pid = pid, container.init_pid
@@ -173,21 +173,23 @@ def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> 
     return []
 
 
-def _reach_of_stray(container: liblxc.Container, gpus: Sequence[Gpu], why: str) -> list[Reach]:
+def _reach_of_stray(container: liblxc.Container, gpus: Sequence[Gpu], why: str, ours: bool) -> list[Reach]:
     """Return a Reach for each GPU of a container that runs, and whose folder or configuration is no more in its place.
 
-    One that may open everything was given by its node what it has, and no rule says so.
+    One elsewhere that may open everything has only the GPUs of which it has a node.
 
     :param why: the words about it, with {pid} and {config}.
+    :param ours: whether its folder is one of those that are asked for.
     """
     pid = monitors.init_of(container.name, container.lxcpath)
     if pid is None:
         return []
     try:
         asked = of_container(pid, container.name).look()
-        by_rule = not allows_unknown(asked)
-        rights = [(gpu, any(may_open(asked, node) for node in own_nodes(gpu))) for gpu in gpus]
-        is_open = {gpu.address: may and (by_rule or _has_node(container, pid, gpu)) for gpu, may in rights}
+        unknown = allows_unknown(asked)
+        far = [(gpu, _how_far(container, pid, asked, unknown, gpu)[0] == OPEN) for gpu in gpus]
+        counts = ours or not unknown
+        is_open = {gpu.address: may and (counts or _has_node(container, pid, gpu)) for gpu, may in far}
     except (HeteroError, FileNotFoundError, ProcessLookupError):
         if monitors.init_of(container.name, container.lxcpath) == pid:
             raise
