@@ -80,17 +80,33 @@ def test_check_mode(lab):
     assert (result["changed"], result["wiring"], lab.on, lab.switched()) == (True, {}, before, [])
 
 
-def test_an_outlet_that_is_on_is_not_switched(lab):
-    """Lost: whatever it feeds. And its board tells of no other outlet, although it asks while that is tested."""
+def have_power(lab, seconds):
+    """Board 7 has power by outlet 1 of pdu-a, for so many seconds."""
     lab.set("pdu-a", "1", "on")
     deadline = Deadline(20)
     while not (lab.folder / "run" / "fake-boots" / "board7").exists() and not deadline.passed:
         deadline.nap()
+    lab.later(7, seconds)
+
+
+def test_an_outlet_that_is_on_is_not_switched(lab):
+    """Lost: whatever it feeds. And its board tells of no other outlet, although it asks while that is tested."""
+    lab.rack["pdu-a"]["2"] = [0, 7]  # so that it boots anew just then
+    have_power(lab, 60)
     result = learn(lab, "pdu-a:1-2")
     assert verdicts(result) == [("pdu-a", "1", "on", []), ("pdu-a", "2", "found", [0])]
     assert lab.on == [("pdu-a", "1")]
     assert 7 in result["lost"]
     assert not any("outlet 1" in text for text in lab.switched())
+    said = [line["text"] for line in result["lines"] if not isinstance(line, str)]
+    assert any(text.startswith("board7 has power already, by none of these outlets") for text in said), said
+
+
+def test_a_board_in_the_middle_of_its_boot_has_power(lab):
+    """Lost: the word that it has: it had asked for all of its files, and did not answer yet."""
+    lab.play(7, running=61.5)
+    have_power(lab, 60)
+    result = learn(lab, "pdu-a:2")
     said = [line["text"] for line in result["lines"] if not isinstance(line, str)]
     assert any(text.startswith("board7 has power already, by none of these outlets") for text in said), said
 
