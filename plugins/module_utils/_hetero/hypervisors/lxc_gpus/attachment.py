@@ -9,6 +9,7 @@ Killed anywhere and run again it converges: each step looks first, and nothing i
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterable, NamedTuple, Sequence, cast
 
@@ -41,6 +42,9 @@ RESTARTS = 3
 #: Of one that does not run.
 ONCE = "does not run, and would have them for this run alone"
 ONCE_WAY = "start it, then run this again; or attach with persistent: true, and it has them from its next start on"
+#: Of one that is named by its former path.
+MOVED = "was moved to {folder}, and its GPUs are its own there"
+MOVED_WAY = "to take them back, name it as it is there: container {name}, lxcpath {lxcpath}"
 
 
 class Meant(NamedTuple):
@@ -118,7 +122,9 @@ def detach(
     :param names: addresses, UUIDs or indexes; none for all that it has or can open.
     :param on_holders: what is done about processes that have one open: gpu_users.FAIL, WAIT or KILL.
     """
-    with site.locked(container, "detach", change, deadline):
+    # what a dry run takes along is seen until its end
+    dry = site.store.transaction(dry=True) if change.check else nullcontext()
+    with site.locked(container, "detach", change, deadline), dry:
         if not container.defined:
             return _forget(site, container, change)
         _must_be_known_by_its_path(site, container)
@@ -274,10 +280,15 @@ def _forget(site: Site, container: Container, change: Change) -> Result:
         what = open_rights.GONE.format(pid=pid, config=container.config_file)
         raise Refused(what, container.thing, open_rights.GONE_WAY.format(pid=pid))
     with site.store.transaction(dry=change.check):
-        gone = forget_the_gone(site.store, site.look())
+        live = site.look()
+        gone = forget_the_gone(site.store, live)
         gone = [row for row in gone if row.holder.startswith(f"{container.folder}#")]
         kept = [row for row in site.store.allocations() if row.holder.startswith(f"{container.folder}#")]
         identity.must_be_no_more(container.lxcpath, [row.holder for row in kept], site.store.marked())
+        there = [live.moved_to(row.holder) for row in kept if site.store.instance_of(row.holder) is None]
+        for folder in filter(None, there):
+            lxcpath, name = os.path.split(folder)
+            raise Refused(MOVED.format(folder=folder), container.thing, MOVED_WAY.format(lxcpath=lxcpath, name=name))
     _note_gpus(container, change, gone, [])
     done = dict(proofs=[], pid=None, isolation=None, others=[], holders=[])
     return _result(site, container, None, kept, done, change)  # an instance keeps its own until it is ended

@@ -9,6 +9,7 @@ Nothing is changed here. claims/host/allocation.py draws conclusions for request
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Collection, Iterable, Mapping, Sequence, Tuple, cast
@@ -81,11 +82,13 @@ class Live:
 
     :param marked: the folders of containers that have had their mark, with its id (folders.py).
     :param pci: where libvirt's files and those of guests lie.
+    :param lxcpaths: the folders of containers to which one may have been moved.
     """
 
     reaches: tuple[Reach, ...]
     marked: folders.Marks = field(default_factory=dict)
     pci: Paths = THIS_HOST
+    lxcpaths: Collection[str] = ()
 
     def open(self, address: str) -> list[Reach]:
         """Return the Reaches of the containers that can open this GPU, or could once they are started."""
@@ -130,9 +133,24 @@ class Live:
             return True  # its file system may not be mounted yet
         try:
             # also in a copy of its folder in the same place, such as on a bigger disk
-            return identity.key_by_id(liblxc.Container(name, folder)) == holder
+            if identity.key_by_id(liblxc.Container(name, folder)) == holder:
+                return True
         except Refused:
             return True  # whose configuration cannot be read may be the one
+        return self.moved_to(holder) is not None
+
+    def moved_to(self, holder: str) -> str | None:
+        """Return the folder to which the container with a key was moved, from a place where none is now; else None."""
+        former = holder.rpartition("#")[0]
+        if os.path.lexists(former):
+            return None
+        for lxcpath in sorted({os.path.dirname(former), *self.lxcpaths}):
+            for name in liblxc.containers(lxcpath):
+                with suppress(Refused):  # of a configuration that cannot be read nobody can tell
+                    now = identity.key_of(identity.Folder(os.path.join(lxcpath, name)))
+                    if now and identity.was_moved(holder, now, self.marked):
+                        return now.rpartition("#")[0]
+        return None
 
 
 def look(lxcpaths: Collection[str], gpus: Sequence[Gpu]) -> Live:

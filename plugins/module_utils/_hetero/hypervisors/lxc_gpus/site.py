@@ -52,8 +52,9 @@ class Site:
         """Return what the kernel says now of containers in these folders and in those that the table knows; and what
         containers have by their own files, if the table is older.
         """
-        live = open_rights.look(sorted(folders_in(self.store).union(self.lxcpaths)), self.found.gpus)
-        return open_rights.Live((*by_files(self), *live.reaches), self.store.marked(), self.pci)
+        lxcpaths = sorted(folders_in(self.store).union(self.lxcpaths))
+        live = open_rights.look(lxcpaths, self.found.gpus)
+        return open_rights.Live((*by_files(self), *live.reaches), self.store.marked(), self.pci, lxcpaths)
 
     def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:
         """Let one verb at a time work on a container, and none on the instance in it, which would make it anew or end
