@@ -74,13 +74,15 @@ def audit(host: Host, change: Change) -> list[dict[str, Any]]:
 def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
     """Return the findings about what domains have.
 
-    If a guest that was made here has a device that is free by the table, which was lost or is older, the table gets it.
+    If a guest that was made here has a device that is free by the table, which was lost or is older, the table gets it;
+    but not where another one runs with it, or several would start with it: it is lent from one to another.
     """
     findings = []
     for address in sorted({*seen.defined, *seen.running}):
         holders = [row.holder for row in seen.rows if row.address == address]
         runs = seen.running.get(address, [])
-        for name in sorted({*seen.defined.get(address, ()), *runs}):
+        names = sorted({*seen.defined.get(address, ()), *runs})
+        for name in names:
             own = holder_of(name)
             if own in holders and own in seen.instances:
                 continue
@@ -96,8 +98,12 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
                 found += f", and it is allocated to {', '.join(map(short, holders))}"
             else:
                 found += ", and it is allocated to nobody"
-            ours = not holders and (record is not None or is_made(name, host.pci))
-            found += "" if ours else f": {NEWER if record or not is_defined else TAKE.format(name=name)}"
+            others = [f"domain {one}" for one in runs or names if one != name and not holders]
+            if others:
+                found += f", and {', '.join(others)} {'runs with it' if runs else 'would start with it, too'}"
+            ours = not holders and not others and (record is not None or is_made(name, host.pci))
+            newer = not is_defined or (record and not (others and own in seen.instances))
+            found += "" if ours else f": {NEWER if newer else TAKE.format(name=name)}"
             if ours and sysfs.look(address, host.pci) is None:
                 found, ours = f"{found}{GONE}", False
             findings.append(_finding(name, address, found, "written down" if ours else None))

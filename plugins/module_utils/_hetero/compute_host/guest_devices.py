@@ -8,12 +8,13 @@ guest.py starts the guest with them. guest_claims.py allocated them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..core.changes import Change
 from ..core.deadline import Deadline
-from ..core.errors import Refused
-from ..devices.pci import sysfs
+from ..core.errors import HeteroError, Refused
+from ..devices.pci import domains, sysfs
 from ..devices.pci.allocation import is_own
 from ..devices.pci.binding_change import change_driver
 from ..devices.pci.sysfs import STUBS
@@ -46,10 +47,16 @@ class GuestDevices:
 
     @property
     def of_others(self) -> list[str]:
-        """The addresses of the devices that others have by the table."""
+        """The addresses of the devices that others have by the table, or with which another domain runs that it has not
+        by the table itself.
+        """
         rows, holder = self._work.host.store.allocations(), self._work.claim.holder
         own = {row.address for row in rows if row.holder == holder}
-        return [row.address for row in rows if row.address not in own]
+        others = {row.address for row in rows}
+        with suppress(HeteroError):  # a file of libvirt's that is no XML is told by who is asked for a device
+            running = domains.running(self._paths)
+            others.update(address for address, names in running.items() if self._work.claim.instance not in names)
+        return sorted(others - own)
 
     @property
     def told(self) -> str:

@@ -26,7 +26,12 @@ STARTS = "domain {name} would start with it (module hetero.compute.libvirt_hostd
 
 def holders(paths: Paths) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return ({address: names of defined domains}, {address: names of running domains})."""
-    return _read(paths.domains), _read(paths.running_domains)
+    return _read(paths.domains), running(paths)
+
+
+def running(paths: Paths) -> dict[str, list[str]]:
+    """Return {address: names of running domains}."""
+    return _read(paths.running_domains)
 
 
 def _read(folder: str) -> dict[str, list[str]]:

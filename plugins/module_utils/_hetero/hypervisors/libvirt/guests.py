@@ -66,7 +66,8 @@ class Spec:
     :param made: time of its claim: if it is claimed again, it is another domain.
     :param image: images.store.Image; not needed for a guest that exists.
     :param devices: addresses of its PCI devices.
-    :param others: addresses of devices that others have. Its next start stays as it is with those that nobody has.
+    :param others: addresses of devices that others have, or run with. Its next start stays as it is with those that
+        nobody has.
     :param domain_type: KVM or QEMU.
     :param user_data: what cloud-init gets.
     """
@@ -248,8 +249,12 @@ def _pin(domain: ElementTree.Element, spec: Spec) -> bool:
 
 
 def put_back(spec: Spec, libvirt: Libvirt) -> None:
-    """Restore the domain, and give its next start the port and the devices of its claim, and none of others'."""
-    if uuid_of(spec.name, libvirt) is None:
+    """Restore the domain, and give its next start the port and the devices of its claim, and none of others'.
+
+    One that is made of its description, which may be older than what was taken back, starts with no other devices.
+    """
+    anew = uuid_of(spec.name, libvirt) is None
+    if anew:
         libvirt.define(read_at(spec.file(DESCRIPTION), MOST).decode())
     domain = libvirt.domain(spec.name)
     description = domain.xml(live=False)
@@ -260,7 +265,7 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
         if address not in has:
             domain.attach(hostdev.xml(address), live=False)
     for address, given in has.items():
-        if address in spec.others:
+        if address in spec.others or (anew and address not in spec.devices):
             domain.detach(hostdev.xml(address, given.managed), live=False)
 
 
