@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A guest had a card by hand as it was rebuilt; it was taken back (module libvirt_hostdev), and is on the host's driver
 again, or free for any guest. Later libvirt loses the guest's domain (its file is empty after a power cut), and the
-start makes it of the guest's own description, which is as old as the rebuild. If this fails, the guest has the card again,
-taken off the host's driver, and no row of the table says so.
+start makes it of the guest's own description, which is as old as the rebuild. If this fails, the guest has the card
+again, taken off the host's driver, and no row of the table says so.
 """
 
 from __future__ import annotations

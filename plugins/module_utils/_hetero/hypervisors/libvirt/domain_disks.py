@@ -36,6 +36,14 @@ OVERLAY_WAY = (
     "domain runs, qemu-img rebase -b '' {path} while it does not), or undefine the domain where nobody needs it; then "
     "run this again"
 )
+UNFOUND = (
+    "has volume {volume} of pool {pool}, of which libvirt has no description that can be read: whether it lies on "
+    "{disk}, the disk of guest {name}, cannot be told"
+)
+UNFOUND_WAY = (
+    "nothing is touched: describe the pool again (virsh pool-define-as {pool} dir --target FOLDER, with the folder in "
+    "which the volume lies), or undefine the domain where nobody needs it; then run this again"
+)
 #: In the header of an overlay (qemu, docs/interop/qcow2.txt): what it begins with, and that what is below it is an
 #: overlay, too. What else is there, such as a guest's disk, may begin with anything.
 MAGIC, AGAIN = b"QFI\xfb", b"\xe2\x79\x2a\xca\0\0\0\x05qcow2"
@@ -104,9 +112,15 @@ def must_have_one_name(name: str, uuid: str, disk: str, paths: Paths) -> None:
 
 
 def must_carry_none(name: str, disk: str, paths: Paths) -> None:
-    """Raise Refused if a disk of another domain, whether or not that runs, is an overlay on this guest's."""
+    """Raise Refused if a disk of another domain, whether or not that runs, is an overlay on this guest's, or may be."""
     for _folder, other, domain in _others(name, paths):
         _must_be_no_overlay(other, domain, name, disk)
+        for one, _path in _disks(domain):
+            source, driver = one.find("source[@pool]"), one.find("driver[@type='qcow2']")
+            if source is not None and driver is not None and _pool_of(source, paths) is None:
+                pool, volume = shlex.quote(source.get("pool", "")), source.get("volume")
+                what = UNFOUND.format(volume=volume, pool=pool, disk=disk, name=name)
+                raise Refused(what, f"domain {other}", UNFOUND_WAY.format(pool=pool))
 
 
 def _must_be_no_overlay(other: str, domain: Element, name: str, disk: str) -> None:
@@ -137,13 +151,19 @@ def _name_volumes(domain: Element, paths: Paths) -> None:
     them: by its files of pools.
     """
     for source in domain.iterfind("devices/disk/source[@pool]"):
-        for folder in (paths.running_domains, paths.domains):
-            file = os.path.join(os.path.dirname(folder), "storage", f"{source.get('pool')}.xml")
-            with suppress(OSError, ElementTree.ParseError):
-                target = ElementTree.parse(file).findtext(".//target/path")
-                if target:
-                    source.set("file", os.path.join(target, source.get("volume", "")))
-                    break
+        pool = _pool_of(source, paths)
+        target = None if pool is None else pool.findtext(".//target/path")
+        if target:
+            source.set("file", os.path.join(target, source.get("volume", "")))
+
+
+def _pool_of(source: Element, paths: Paths) -> Element | None:
+    """Return what libvirt's files say of a volume's pool; None where it has none that can be read."""
+    for folder in (paths.running_domains, paths.domains):
+        file = os.path.join(os.path.dirname(folder), "storage", f"{source.get('pool')}.xml")
+        with suppress(OSError, ElementTree.ParseError):
+            return ElementTree.parse(file).getroot()
+    return None
 
 
 def _below(path: str) -> list[str]:
