@@ -179,9 +179,15 @@ def test_what_is_in_use_is_not_removed(monkeypatch):
     node.works, node.had, node.unread = None, True, {"pdu-a": "pdu-a: no answer"}
     with pytest.raises(Refused, match=r"board0: whether its outlet is off is not known \(pdu-a: no answer\), and"):
         absent(node)
-    assert absent(node, never_ran=True)[0] == ["root"], "one that never ran is told by its record"
+    with pytest.raises(Refused, match="board0: whether its outlet is off is not known"):
+        absent(node, never_ran=True)
     with pytest.raises(Refused, match="board0: is in error: a note, and it may run from it: stop it first"):
         absent(Node(monkeypatch, "error"))
+    node = Node(monkeypatch, "error", there=["root"])
+    assert absent(node, never_ran=True)[0] == ["root"], "one that never ran is told by its record and its outlet"
+    node.works = "booting"
+    with pytest.raises(Refused, match="board0: is in error: a note, and it may run from it"):
+        absent(node, never_ran=True)
     with pytest.raises(Refused, match="ran"):
         absent(Node(monkeypatch, ran=True), never_ran=True)
     assert absent(Node(monkeypatch, ran=True, there=["root"]))[0] == ["root"]

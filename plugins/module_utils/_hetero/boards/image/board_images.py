@@ -226,10 +226,12 @@ def clean(
     return remove(proxy, board, change, report)
 
 
-def _must_be_at_rest(proxy: Proxy, board: Board, claim: Claim, deadline: Deadline) -> None:
+def _must_be_at_rest(proxy: Proxy, board: Board, claim: Claim, deadline: Deadline, never_ran: bool) -> None:
     """Raise Refused where a board may run from what is to be removed; its outlet is read for it.
 
     One that had no power for its claim passes, and one that is recorded as running, which `clean` refuses.
+
+    :param never_ran: the instance is known never to have run, so one in error is refused by its outlet alone.
     """
     store, kept = proxy.store, None
     with suppress(HeteroError):
@@ -244,7 +246,7 @@ def _must_be_at_rest(proxy: Proxy, board: Board, claim: Claim, deadline: Deadlin
     elif seen["power"]:
         unread = NEITHER.format(power=seen.pop("power"))
     record, power = store.record(board.id), seen.get("power") or (None if unread else "off")  # one without an outlet
-    if power and is_at_rest(record, kept, power):
+    if power and (is_at_rest(record, kept, power) or (never_ran and power == "off" and not is_at_work(kept, record))):
         return
     if power == "off":
         error = f"is in error: {record.note}" if record.state == board_states.ERROR else None
@@ -277,8 +279,8 @@ def absent(
     def one(board: Board, claim: Claim | None, report: Report, change: Change) -> dict[str, Any]:
         if never_ran:
             must_never_have_run(proxy, board, claim)
-        elif claim is not None and not change.check:
-            _must_be_at_rest(proxy, board, claim, deadline)
+        if claim is not None and not change.check:
+            _must_be_at_rest(proxy, board, claim, deadline, never_ran)
         there = clean(proxy, board, claim, change, report, deadline)
         if claim is None and board.id in proxy.store.kept_boards():
             # To clean a board without a claim is an operator's word that its record's instance has it no more.

@@ -210,8 +210,8 @@ def _bring_up(proxy: Proxy, ids: Sequence[int], options: Options, verb: str, way
         drivers = BootDrivers(proxy, options.driver, options.kernel_source)
         for work in works:
             _name_driver(drivers, work)
-            if not work.over and way is not Starting:
-                note_if_used(work)  # a start looks itself, before it does anything
+            if not work.over and (way is not Starting or work.state == board_states.ERROR):
+                note_if_used(work)  # a start looks itself, before it does anything, at boards that are not refused
             if not work.over:
                 if options.check and work.board.id in options.rebuilt:
                     _take_as_rebuilt(work, options.image)
