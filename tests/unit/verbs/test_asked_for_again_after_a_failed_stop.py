@@ -1,10 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jackie's board is in state "error": its relay was stuck at a stop of a boot whose play was killed, or between two tries
-of her start (no play is killed). The board came up late all the same, and she writes into her root. She asks for the same
-again, without a stop in between (test_seen_off_after_a_failed_stop.py has one), as provision_instance does it: it tries
-two boards by default. If this fails, her root is removed as that of an instance that never ran, with success and under a
+"""Jackie's board is in state "error": its relay was stuck at a stop of a boot whose play was killed, or between two
+tries of her start. The board came up late all the same, and she writes into her root. She asks for the same again,
+without a stop in between (test_seen_off_after_a_failed_stop.py has one), as provision_instance does it: it tries two
+boards by default. If this fails, her root is removed as that of an instance that never ran, with success and under a
 board that runs from it, and she gets an empty one on the next board.
 """
 
@@ -28,10 +28,8 @@ def _quick(monkeypatch):
     quick_looks(monkeypatch)
 
 
-switch = Fake.switch
-
-
-def sticks(self, outlets, state):
+def sticks(self, outlets, state, switch=Fake.switch):
+    """A relay that can be switched on, and says "done" to any "off"."""
     done = {outlet: Answer(True, "done") for outlet in outlets}
     return switch(self, outlets, state) if state == "on" else done
 

@@ -60,18 +60,17 @@ class Uhubctl(ProgramDriver):
     def status(self) -> dict[str, str]:
         """Return the states of the outlets that are named, else of all. One that is not there hides no other."""
         self._twins.clear()
-        twins: dict[str, set[str]] = {}
+        ports: dict[str, str] = {}
 
         def state_of(outlet: str) -> str:
-            state, twins[outlet] = self._state(outlet)
+            state, ports[outlet] = self._state(outlet)
             return state
 
         named = [str(outlet) for outlet in self.settings.get("outlets") or ()]
         states = self._each(named or self._all(), state_of)
-        # What is plugged in names itself, and may say that it is another hub; two ports of one hub name each other.
         for outlet in named:
-            for twin in sorted(twins.get(outlet, ())):
-                if outlet in twins.get(twin, ()):
+            for twin in sorted(ports):
+                if twin != outlet and ports[twin] == ports.get(outlet):
                     pair = " and ".join(sorted((outlet, twin)))
                     what = f"has one port as two outlets, {pair}: the USB 2 and the USB 3 of a hub"
                     self._twins[outlet] = BadInput(what, self.name, "give each board a port of its own")
@@ -92,21 +91,23 @@ class Uhubctl(ProgramDriver):
         parts = HUB.split(done.stdout)
         return [f"{hub}:{port}" for hub, ports in zip(parts[1::2], parts[2::2]) for port, _words in PORT.findall(ports)]
 
-    def _state(self, outlet: str) -> tuple[str, set[str]]:
-        """Return an outlet's state, and the names that it has by its hub's twin."""
+    def _state(self, outlet: str) -> tuple[str, str]:
+        """Return an outlet's state, and the name of its port, which is one for the USB 2 and the USB 3 of a hub."""
         hub, port = self._parts(outlet)
         done = self._run("-l", hub, "-p", port)
         if done.returncode:
             what = f"no hub with switched ports is there ({self._said(done)})"
             remedy = f"{LIST}; one that is unplugged, or cuts no port by itself, is not among them"
             raise HeteroError(what, self._thing(outlet), remedy)
-        # The USB 2 and the USB 3 of a hub are on two buses.
-        twins = {f"{one}:{port}" for one in HUB.findall(done.stdout) if one.split("-")[0] != hub.split("-")[0]}
+        # Both halves of a hub are told, in the same order whichever is asked for. What is plugged in names itself, and
+        # may say that it is another hub, but not before the first one is told.
+        first = HUB.search(done.stdout)
+        name = f"{first[1] if first else hub}:{port}"
         # A port gives no power where no line says that it does.
         seen = {_meant(words) for number, words in PORT.findall(done.stdout) if number == port}
         if len(seen) == 1:
-            return seen.pop(), twins
-        return f"unknown ({' and '.join(sorted(seen)) or self._said(done)})", twins
+            return seen.pop(), name
+        return f"unknown ({' and '.join(sorted(seen)) or self._said(done)})", name
 
     def _order(self, outlet: str, state: str) -> Answer:
         hub, port = self._parts(outlet)
