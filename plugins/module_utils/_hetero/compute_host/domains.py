@@ -40,6 +40,11 @@ NEWER = f"nothing is taken from it: put a newer copy of the database back, then 
 
 #: What an instance's guest was given by hand, and has no more.
 OVER = f"allocated to its guest for one run, which is over ({FREES})"
+#: Of a domain that libvirt has no more, by a file, and that its operator may define again of a copy.
+EMPTIED = (
+    f"allocated to a domain that libvirt has no more, for {{file}} is empty, as a power cut leaves one: define it "
+    f"again (virsh define), or, where nobody needs it, remove the file and run {play('reconcile')}, which frees it"
+)
 GONE = "; it is no more on this host, and nothing is written down of it until it is put back"
 
 
@@ -86,7 +91,7 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             own = holder_of(name)
             if own in holders and own in seen.instances:
                 continue
-            record, is_defined = _record_of(host, name), is_there(name, host.pci)
+            record, is_defined = _record_of(host, name), _is_defined(host, name)
             of = f"that no claim in the database has ({record})" if record else "of no instance"
             thing = "a domain" if is_defined else "a guest, whose domain libvirt has no more,"
             found = f"{thing} {of} {'has' if name in runs else 'would start with'} it"
@@ -134,6 +139,10 @@ def _write_down_by_hand(host: Host, name: str, address: str, persistent: bool) -
     write_down(host.store, holder_of(name), address, host.pci, method=f"{METHOD}:", persistent=persistent)
 
 
+def _is_defined(host: Host, name: str) -> bool:
+    return is_there(name, host.pci) and not domains.emptied(name, host.pci)
+
+
 def _record_of(host: Host, name: str) -> str | None:
     """Return, in words, what the record of a guest's claim says; None without one. Its folder may not be mounted."""
     kept = host.store.kept(name)
@@ -153,7 +162,7 @@ def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             if by_hand(row) and not row.persistent:
                 findings.append(_finding(name, row.address, OVER))
             continue
-        if is_there(name, host.pci):
+        if _is_defined(host, name):
             findings.append(_finding(name, row.address, f"allocated to a domain that does not have it ({FREES})"))
             continue
         record = _record_of(host, name)
@@ -161,6 +170,10 @@ def _given(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
             of = record or f"guest {name} lies in {host.pci.guests}"
             found = f"allocated to a guest that neither the database nor libvirt has ({of}): {NEWER}"
             findings.append(_finding(name, row.address, found))
+            continue
+        file = domains.emptied(name, host.pci)
+        if file:
+            findings.append(_finding(name, row.address, EMPTIED.format(file=file)))
             continue
         findings.append(_finding(name, row.address, "allocated to a domain that is no more", "freed"))
         change.note(row.address, {"holder": short(row.holder)}, {"holder": None})

@@ -60,6 +60,16 @@ def is_there(name: str, paths: Paths) -> bool:
     return any(os.path.exists(os.path.join(folder, f"{name}.xml")) for folder in (paths.domains, paths.running_domains))
 
 
+def emptied(name: str, paths: Paths) -> str | None:
+    """Return the path of a domain's file that a power cut left empty, so that libvirt has no such domain; None where it
+    is whole, or none is there.
+    """
+    path = os.path.join(paths.domains, f"{name}.xml")
+    if os.path.exists(os.path.join(paths.running_domains, f"{name}.xml")) or not os.path.exists(path):
+        return None
+    return path if _is_blank(path) else None
+
+
 def files(folder: str) -> list[str]:
     """Return the paths of libvirt's files of domains in a folder."""
     try:
