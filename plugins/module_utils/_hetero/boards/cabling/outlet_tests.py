@@ -270,14 +270,15 @@ class OutletTests(ABC, Generic[W]):
         start = time.monotonic()
         self.seen.begin()
         self._note(work, self._to_be(work))
+        seen_on = False
         try:
             self._switch(work, "on")
-            powered = time.monotonic()
+            powered, seen_on = time.monotonic(), True
             work.say(PHASE, f"{work.outlet_name}: on, read back; who asks to boot?")
             requests = self._requests(Deadline(self.options.timeout))
             consoles = [board for board in self.seen.consoles() if board not in self._busy() | self.powered]
         finally:
-            self._off_again(work)
+            self._off_again(work, seen_on)
         self._judge(finding, requests, consoles, powered, time.monotonic() - start)
 
     def _requests(self, deadline: Deadline) -> dict[int, float]:
@@ -363,11 +364,16 @@ class OutletTests(ABC, Generic[W]):
         work.power_seen(state)
         self._switched(work, state)
 
-    def _off_again(self, work: W) -> None:
-        """Switch the outlet off and read it back; a board whose outlet may still be on is kept out of use."""
+    def _off_again(self, work: W, seen_on: bool = True) -> None:
+        """Switch the outlet off and read it back; a board whose outlet may still be on is kept out of use.
+
+        :param seen_on: whether it was on by the test. If not, another test does not take for its own what is on later.
+        """
         try:
             self._switch(work, "off")
         except HeteroError as error:
+            if not seen_on:
+                self._note(work, f"{work.outlet_name} was not seen on, and may be on by the test all the same")
             work.move(board_states.ERROR, f"perhaps left on by the cabling check: {error}")
             raise
         self._note(work, f"{work.outlet_name} was switched off again")
