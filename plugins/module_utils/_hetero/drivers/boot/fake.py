@@ -97,11 +97,13 @@ class Fake(Pxe):
         else:
             boot = {"on": None, "boots": boot["boots"]}
         path = self._path(board)
+        # of two processes that switch it, the last one's word counts
+        new = f"{path}.new-{os.getpid()}"
         with self._lock:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path + ".new", "w", encoding="utf-8") as file:
+            with open(new, "w", encoding="utf-8") as file:
                 json.dump(boot, file)
-            os.replace(path + ".new", path)
+            os.replace(new, path)
 
     @contextmanager
     def watch(self, boards: Collection[Board], seen: Seen) -> Iterator[None]:
