@@ -117,7 +117,7 @@ def test_an_off_that_does_not_happen(bmc, tmp_path):
     one.power = "on"
     one.does(":")
     with pytest.raises(power.OutletsFailed, match=r"still on .* 'off' \(PDU said Chassis Power Control: Down/Off"):
-        batch(one, tmp_path, {"1": "off"}, seconds=4)
+        batch(one, tmp_path, {"1": "off"}, seconds=12)
 
 
 def test_an_order_that_is_refused(bmc, tmp_path):

@@ -126,7 +126,7 @@ def test_an_order_that_is_accepted_and_not_obeyed(bmc, tmp_path):
     one = bmc()
     one.faults["POST", "Reset"] = lambda _bmc: (204, "")
     with pytest.raises(power.OutletsFailed) as told:
-        switched(one, tmp_path, {"Self": "on"}, seconds=3)
+        switched(one, tmp_path, {"Self": "on"}, seconds=12)
     assert told.match(r"outlet Self of bmc-a: still off [\d.]+ s after 'on' \(PDU said On accepted\)")
     assert one.sessions == {}
 
@@ -157,7 +157,7 @@ def test_all_its_sessions_are_taken(bmc, tmp_path):
     one = bmc()
     one.most, one.sessions["theirs"] = 1, "1"
     with pytest.raises(TimedOut, match=r"has no session left \(503: The maximum number of sessions .*end sessions"):
-        switched(one, tmp_path, {"Self": "on"}, seconds=2)
+        switched(one, tmp_path, {"Self": "on"}, seconds=8)
     one.faults["POST", SESSIONS] = lambda bmc: bmc.sessions.clear() if bmc.opened > 5 else None
     assert switched(one, tmp_path, {"Self": "on"}) == {"Self": ("off", "on")}
     assert one.sessions == {}
