@@ -12,7 +12,7 @@ import os
 import time
 from typing import Protocol
 
-from .deadline import LOOK_AGAIN
+from .deadline import LOOK_AGAIN, Deadline
 from .errors import Refused
 from .job_watch import is_read
 
@@ -108,7 +108,9 @@ def still_waits(one: Asker | None) -> bool:
     The first look tells only that there was a sign since the last look, which may be long ago.
     """
     if one is not None and one.is_there:
-        time.sleep(FRESH)
+        until = Deadline(FRESH)
+        while not until.passed and not one.is_gone:
+            until.nap()
     while one is not None and not one.is_there:
         if one.is_gone:
             return False

@@ -14,6 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabl
 from ansible_collections.hetero.compute.tests.unit.boards.cabling.test_learning import learn, quick, verdicts
 from ansible_collections.hetero.compute.tests.unit.boards.cabling.test_learning_of_what_was_cut_off_long_ago import (
     by_hand,
+    lost_before_the_order,
 )
 
 __all__ = ["quick"]
@@ -22,19 +23,7 @@ __all__ = ["quick"]
 def test_what_was_switched_on_by_hand_since_is_not_switched(lab, monkeypatch):
     """Lost: the power of a server that was plugged in and switched on since, by the operator's own hand."""
     monkeypatch.setattr(learning.Learning, "_listen", lambda self: None)
-    status = learning.Learning._status
-
-    def goes_away(self, work):
-        state = status(self, work)
-        lab.pdu("pdu-a", hang=True)
-        return state
-
-    with monkeypatch.context() as patch:
-        patch.setattr(learning.Learning, "_status", goes_away)
-        failed = learn(lab, "pdu-a:4")
-    assert failed["failed"]
-    lab.pdu("pdu-a")
-    assert lab.on == []
+    failed = lost_before_the_order(lab, monkeypatch)
     by_hand(lab, "on")  # a server is plugged in there
     result = learn(lab, "pdu-a:1", "pdu-a:4")
     now = json.loads((lab.folder / "pdu-a.json").read_text())["outlets"]["4"]

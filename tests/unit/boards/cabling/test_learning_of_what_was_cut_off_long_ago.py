@@ -28,24 +28,31 @@ def by_hand(lab, state):
             outlets.set_outlets(opened, {"4": state}, deadline)
 
 
+def lost_before_the_order(lab, monkeypatch):
+    """A run that learns outlet 4, and whose PDU goes away once it has said that this is off; returns its result."""
+    status = learning.Learning._status
+
+    def goes_away(self, work):
+        state = status(self, work)
+        lab.pdu("pdu-a", hang=True)
+        return state
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learning.Learning, "_status", goes_away)
+        failed = learn(lab, "pdu-a:4")
+    assert failed["failed"]
+    lab.pdu("pdu-a")
+    assert lab.on == []
+    return failed
+
+
 @pytest.mark.parametrize("how", ["switched off by hand", "the PDU was away"])
 def test_what_is_on_now_is_not_switched_for_an_event_of_long_ago(lab, monkeypatch, how):
     """Lost: the power of a server that was plugged in and switched on since, by the operator's own hand."""
     monkeypatch.setattr(learning.Learning, "_listen", lambda self: None)
     if how == "the PDU was away":
         # no kill at all: the PDU is lost before the order, and answers again a day later; the outlet was never on
-        status = learning.Learning._status
-
-        def goes_away(self, work):
-            state = status(self, work)
-            lab.pdu("pdu-a", hang=True)
-            return state
-
-        with monkeypatch.context() as patch:
-            patch.setattr(learning.Learning, "_status", goes_away)
-            assert learn(lab, "pdu-a:4")["failed"]
-        lab.pdu("pdu-a")
-        assert lab.on == []
+        lost_before_the_order(lab, monkeypatch)
     else:
         assert killed(lab, "pdu-a:4") == [("pdu-a", "4")]
         by_hand(lab, "off")
