@@ -64,7 +64,7 @@ def raw():
         one.server.close()
 
 
-def said(tmp_path, secrets=None, seconds=2.0, **given):
+def said(tmp_path, secrets=None, seconds=60.0, **given):
     """What a look at a device says: its error, or its outlets."""
     settings = dict(dict(driver="http", host="127.0.0.1", port=1, outlets=["0"]), **given)
     if "api_table" not in settings:
