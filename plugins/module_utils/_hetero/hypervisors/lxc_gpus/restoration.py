@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
     Any,
+    Callable,
     ContextManager,
     Dict,
     Iterable,
@@ -76,6 +77,9 @@ def restore(site: Site) -> dict[str, str | None]:
     def own(*asked: Any) -> persistence.Persisted:
         return resolve(site, *asked)
 
+    holders = {row.holder for row in site.store.allocations() if row.holder.startswith("/")}
+    if not all(os.path.lexists(holder.rpartition("#")[0]) for holder in holders):
+        _follow(site, turn)
     done: dict[str, str | None] = {}
     for lxcpath in site.lxcpaths:
         done.update(persistence.restore(lxcpath, own, site.host, turn))
@@ -84,6 +88,22 @@ def restore(site: Site) -> dict[str, str | None]:
         done.update({os.path.join(lxcpath, name): why for name, why in found.items()})
     identity.note_marks(site.lxcpaths, site.store)
     return done
+
+
+def _follow(site: Site, turn: Callable[[liblxc.Container], ContextManager[object]]) -> None:
+    """Have files and configurations of containers whose folders were moved be of where these lie now."""
+    for lxcpath in (*site.lxcpaths, *other_folders(site)):
+        for name in liblxc.containers(lxcpath):
+            with suppress(HeteroError):  # what is odd about one is said of it later, or by its own start
+                container = liblxc.Container(name, lxcpath)
+                with site.store.transaction(dry=True):
+                    was_moved = take_along(site, container)
+                if not was_moved:
+                    continue
+                with turn(container), site.store.transaction():
+                    if take_along(site, container):
+                        rows = site.kept(key_of_made(container), persistent=True)
+                        persistence.write(container, file_for(site, rows), site.host)
 
 
 def _is_there(kept: Claim) -> bool:
