@@ -27,6 +27,7 @@ from ..hypervisors.libvirt.attachment import by_hand, holder_of
 from ..hypervisors.libvirt.domain import Libvirt
 from ..hypervisors.libvirt.domain_disks import disks_by_file, disks_of, leaves, must_carry_none, must_have_one_name
 from ..hypervisors.libvirt.hostdev import VFIO
+from ..hypervisors.lxc import folders
 from ..site import instance_states
 from .domains import write_down_next_start
 from .guest_devices import GuestDevices
@@ -289,7 +290,8 @@ class GuestWork(Work):
     def must_be_own(self) -> None:
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
         self._refuse_stranger()
-        must_carry_none(self.claim.instance, os.path.join(self.folder, guest_folder.DISK), self.host.pci)
+        disk = os.path.join(self.folder, guest_folder.DISK)
+        must_carry_none(self.claim.instance, disk, self.host.pci, folders.not_mounted)
         must_hold_no_mount(self.folder, self.domain.thing)
         self._may_be_removed()
         self.must_be_alone()

@@ -9,7 +9,7 @@ import os
 import shlex
 import struct
 from contextlib import suppress
-from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
 from ...core.errors import HeteroError, Refused
@@ -44,6 +44,11 @@ UNFOUND_WAY = (
     "nothing is touched: describe the pool again (virsh pool-define-as {pool} dir --target FOLDER, with the folder in "
     "which the volume lies), or undefine the domain where nobody needs it; then run this again"
 )
+UNSEEN = (
+    "has {file}, and by /etc/fstab a file system is to be at {point}, which is not mounted: whether it lies on {disk}, "
+    "the disk of guest {name}, cannot be told"
+)
+UNSEEN_WAY = "nothing is touched: mount it, or undefine the domain where nobody needs it; then run this again"
 #: In the header of an overlay (qemu, docs/interop/qcow2.txt): what it begins with, and that what is below it is an
 #: overlay, too. What else is there, such as a guest's disk, may begin with anything.
 MAGIC, AGAIN = b"QFI\xfb", b"\xe2\x79\x2a\xca\0\0\0\x05qcow2"
@@ -111,16 +116,26 @@ def must_have_one_name(name: str, uuid: str, disk: str, paths: Paths) -> None:
                 raise Refused(USES.format(**words), f"domain {other}", USES_WAY.format(**words))
 
 
-def must_carry_none(name: str, disk: str, paths: Paths) -> None:
-    """Raise Refused if a disk of another domain, whether or not that runs, is an overlay on this guest's, or may be."""
+def must_carry_none(name: str, disk: str, paths: Paths, not_mounted: Callable[[str], str | None]) -> None:
+    """Raise Refused if a disk of another domain, whether or not that runs, is an overlay on this guest's, or may be.
+
+    :param not_mounted: returns where, at a path or above it, a file system is to be mounted and is not; else None.
+    """
     for _folder, other, domain in _others(name, paths):
         _must_be_no_overlay(other, domain, name, disk)
-        for one, _path in _disks(domain):
-            source, driver = one.find("source[@pool]"), one.find("driver[@type='qcow2']")
-            if source is not None and driver is not None and _pool_of(source, paths) is None:
+        for one, path in _disks(domain):
+            if one.find("driver[@type='qcow2']") is None:
+                continue
+            source = one.find("source[@pool]")
+            if source is not None and _pool_of(source, paths) is None:
                 pool, volume = shlex.quote(source.get("pool", "")), source.get("volume")
                 what = UNFOUND.format(volume=volume, pool=pool, disk=disk, name=name)
                 raise Refused(what, f"domain {other}", UNFOUND_WAY.format(pool=pool))
+            for file in filter(os.path.isabs, [path, *_below(path)]):
+                point = None if os.path.lexists(file) else not_mounted(file)
+                if point:
+                    what = UNSEEN.format(file=file, point=point, disk=disk, name=name)
+                    raise Refused(what, f"domain {other}", UNSEEN_WAY)
 
 
 def _must_be_no_overlay(other: str, domain: Element, name: str, disk: str) -> None:
