@@ -18,12 +18,16 @@ from ..devices.pci import domains, sysfs
 from ..devices.pci.allocation import is_own
 from ..devices.pci.binding_change import change_driver
 from ..devices.pci.sysfs import STUBS
-from ..hypervisors.libvirt.attachment import driver_before
+from ..hypervisors.libvirt.attachment import by_hand, driver_before
 from .work import BACK
 
 if TYPE_CHECKING:
     from ..claims.host.allocation import Allocation
     from .work import Work
+
+PUT = "put its card back there"
+#: Of a device that was given by hand, without which the guest starts.
+TAKE = ", or take it from its guest (module hetero.compute.libvirt_hostdev, state detached)"
 
 
 class GuestDevices:
@@ -69,11 +73,12 @@ class GuestDevices:
         rows, name = self.to_start_with, self._work.claim.instance
         for row, device in self._others(rows):
             what = f"its device at {row.address} was a {row.wanted.arch}, and a {device.ids} is there now"
-            raise Refused(what, name, "put its card back there; terminate leaves the other device as it is")
+            way = TAKE if by_hand(row) else "; terminate leaves the other device as it is"
+            raise Refused(what, name, f"{PUT}{way}")
         for row in rows:
             if sysfs.look(row.address, self._paths) is None:
                 what = f"its device at {row.address} is no more on this host"
-                raise Refused(what, name, "put its card back there, or terminate it")
+                raise Refused(what, name, f"{PUT}{TAKE if by_hand(row) else ', or terminate it'}")
 
     def is_there(self, row: Allocation) -> bool:
         """Return whether the device that was given is at its address, and no other one."""
