@@ -68,12 +68,17 @@ def audit(host: Host, change: Change) -> list[dict[str, Any]]:
     with host.store.transaction(dry=change.check):
         rows = host.store.allocations()
         instances = {claim.holder for claim in host.store.claims()}
-        defined, running = domains.holders(host.pci)
-        for address, names in only_by_folder(host.pci).items():
-            defined.setdefault(address, []).extend(names)
-        seen = Seen(rows, instances, defined, running)
+        seen = Seen(rows, instances, *_having(host))
         findings = _had(host, seen, change) + _given(host, seen, change)
     return sorted(findings, key=lambda one: (one["domain"], one["address"]))
+
+
+def _having(host: Host) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return Seen.defined and Seen.running."""
+    defined, running = domains.holders(host.pci)
+    for address, names in only_by_folder(host.pci).items():
+        defined.setdefault(address, []).extend(names)
+    return defined, running
 
 
 def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
@@ -122,12 +127,16 @@ def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:
 
 
 def write_down_next_start(host: Host, name: str) -> None:
-    """Write down with what an instance's guest would start and nobody is allocated, before its domain is undefined."""
+    """Write down with what an instance's guest would start and nobody is allocated, before its domain is undefined; not
+    what is lent from one to another, as in `_had`.
+    """
     # a file of libvirt's that is no XML keeps no guest from its end
     with suppress(HeteroError), host.store.transaction():
         taken = {row.address for row in host.store.allocations()}
-        for address, names in domains.holders(host.pci)[0].items():
-            if name in names and address not in taken:
+        defined, running = _having(host)
+        for address, names in defined.items():
+            is_alone = set(running.get(address, names)) == {name}
+            if name in names and is_alone and address not in taken:
                 _write_down_by_hand(host, name, address, True)
 
 
