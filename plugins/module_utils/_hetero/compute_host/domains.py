@@ -22,6 +22,7 @@ from ..devices.pci.allocation import write_down
 from ..devices.pci.domains import is_there
 from ..devices.pci.made_guests import is_made, only_by_folder
 from ..hypervisors.libvirt.attachment import METHOD, by_hand, holder_of
+from ..hypervisors.libvirt.guests import uuid_for
 from ..site.kinds import GUEST
 from .unclaimed_instances import whose
 
@@ -53,7 +54,7 @@ class Seen(NamedTuple):
 
     :param rows: all allocations.
     :param instances: the holders of all claims.
-    :param defined: {address of a device: names of the domains, and guests `only_by_folder`, that would start with it}.
+    :param defined: {address of a device: names of the domains, and guests `of_no_claim`, that would start with it}.
     :param running: {address of a device: names of the running domains that have it}.
     """
 
@@ -76,9 +77,17 @@ def audit(host: Host, change: Change) -> list[dict[str, Any]]:
 def _having(host: Host) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return Seen.defined and Seen.running."""
     defined, running = domains.holders(host.pci)
-    for address, names in only_by_folder(host.pci).items():
+    for address, names in of_no_claim(host).items():
         defined.setdefault(address, []).extend(names)
     return defined, running
+
+
+def of_no_claim(host: Host) -> dict[str, list[str]]:
+    """Return what guests have `only_by_folder`, but those of claims in the database. That has what is theirs: what more
+    their folders tell of was taken back since, and is in no domain that is made of them again.
+    """
+    known = [uuid_for(claim.instance, claim.created) for claim in host.store.claims()]
+    return only_by_folder(host.pci, known)
 
 
 def _had(host: Host, seen: Seen, change: Change) -> list[dict[str, Any]]:

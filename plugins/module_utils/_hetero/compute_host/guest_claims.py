@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from ..core.deadline import Deadline
 from ..devices.pci import allocation
 from ..devices.pci.domains import is_there
-from ..devices.pci.made_guests import only_by_folder
 from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt, must_be_name
 from ..scheduling.compute_hosts import aliases_of
 from ..site.kinds import GUEST
-from .domains import free_again
+from .domains import free_again, of_no_claim
 from .unclaimed_instances import of_guest
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Guests:
         asked = allocation.requested(self.flavor, self.host.config.kvm.aliases, self.host.name)
         if asked or self.named:
             given = {row.address for row in self.host.store.allocations()}
-            for address, (name, *_others) in only_by_folder(self.host.pci).items():
+            for address, (name, *_others) in of_no_claim(self.host).items():
                 if address not in given:
                     allocation.write_down(self.host.store, holder_of(name), address, self.host.pci)
             allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Collection
 from xml.etree import ElementTree
 
 from ...files.plain_file import read_plain
@@ -40,12 +40,14 @@ def is_made(name: str, paths: Paths) -> bool:
     return os.path.exists(os.path.join(paths.guests, name, DESCRIPTION))
 
 
-def only_by_folder(paths: Paths) -> dict[str, list[str]]:
+def only_by_folder(paths: Paths, but: Collection[str] = ()) -> dict[str, list[str]]:
     """Return {address of a device: names of the guests that have it by what lies in their folders, and of which libvirt
     has no domain}. What the database says of their names, which may be an earlier claim's, is not asked.
+
+    :param but: UUIDs of guests that are left out.
     """
     found: dict[str, list[str]] = {}
-    known = domains.uuids(paths)
+    known = {*domains.uuids(paths), *but}
     for name in sorted(os.listdir(paths.guests)) if os.path.isdir(paths.guests) else ():
         made = description(os.path.join(paths.guests, name))
         # else it is a copy of another's, or what libvirt has of it tells
