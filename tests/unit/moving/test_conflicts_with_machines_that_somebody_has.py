@@ -61,6 +61,10 @@ def node(number, name, state, info):
     }
 
 
+#: How the machine that somebody has is skipped.
+SKIPPED = {maas: {"skip": True}, ironic: {"alice": {"skip": True}}}
+
+
 def wired(folder, source, exports, boards):
     """(the wires that have an outlet, what is asked)."""
     paths = [folder / f"{number}.json" for number in range(len(exports))]
@@ -99,6 +103,42 @@ def test_a_bmc_whose_driver_is_asked_is_compared_too(tmp_path):
     wires, asked = ironic(tmp_path, "active", info={**IPMI, "ipmi_hex_kg_key": "******"})
     assert wires == []
     assert "alice" in asked["spare", "outlet"]
+
+
+@pytest.mark.parametrize("source", [maas, ironic])
+def test_a_machine_that_is_skipped_has_its_outlet_all_the_same(tmp_path, source):
+    """To skip it is what one does with a machine that somebody is to keep."""
+    wires, asked = source(tmp_path, "Deployed" if source == maas else "active", **SKIPPED[source])
+    assert wires == []
+    assert "alice" in asked["spare", "outlet"]
+
+
+def table(folder, answers, mac="02:00:00:00:00:01"):
+    """A server and a board, of a table that says one outlet of both: (the wires that have an outlet, what is asked)."""
+    rows = ["name,mac,ip,arch,vcpus,memory_mb,local_gb,pdu,outlet,pdu_driver,pdu_host"]
+    rows += [f"server,{mac},10.0.2.2,x86_64,1,1024,0,pdu-a,3,apc,10.0.100.5"]
+    rows += ["spare,02:00:00:00:00:02,10.0.2.3,x86_64,1,1024,0,pdu-a,3,apc,10.0.100.5"]
+    (folder / "boards.csv").write_text("\n".join(rows))
+    asked = questions(moved(folder / "site", "csv", folder / "boards.csv", answers={"proxy": PROXY, "boards": answers}))
+    wires = wiring(folder / "site")["tftp_proxy_boards"].values()
+    return [wire for wire in wires if "outlet" in wire], asked
+
+
+def test_so_has_one_of_a_source_that_knows_of_no_users(tmp_path):
+    wires, asked = table(tmp_path, {"server": {"skip": True}})
+    assert wires == []
+    assert "server (boards.csv:2, which is skipped)" in asked["spare", "outlet"]
+
+
+@pytest.mark.parametrize(
+    ("spare", "server", "mac"),
+    [({"outlet": 3}, {}, "01"), ({}, {"outlet": 4}, "01"), ({}, {}, "02")],
+    ids=["answered", "answered of the other", "the same machine"],
+)
+def test_what_people_say_of_it_counts_and_another_entry_of_a_board_does_not(tmp_path, spare, server, mac):
+    wires, asked = table(tmp_path, {"server": {"skip": True, **server}, "spare": spare}, f"02:00:00:00:00:{mac}")
+    assert wires == [{"pdu": "pdu-a", "outlet": 3}]
+    assert ("spare", "outlet") not in asked
 
 
 def test_machines_with_bmcs_of_their_own_are_asked_nothing(tmp_path):

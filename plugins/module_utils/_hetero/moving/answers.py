@@ -21,7 +21,7 @@ from ..core.spelling import instead
 from ..core.typed_keys import shown
 from ..nodes.proxy.words_check import reads
 from .documents import yaml_of
-from .found import BOARD_KEYS, PDU_KEYS, Pdu, Site
+from .found import BOARD_KEYS, PDU_KEYS, Board, Pdu, Site
 from .yaml_lines import comment, flow, word
 
 #: What is asked of the proxy node, which no source knows.
@@ -151,7 +151,22 @@ def apply(answers: Answers, site: Site, source: str) -> Site:
         way = "; give its driver to have it written down" if part == "pdus" else ""
         site.notes += [f"{source}: {part}: {thing}: is none that the source has any more{way}" for thing in lost]
     kept = [board for board in site.boards if not boards.get(board.name, {}).get(SKIP)]
-    return Site(kept, site.pdus, site.notes)
+    return Site(kept, site.pdus, site.notes, _others(site.boards, kept, boards))
+
+
+def _others(all_boards: Sequence[Board], kept: Sequence[Board], said: Mapping[str, Mapping[str, Any]]) -> list[Board]:
+    """Return the boards that are skipped and are machines of their own: the source gives their outlets to no others.
+
+    One that nobody has may be another entry of a board that stays: by its MAC, or as people give that one its outlet.
+    """
+    macs = {board.said.get("mac") for board in kept} - {None}
+    given = {board.fed for board in kept if said.get(board.name, {}).get("outlet") is not None}
+    found = []
+    for board in all_boards:
+        if board not in kept and (board.held or not (board.said.get("mac") in macs or board.fed in given)):
+            board.where += ", which is skipped"
+            found.append(board)
+    return found
 
 
 def _replace_driver(site: Site, pdu: Pdu, said: Mapping[str, Any], boards: Mapping[str, Mapping[str, Any]]) -> None:

@@ -84,6 +84,12 @@ class Board(Device):
     before: BoardLine | None = None
     held: str | None = None
 
+    @property
+    def fed(self) -> tuple[str, str] | None:
+        """The PDU and the outlet that feed it as far as is known, also where somebody has it; None where one is not."""
+        pdu, outlet = self.said.get("pdu", self.held), self.said.get("outlet")
+        return (pdu, str(outlet)) if pdu and outlet else None
+
     def take(self, key: str, value: Any, where: str | None = None) -> None:
         """Take a value, in place of an earlier one; None and "" say nothing. One that is none becomes a question."""
         if value is None or value == "":
@@ -153,11 +159,15 @@ class Pdu(Device):
 
 @dataclass
 class Site:
-    """All that a source tells. `notes` are what it has and what is not taken."""
+    """All that a source tells. `notes` are what it has and what is not taken.
+
+    :param others: machines that are none of ours, and have their outlets all the same.
+    """
 
     boards: list[Board] = field(default_factory=list)
     pdus: dict[str, Pdu] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    others: list[Board] = field(default_factory=list)
 
     def pdu(self, name: str, where: str) -> Pdu:
         """Return the PDU of a name, made where it is new."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Sequence
 
 from ..core.typed_keys import shown
 from ..drivers.boot.registry import DRIVERS as BOOT_DRIVERS
@@ -60,8 +60,8 @@ def _conflicts(site: Site, server: str | None) -> None:
         if server and board.said.get("ip") == server:
             board.ask("ip", f"{board.where}: {server} is the proxy node's own")
     for key in UNIQUE:
-        _ask_all(site, lambda board, key=key: board.said.get(key), (key,))  # type: ignore[misc]
-    _ask_all(site, _fed, ("outlet",))
+        _ask_all(site.boards, lambda board, key=key: board.said.get(key), (key,))  # type: ignore[misc]
+    _ask_all([*site.boards, *site.others], lambda board: board.fed, ("outlet",))
 
 
 def distinct(site: Site) -> None:
@@ -74,23 +74,18 @@ def distinct(site: Site) -> None:
             site.notes.append(f"{board.where}: another one is called {name}, too: it is {board.name} here")
 
 
-def _fed(board: Board) -> tuple[str, str] | None:
-    pdu, outlet = board.said.get("pdu", board.held), board.said.get("outlet")
-    return (pdu, str(outlet)) if pdu and outlet else None
-
-
-def _ask_all(site: Site, value_of: Callable[[Board], object], keys: tuple[str, ...]) -> None:
+def _ask_all(boards: Sequence[Board], value_of: Callable[[Board], object], keys: tuple[str, ...]) -> None:
     users: dict[object, list[Board]] = {}
-    for board in site.boards:
+    for board in boards:
         value = value_of(board)
         if value is not None:
             users.setdefault(value, []).append(board)
-    for value, boards in users.items():
-        if len(boards) == 1:
+    for value, alike in users.items():
+        if len(alike) == 1:
             continue
         said = f"outlet {value[1]} of {value[0]}" if isinstance(value, tuple) else shown(value)
-        names = " and ".join(f"{board.name} ({board.where})" for board in boards)
-        for board in boards:
+        names = " and ".join(f"{board.name} ({board.where})" for board in alike)
+        for board in alike:
             for key in keys:
                 board.ask(key, f"{said} is said of {names}")
 

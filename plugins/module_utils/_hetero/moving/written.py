@@ -174,7 +174,8 @@ def shared_outlets(site: Site, numbered: Numbered, pdus: Mapping[str, Mapping[st
     """
     wires = wiring(numbered, pdus)
     wired = [(wires[number]["pdu"], board) for number, board in numbered.boards if "pdu" in wires[number]]
-    unwired = [board for board in site.boards if "pdu" not in board.said and "outlet" in board.said]
+    everybodys = [*site.boards, *site.others]
+    unwired = [board for board in everybodys if "pdu" not in board.said and "outlet" in board.said]
     held = [(board.held, board) for board in unwired if board.held]
     known = {**{pdu: settings(site.pdus[pdu]) for pdu, _board in held}, **pdus}
     names = devices(known)
