@@ -65,6 +65,16 @@ def node(number, name, state, info):
 SKIPPED = {maas: {"skip": True}, ironic: {"alice": {"skip": True}}}
 
 
+def by_redfish(folder, at, alice):
+    """Somebody has a node whose BMC needs no Id of a system; of a free one the same address may be said."""
+    info = {"redfish_address": f"https://{at}", "redfish_username": "admin", "redfish_verify_ca": "False"}
+    free = {**info, "redfish_address": "https://10.0.100.20", "redfish_system_id": "/redfish/v1/Systems/1"}
+    nodes = [node(1, "alice", "active", info), node(2, "spare", "available", free)]
+    ports = [{"Address": f"02:00:00:00:02:0{number}", "Node UUID": f"u{number}"} for number in (1, 2)]
+    exports = [[{**one, "Driver": "redfish"} for one in nodes], ports]
+    return wired(folder, "ironic", exports, {"alice": alice, "spare": {"ip": "10.0.2.3"}})
+
+
 def wired(folder, source, exports, boards):
     """(the wires that have an outlet, what is asked)."""
     paths = [folder / f"{number}.json" for number in range(len(exports))]
@@ -103,6 +113,27 @@ def test_a_bmc_whose_driver_is_asked_is_compared_too(tmp_path):
     wires, asked = ironic(tmp_path, "active", info={**IPMI, "ipmi_hex_kg_key": "******"})
     assert wires == []
     assert "alice" in asked["spare", "outlet"]
+
+
+@pytest.mark.parametrize("skipped", [{}, {"skip": True}])
+@pytest.mark.parametrize("at", ["10.0.100.20", "10.0.100.21"])
+def test_a_bmc_whose_machine_needs_no_id_by_redfish_has_one(tmp_path, at, skipped):
+    """By Redfish Ironic and MAAS need no Id of a system where a BMC has one."""
+    wires, asked = by_redfish(tmp_path, at, skipped)
+    assert wires == ([] if at == "10.0.100.20" else [WIRE])
+    assert ("alice (by bmc-alice)" in asked.get(("spare", "outlet"), "")) == (at == "10.0.100.20")
+
+
+def test_an_id_that_is_answered_for_it_counts(tmp_path):
+    assert by_redfish(tmp_path, "10.0.100.20", {"outlet": "2"})[0] == [WIRE]
+
+
+def test_a_bmc_without_an_address_is_asked_and_compared_with_none(tmp_path):
+    machines = [machine(1, "alice", power_type="redfish", status_name="Deployed"), machine(2, "spare")]
+    power = {"id1": {"power_address": "://"}, "id2": {"power_address": "10.0.100.5", "node_outlet": "3"}}
+    wires, asked = wired(tmp_path, "maas", [machines, power], {"alice": {"disk": "none"}, "spare": {"disk": "none"}})
+    assert wires == [{"pdu": "10.0.100.5", "outlet": 3, "disk": "none"}]
+    assert ("alice", "pdu") in asked
 
 
 @pytest.mark.parametrize("source", [maas, ironic])

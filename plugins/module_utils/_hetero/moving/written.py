@@ -174,26 +174,37 @@ def shared_outlets(site: Site, numbered: Numbered, pdus: Mapping[str, Mapping[st
     """
     wires = wiring(numbered, pdus)
     wired = [(wires[number]["pdu"], board) for number, board in numbered.boards if "pdu" in wires[number]]
-    everybodys = [*site.boards, *site.others]
-    unwired = [board for board in everybodys if "pdu" not in board.said and "outlet" in board.said]
+    unwired = [board for board in [*site.boards, *site.others] if "pdu" not in board.said]
     held = [(board.held, board) for board in unwired if board.held]
     known = {**{pdu: settings(site.pdus[pdu]) for pdu, _board in held}, **pdus}
+    held = [(pdu, board) for pdu, board in held if "outlet" in board.said or _may_have_one_machine(known[pdu])]
     names = devices(known)
-    by_ipmi = {names.get(pdu) for pdu, _board in [*wired, *held] if has_one_machine(known[pdu])}
+    # who needs no Id of a system by Redfish has the only one of the BMC
+    alone = [pdu for pdu, board in held if "outlet" not in board.said]
+    by_ipmi = {names.get(pdu, pdu) for pdu, _board in [*wired, *held] if has_one_machine(known[pdu])}
+    by_one = by_ipmi | {names.get(pdu, pdu) for pdu in alone}
     users: dict[tuple[Any, str], list[Board]] = {}
     for pdu, board in [*wired, *held]:
         device = names.get(pdu, pdu)
-        users.setdefault((device, "" if device in by_ipmi else plug(board.said["outlet"])), []).append(board)
+        users.setdefault((device, "" if device in by_one else plug(board.said["outlet"])), []).append(board)
     found = []
-    for (_device, outlet), boards in users.items():
-        one = "one outlet would feed" if outlet else "one BMC, which has one machine by IPMI, would feed"
-        said = " and ".join(
-            f"{board.name} (outlet {board.said['outlet']} of {board.said.get('pdu', board.held)})" for board in boards
-        )
+    for (device, outlet), boards in users.items():
+        how = "one machine by IPMI" if device in by_ipmi else "one machine where no Id of a system is needed"
+        one = "one outlet would feed" if outlet else f"one BMC, which has {how}, would feed"
+        said = " and ".join(f"{board.name} ({_told_outlet(board)})" for board in boards)
         for board in [board for board in boards if "pdu" in board.said] if boards[1:] else ():
             board.said.pop("outlet")
             found.append(Question("boards", board.name, "outlet", "which outlet feeds it", f"{one} {said}", False))
     return found
+
+
+def _may_have_one_machine(settings: Mapping[str, Any]) -> bool:
+    return settings.get("driver") == "redfish" or has_one_machine(settings)
+
+
+def _told_outlet(board: Board) -> str:
+    outlet, pdu = board.said.get("outlet"), board.said.get("pdu", board.held)
+    return f"outlet {outlet} of {pdu}" if outlet else f"by {pdu}"
 
 
 def _key_of(defect: HeteroError, keys: Sequence[str], usual: str) -> str:
