@@ -59,6 +59,21 @@ def test_two_parts_in_a_hundred_may_be_missing_of_memory_and_of_nothing_else():
     assert rejections(TYPES["tp64.8x8"], replace(BOARDS[0], local_gb=495)) == ["local_gb 495 < 500"]
 
 
+def test_a_board_that_has_exactly_what_is_asked_for_serves_it():
+    """Lost: all boards of a site whose flavors say to the last megabyte what its boards have."""
+    board = BOARDS[0]
+    exact = {"name": "mine", "memory_mb": board.memory_mb, "vcpus": board.vcpus, "local_gb": board.local_gb}
+    assert rejections(exact, board, tolerance=0) == []
+    for key in ("memory_mb", "vcpus", "local_gb"):
+        have = exact[key]
+        more = dict(exact, **{key: have + 1})
+        assert rejections(more, board, tolerance=0) == [f"{key} {have} < {have + 1}"]
+        assert fits({"mine": exact, "more": more}, board.columns, 0) == ["mine"]
+    least = {"name": "mine", "memory_mb": 100}
+    assert rejections(least, replace(board, memory_mb=98)) == []
+    assert rejections(least, replace(board, memory_mb=97)) == ["memory_mb 97 < 100"]
+
+
 def test_a_rejected_board_says_why():
     """ "No node" without a reason sends the user to the operator."""
     small = replace(BOARDS[0], memory_mb=8109, vcpus=0, local_gb=499)
