@@ -78,7 +78,7 @@ class Lab:
             start_new_session=True,
         )
 
-    def end(self, process, timeout=600):
+    def end(self, process, timeout=1800):
         try:
             output, _nothing = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
