@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
-from ansible_collections.hetero.compute.tests.unit.core.test_following import EVENTS
+from ansible_collections.hetero.compute.tests.unit.core.test_job_watch import EVENTS
 from ansible_collections.hetero.compute.tests.unit.core.test_locks import HOLD
 
 

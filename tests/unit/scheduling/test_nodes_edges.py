@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host or a board is good for, by itself: reasons, room, what is counted. test_scheduling.py has searches."""
+"""What a host or a board is good for, by itself: reasons, room, what is counted. test_schedule.py has searches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import compute_hosts, fit, nodes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
-from ansible_collections.hetero.compute.tests.unit.scheduling.test_scheduling import (
+from ansible_collections.hetero.compute.tests.unit.scheduling.test_schedule import (
     KVM,
     board,
     device,

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One look at all nodes, as Schedule and plan are called without the filter, which test_scheduling.py goes by."""
+"""One look at all nodes, as Schedule and plan are called without the filter, which test_schedule.py goes by."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import BOARDS, IN_USE, Verdict
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import Refusal, Schedule, plan
-from ansible_collections.hetero.compute.tests.unit.scheduling.test_scheduling import (
+from ansible_collections.hetero.compute.tests.unit.scheduling.test_schedule import (
     CG1,
     KVM,
     TP64,

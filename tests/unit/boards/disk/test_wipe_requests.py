@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How boards may be wiped. Whole wipes are in disk/test_wiping.py."""
+"""How boards may be wiped. Whole wipes are in disk/test_wipes.py."""
 
 from __future__ import annotations
 

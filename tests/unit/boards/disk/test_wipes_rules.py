@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A board's wipe, step by step: who may be wiped, what is said, what follows. Whole wipes: test_wiping.py."""
+"""A board's wipe, step by step: who may be wiped, what is said, what follows. Whole wipes: test_wipes.py."""
 
 from __future__ import annotations
 
