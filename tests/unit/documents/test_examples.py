@@ -99,3 +99,15 @@ def test_flavors_are_flavors(path):
     for mapping in variables_of(path.read_text()):
         own = mapping.get("hetero_extra_instance_types", {})
         assert set(flavors({}, own)) == set(own)
+
+
+def test_each_console_by_conserver_is_one_of_its_configuration():
+    """Lost: a console, to who copies both: its log is never there, or nothing answers to its name."""
+    page = guide("first_board")
+    names = re.findall(r"^console (\w+) \{ include board;", named(page, "conserver"), re.MULTILINE)
+    folder = re.search(r"logfile (\S+)/&\.log;", named(page, "conserver"))[1]
+    wires = [one for one in variables_of(page) if str(one.get("console_command")).startswith("console ")]
+    assert len(wires) == 2
+    for wire in wires:
+        name = wire["console_command"].split()[-1]
+        assert (name in names, wire["console"]) == (True, f"{folder}/{name}.log")
