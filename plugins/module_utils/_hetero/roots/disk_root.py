@@ -49,7 +49,6 @@ from .seeds import may_have_booted, put_there, taken_out
 if TYPE_CHECKING:
     from ..core.changes import Change
     from ..images.store import Image
-    from ..site.boards_file import Board
     from .proxy_node import Report, RootClaim, RootsNode
 
 ARCHIVES = "archives"
@@ -57,9 +56,8 @@ ARCHIVES = "archives"
 CLOSED = ("/root/.ssh", cloud_init.SEED)
 
 
-def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is made of
-    proxy: RootsNode,
-    board: Board,
+def prepare_disk(
+    place: Place,
     claim: RootClaim,
     image: Image,
     change: Change,
@@ -73,13 +71,12 @@ def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is m
         where it has others. Empty: nothing; None: nothing is given, and what is there stays.
     :raises BadInput: the board has no disk, or no RAM image; this is checked before anything is made.
     """
-    start = time.monotonic()
+    start, proxy, board = time.monotonic(), place.proxy, place.board
     check_arch(board, image)
     parse_key(claim.ssh_public_key)
     proxy.root_partition(board)
     ram_image(proxy, board)
     check_image(claim, image, board.name)
-    place = Place(proxy, board)
     restored: list[str] = []
     with change.step("archive"), naming(proxy.folder(ARCHIVES)):
         archive = stored_archive(proxy.folder(ARCHIVES), image)
@@ -91,7 +88,7 @@ def prepare_disk(  # noqa: PLR0913 - the node, the board, and what its root is m
     before_it = place.disk.user_data()
     others = before_it is not None and user_data not in (None, before_it)
     with change.step("own"), naming(place.disk.folder):
-        made = _own(proxy, place, claim, image, change, restored, user_data, others)
+        made = _own(place, claim, image, change, restored, user_data, others)
     with change.step("files"):
         prepare_files(place, image, DISK, change, restored)
     if archive and restored and not change.check:
@@ -134,8 +131,7 @@ def _said_of(
     return taken_out(change) if fresh else cloud_init.LEFT
 
 
-def _own(  # noqa: PLR0913 - the node, the board, what its root is made of, and what was found
-    proxy: RootsNode,
+def _own(
     place: Place,
     claim: RootClaim,
     image: Image,
@@ -148,7 +144,7 @@ def _own(  # noqa: PLR0913 - the node, the board, what its root is made of, and 
 
     :param others: whether it has other user_data than are asked for; no matter once a system may have seen them.
     """
-    disk, token = place.disk, token_of(claim)
+    proxy, disk, token = place.proxy, place.disk, token_of(claim)
     made = disk.made()
     # A claim without an image hash has no root yet: a root that is there is from before the claim's rebuild.
     # own.tar is no longer needed once its files were seen on the disk.

@@ -26,7 +26,7 @@ class Place:
     """Where the parts of one board lie on its proxy."""
 
     def __init__(self, proxy: RootsNode, board: Board) -> None:
-        self.board = board
+        self.proxy, self.board = proxy, board
         self.exporter = nfs_server_of(proxy)
         self.root = root_of_board(proxy, board.id)
         self.files = BoardFiles(proxy.config.tftp_root, board.ip)

@@ -15,19 +15,11 @@ from .provision import PHASE
 if TYPE_CHECKING:
     from ..core.changes import Change
     from ..images.store import Image
-    from ..site.boards_file import Board
     from .proxy_node import Report, RootClaim, RootsNode
 
 
-def prepare_seed(  # noqa: PLR0913 - the node, the board, what its root is made of, and how
-    proxy: RootsNode,
-    board: Board,
-    claim: RootClaim,
-    image: Image,
-    user_data: str,
-    change: Change,
-    report: Report,
-    fresh: bool,
+def prepare_seed(
+    place: Place, claim: RootClaim, image: Image, user_data: str, change: Change, report: Report, fresh: bool
 ) -> bool:
     """Have the data for cloud-init that a request gives in a root that no system has run from yet, and no others.
 
@@ -37,16 +29,16 @@ def prepare_seed(  # noqa: PLR0913 - the node, the board, what its root is made 
     :param fresh: whether the root was made just now, or in check mode would be.
     :returns: whether they were, or in check mode would be, put there or taken out.
     """
-    root = Place(proxy, board).root
+    root = place.root
     if not user_data:
-        return not fresh and root.is_mounted and _take_out(proxy, board, claim, image, change, report)
+        return not fresh and root.is_mounted and _take_out(place, claim, image, change, report)
     if not fresh:
         if root.is_mounted and root.has_seed(user_data):
             return False
-        if may_have_booted(proxy, claim):
+        if may_have_booted(place.proxy, claim):
             report(PHASE, SEEDED, None)
             return False
-    change.note(f"{board.name} user_data", {"present": False}, {"present": True})
+    change.note(f"{place.board.name} user_data", {"present": False}, {"present": True})
     if not change.check:
         root.put_seed(user_data, claim.instance)
         if not root.has_seed(user_data):
@@ -55,17 +47,15 @@ def prepare_seed(  # noqa: PLR0913 - the node, the board, what its root is made 
     return True
 
 
-def _take_out(
-    proxy: RootsNode, board: Board, claim: RootClaim, image: Image, change: Change, report: Report
-) -> bool:
+def _take_out(place: Place, claim: RootClaim, image: Image, change: Change, report: Report) -> bool:
     """Take an earlier request's data out of a root, unless a system may have seen them; return whether that was so."""
-    root = Place(proxy, board).root
-    if proxy.store.has_run(claim) or not root.has_left_seed(image):
+    root = place.root
+    if place.proxy.store.has_run(claim) or not root.has_left_seed(image):
         return False
-    if may_have_booted(proxy, claim):
+    if may_have_booted(place.proxy, claim):
         report(PHASE, LEFT, None)
         return False
-    change.note(f"{board.name} user_data", {"present": True}, {"present": False})
+    change.note(f"{place.board.name} user_data", {"present": True}, {"present": False})
     if not change.check:
         root.take_seed_out(image)
         if root.has_left_seed(image):

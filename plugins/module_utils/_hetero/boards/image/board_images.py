@@ -22,6 +22,7 @@ from ...images.forms import Machine
 from ...roots.disk_root import prepare_disk
 from ...roots.machine_identity import must_be_keys
 from ...roots.ownership import has_root, is_asked, must_never_have_run, refuse_lost, refuse_unproven
+from ...roots.place import Place
 from ...roots.provision import PHASE, prepare, remove
 from ...roots.seeds import prepare_seed
 from ...site import board_states
@@ -163,12 +164,12 @@ def present(
         if not claim.image_hash:  # one that has its root goes on with what it got
             check_delivery(proxy, board, found, BootDrivers(proxy).means(board), source)
         if source == DISK_ROOT:
-            done = prepare_disk(proxy, board, fields, found, change, deadline, report, request.user_data)
+            done = prepare_disk(Place(proxy, board), fields, found, change, deadline, report, request.user_data)
         else:
             done = prepare(proxy, board, fields, found, change, report, lambda: _proves(proxy, board, change))
             if request.user_data is not None:
                 fresh = "root" in done["restored"]
-                seeded = prepare_seed(proxy, board, fields, found, request.user_data, change, report, fresh)
+                seeded = prepare_seed(Place(proxy, board), fields, found, request.user_data, change, report, fresh)
                 done["restored"] += ["user_data"] if seeded else []
         return dict(done, changed=bool(done["restored"]))
 
