@@ -264,6 +264,7 @@ def test_a_board_that_stalls_twice_is_kept_out_of_use(site, monkeypatch):
     result = site.run("start", 0, timeout=1)
     one = board(result)
     note = "stalled at tftp after 1 s, twice (boot entry fetched, kernel not asked for); console: board0.log"
+    note += "; its console says: PXE-E32: TFTP open timeout"
     record = site.record(0)
     assert (result["failed"], result["blame"], one["blame"], record.state, record.note) == (
         True,

@@ -182,3 +182,46 @@ def test_of_a_large_log_only_the_end_is_read(tmp_path, most, fewest):
 def test_how_long_a_shown_line_may_be():
     """Lost: the end of what a wide terminal shows, or the screen, to a line of a megabyte."""
     assert 250 <= blame.CONSOLE_WIDTH <= 4096
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (
+            "[    1.02] Kernel panic - not syncing: VFS: no root\n---[ end Kernel panic - not syncing: VFS ]---\n",
+            "; its console says: Kernel panic - not syncing: VFS: no root",
+        ),
+        (
+            "2026-11-29T02:30:11+0000 PXE-E51: No DHCP or proxyDHCP offers were received.\r\nPXE-M0F: Exiting.\r\n",
+            "; its console says: PXE-E51: No DHCP or proxyDHCP offers were received.",
+        ),
+        (
+            "[Sun Nov 29 02:30:11 2026] No configuration methods succeeded (https://ipxe.org/040ee119)\n",
+            "; its console says: No configuration methods succeeded (https://ipxe.org/040ee119)",
+        ),
+        (
+            "TFTP error: 'File not found' (1)\nStarting again\n=> ",
+            "; its console says: TFTP error: 'File not found' (1)",
+        ),
+        ("Hit any key to stop autoboot:  0\n=> ", "; U-Boot waits at its prompt (its console)"),
+        ("Debian GNU/Linux 12 board0 ttyS0\n\nboard0 login: ", "; its system asks who logs in (its console)"),
+        ("02:30:11 (initramfs) ", "; its initrd waits at a prompt (its console)"),
+        ("board0 login: root\nnothing to see\n", ""),
+        ("a table => \nmore =>\n", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_console_says_of_a_boot_that_went_wrong_is_said(tmp_path, log, said):
+    """Lost: the reason, to who reads one line of an error and no log; and a line of the boot before is no reason."""
+    file = tmp_path / "board0.log"
+    file.write_text(f"Kernel panic - not syncing: of the boot before\n{log}")
+    assert blame.with_sign("stalled", str(file), file.read_text().index("\n") + 1) == f"stalled{said}"
+    assert blame.with_sign("stalled", None, 0) == "stalled"
+
+
+def test_a_sign_of_any_length_is_one_short_line(tmp_path):
+    """Lost: an error that can be read, to a tenant's system that writes a panic of a megabyte."""
+    file = tmp_path / "board0.log"
+    file.write_text(f"Kernel panic - not syncing: \x1b[2J{'x' * 5000}\n")
+    said = blame.with_sign("stalled", str(file), 0)
+    assert (len(said) < 250, "\x1b" in said) == (True, False)

@@ -272,6 +272,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
         note = blame.failed_step(boot.failed_step, boot.kinds, boot.tries)
         root = work.system.root
         note = note or blame.stalled(boot.asked, boot.kinds, spent, boot.tries, boot.console, boot.flash, root)
+        note = blame.with_sign(note, boot.console, boot.console_from)
         if wrong_key:
             own = boot.may_be_at_work
             note = blame.own_root(boot.board) if own else blame.wrong_feed(boot.board, work.pdu, work.outlet)

@@ -14,7 +14,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Collection, Container
 
-from ...core.printable import one_line
+from ...core.printable import brief, one_line
 from .driver import ENTRY, KERNEL, NFS, NFS_ROOT, SYSTEM, TFTP
 
 if TYPE_CHECKING:
@@ -46,6 +46,26 @@ CUT_OFF = re.compile(STAMP + r"(?:error: )?kex_exchange_identification: .*")
 CONSOLE_WIDTH = 1000
 #: Colours (ECMA-48, SGR), which init systems write and which are left out. Other control characters are escaped.
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+#: What a console says where a boot ends, each from where it is said to the end of its line, best first: Linux's panic,
+#: the errors of PXE firmware (PXE specification 2.1, appendix), of iPXE and of U-Boot, and firmware without any system.
+SIGNS = (
+    re.compile(r"Kernel panic - not syncing.*"),
+    re.compile(r"PXE-[EM][0-9A-F]{2}.*"),
+    re.compile(r"\S[^\n]*\(https?://ipxe\.org/[0-9a-f]+\)"),
+    re.compile(r"TFTP error: .*|Retry (?:time|count) exceeded.*"),
+    re.compile(r"No bootable device.*|Operating System not found.*", re.I),
+)
+#: What waits at the end of a console → words for it: agetty's question, U-Boot's prompt, iPXE's and that of an initrd.
+PROMPTS = (
+    (re.compile(r"\S+ login:"), "its system asks who logs in"),
+    (re.compile(r"=>|U-Boot>"), "U-Boot waits at its prompt"),
+    (re.compile(r"iPXE>"), "iPXE waits at its prompt"),
+    (re.compile(r"\(initramfs\)"), "its initrd waits at a prompt"),
+)
+#: Most lines at the end of a log in which a sign is looked for, and characters of it that are said.
+SIGN_LINES, SIGN_WIDTH = 1000, 200
+#: The time before a line, of any writer.
+STAMPED = re.compile(r"^(?:\[[^]]*\d\d:\d\d:\d\d[^]]*\] ?|\S*\d\d:\d\d:\d\d\S* )")
 TIMES = {1: "", 2: ", twice"}
 #: Is added to the error of a board that did begin to boot.
 SLOW = "; if it only needs longer, give it more: timeout (in the playbooks hetero_boot_timeout)"
@@ -173,6 +193,24 @@ def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES, asked_
                 size *= 8
     except OSError as error:
         return [f"{path}: {error.strerror}"]
+
+
+def with_sign(note: str, path: str | None, since: int) -> str:
+    """Return the note of a boot that went wrong with what its console says of it, if that is one of SIGNS or PROMPTS.
+
+    Of several lines with a sign the first is said: what follows an error is its consequence. A tenant's system writes
+    there too, so that nothing is decided by it.
+
+    :param path: the console's log, or None.
+    :param since: byte of the log at which this boot begins.
+    """
+    lines = console_tail(path, since, SIGN_LINES)
+    for sign in SIGNS:
+        found = next(filter(None, map(sign.search, lines)), None)
+        if found:
+            return f"{note}; its console says: {brief(STAMPED.sub('', found[0]), SIGN_WIDTH)}"
+    last = STAMPED.sub("", lines[-1]) if lines else ""
+    return next((f"{note}; {words} (its console)" for prompt, words in PROMPTS if prompt.fullmatch(last)), note)
 
 
 def _without_questions(lines: list[str], asked_by: str | None) -> list[str]:
