@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import http_apis, redfish
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.registry import DRIVERS as POWER
 from ansible_collections.hetero.compute.plugins.modules import tilera_boot
-from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, guide
 
 ROLE = ROOT / "roles" / "tftp_proxy" / "meta" / "argument_specs.yml"
 PDU_DOCUMENTATION = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
@@ -47,3 +47,16 @@ def test_the_role_describes_each_driver(variable, there_are):
     words = yaml.safe_load(ROLE.read_text())["argument_specs"]["main"]["options"][variable]["description"]
     said = set(re.findall(r"V\((\w+)\)", " ".join(words)))
     assert set(there_are) - {"fake"} <= said
+
+
+def test_the_page_tells_what_each_power_driver_was_tried_on():
+    """Lost: whether a driver was ever run, to who buys a PDU by this table."""
+    page = guide("power_driver")
+    table = page[page.index(":name: tried") :]
+    rows = re.findall(r"^   \* - ``(\w+)``\n     - .+\n     - (.+)\n     - .+$", table, re.MULTILINE)
+    assert sorted(driver for driver, _tests in rows) == sorted(POWER)
+    tests = ROOT / "tests" / "unit" / "drivers" / "power"
+    named = [name for _driver, names in rows for name in re.findall(r"``(\S+)``", names)]
+    assert [name for name in named if not (tests / name).is_file()] == []
+    code = "".join(path.read_text() for path in tests.glob("test_*.py"))
+    assert [name for name in re.findall(r"``(test_\w+)``", table) if f"def {name}(" not in code] == []
