@@ -53,9 +53,9 @@ options:
         V(HUB:PORT), such as V(1-1.4:2), as C(uhubctl) lists them. It has no host, for which O(host=localhost) stands
         where O(pdu) names none. A hub with USB 3 is two there, of which either names the port.
       - V(fake) is a file that behaves as a PDU, for tests.
+      - Any other is a driver of the site's own, which role P(hetero.compute.tftp_proxy#role) put on the proxy node.
       - Default is V(apc).
     type: str
-    choices: [apc, command, fake, fence, http, ipmi, redfish, snmp, uhubctl]
   transport:
     description:
       - How it is reached. Default is V(telnet).

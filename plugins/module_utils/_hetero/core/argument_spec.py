@@ -91,10 +91,7 @@ PDU = ArgumentSpec(
         pdu=dict(type="str"),
         host=dict(type="str"),
         port=dict(type="int"),
-        driver=dict(
-            type="str",
-            choices=["apc", "command", "fake", "fence", "http", "ipmi", "redfish", "snmp", "uhubctl"],
-        ),
+        driver=dict(type="str"),
         transport=dict(type="str", choices=["telnet", "ssh"]),
         host_key=dict(type="str", no_log=False),
         legacy_ssh=dict(type="bool"),

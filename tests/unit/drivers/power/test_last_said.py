@@ -21,7 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     TimedOut,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import snmp
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import registry, snmp
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer, PowerDriver
 
 SECRET = "xyzzy-1957"
@@ -62,7 +62,7 @@ class Played(PowerDriver):
 @pytest.fixture
 def ended(monkeypatch, tmp_path):
     """How switching outlet 1 on ends at a PDU that says this."""
-    monkeypatch.setitem(power.DRIVERS, "played", Played)
+    monkeypatch.setitem(registry.DRIVERS, "played", Played)
 
     def end(*script, seconds=0.6):
         monkeypatch.setattr(Played, "script", list(script))

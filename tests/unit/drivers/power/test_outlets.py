@@ -29,6 +29,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import registry
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer, PowerDriver
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.run_folder import own_run_folder
 from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import PASSWORD, alive, boards
@@ -232,7 +233,7 @@ def test_a_pdu_that_is_free_again_is_asked_within_a_second(monkeypatch, tmp_path
     Pauses take no time here.
     """
     pauses = []
-    monkeypatch.setitem(power.DRIVERS, "taken", Taken)
+    monkeypatch.setitem(registry.DRIVERS, "taken", Taken)
     monkeypatch.setattr(Deadline, "within", lambda _self, seconds: pauses.append(seconds) or Deadline(0))
     with power.session("pdu-t", {"driver": "taken"}, {}, Deadline(60), str(tmp_path)):
         assert (Taken.attempts, Taken.hung_up) == (11, 10)
@@ -252,7 +253,7 @@ def test_a_pdu_that_is_free_again_is_asked_within_a_second(monkeypatch, tmp_path
 )
 def test_what_was_read_last_is_told(monkeypatch, tmp_path, readings, words):
     """Without it, an outlet that stays off would be told as a PDU that does not answer."""
-    monkeypatch.setitem(power.DRIVERS, "slow", Slow)
+    monkeypatch.setitem(registry.DRIVERS, "slow", Slow)
     monkeypatch.setattr(Slow, "readings", readings)
     deadline = Deadline(1)
     opened = power.session("pdu-t", {"driver": "slow"}, {}, deadline, str(tmp_path))
@@ -266,7 +267,7 @@ def test_what_was_read_last_is_told(monkeypatch, tmp_path, readings, words):
 @pytest.mark.parametrize(("wanted", "orders"), [("off", ["off"]), ("on", ["on"]), ("cycled", ["off", "on"])])
 def test_a_pending_outlet_is_neither(monkeypatch, tmp_path, wanted, orders):
     """Without it, an outlet that a colleague's delayed order will switch would be left out without a word."""
-    monkeypatch.setitem(power.DRIVERS, "pending", Pending)
+    monkeypatch.setitem(registry.DRIVERS, "pending", Pending)
     monkeypatch.setattr(Pending, "told", [])
     deadline = Deadline(20)
     with power.session("pdu-t", {"driver": "pending"}, {}, deadline, str(tmp_path)) as opened:

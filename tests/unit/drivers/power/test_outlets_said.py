@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     TimedOut,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import registry
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer, PowerDriver
 
 #: A nap takes that long here: a number that is exact, so that boundaries can be met.
@@ -353,8 +354,8 @@ def places(monkeypatch):
             self.did = done
 
     monkeypatch.setattr(power, "lock", lock)
-    monkeypatch.setitem(power.DRIVERS, "apc", Recorded)
-    monkeypatch.setitem(power.DRIVERS, "reads", type("Reads", (Recorded,), {"readers": True}))
+    monkeypatch.setitem(registry.DRIVERS, "apc", Recorded)
+    monkeypatch.setitem(registry.DRIVERS, "reads", type("Reads", (Recorded,), {"readers": True}))
     return done
 
 

@@ -20,7 +20,7 @@ from ...core.printable import brief
 from . import refusals
 from .driver import Answer
 from .inrush import Inrush, NoTurn
-from .registry import DRIVERS
+from .registry import driver_of
 from .wait_notes import QUIET, Waiting
 
 if TYPE_CHECKING:
@@ -228,19 +228,16 @@ def session(
     :param tell: is called, from any thread, with what is waited for, if that takes long.
     :raises TimedOut: the lock or the PDU was not free before the deadline; the holder is named if it is known.
     """
-    driver = settings.get("driver", "apc")
-    if driver not in DRIVERS:
-        what = f"no such power driver '{driver}' (known: {', '.join(sorted(DRIVERS))})"
-        raise BadInput(what, name, "correct its driver")
+    driver = driver_of(str(settings.get("driver", "apc")), name)
     waiting = Waiting(name, tell, deadline.seconds)
     place = f"pdu-{name.replace('/', '_')}"
     turn = lock(run_folder, place, "power", actor, deadline, waiting.say_at_once, QUIET)
     with ExitStack() as held:
-        spoken = DRIVERS[driver](name, settings, secrets, deadline)
+        spoken = driver(name, settings, secrets, deadline)
         keep = partial(refusals.kept, run_folder, name, spoken.masked)
         inrush = Inrush(run_folder, name, settings, waiting.say)
         opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting, keep, inrush)
-        if not DRIVERS[driver].readers:
+        if not driver.readers:
             opened.take_turn()
         try:
             opened.begin()

@@ -1,10 +1,15 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The power drivers by name. The imports are static because Ansible ships only what it sees imported."""
+"""The power drivers by name. The imports are static because Ansible ships only what it sees imported.
+
+Drivers that a site wrote itself lie on the node, where role tftp_proxy puts them, and are loaded from there by name.
+"""
 
 from __future__ import annotations
 
+from ...core.errors import BadInput
+from ...core.own_code import names_in, own_class
 from .apc import Apc
 from .driver import PowerDriver
 from .fake import Fake
@@ -27,3 +32,20 @@ DRIVERS: dict[str, type[PowerDriver]] = {
     "snmp": Snmp,
     "uhubctl": Uhubctl,
 }
+#: Where role tftp_proxy puts the files of variable `tftp_proxy_power_drivers`.
+OWN_FOLDER = "/etc/hetero/power_drivers"
+
+
+def driver_of(name: str, pdu: str) -> type[PowerDriver]:
+    """Return a driver: of the collection, else of the site.
+
+    :param pdu: the PDU that names it, for the error.
+    :raises BadInput: there is no such driver, or the site's file is none.
+    """
+    if name in DRIVERS:
+        return DRIVERS[name]
+    own = names_in(OWN_FOLDER)
+    if name in own:
+        return own_class(OWN_FOLDER, name, PowerDriver, __package__ or "")  # type: ignore[type-abstract]
+    known = sorted({*DRIVERS, *own})
+    raise BadInput(f"no such power driver '{name}' (known: {', '.join(known)})", pdu, "correct its driver")

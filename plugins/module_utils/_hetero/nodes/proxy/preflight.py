@@ -207,8 +207,9 @@ def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mappin
 
 def _pdus(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
     """Check what is said of each PDU, and whether it and its credentials are both there."""
+    words_check.own_drivers(plan.power_drivers, found)
     for name, pdu in sorted(pdus.items()):
-        words_check.pdu(name, pdu, found)
+        words_check.pdu(name, pdu, found, plan.power_drivers)
         if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
             what = "its ssh host key is not pinned: the first one that anything shows at its address gets its password"
             found.note(name, what, "give its host_key in tftp_proxy_pdus, as ssh-keyscan prints it behind the address")

@@ -10,10 +10,11 @@ Whether a value is text at all is site/proxy_config.py's, and which boards and P
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping
 
 from ...boards.disk.canaries import MOST
 from ...boards.disk.wipe_disk import METHODS, PROOFS
+from ...core.own_code import NAME
 from ...core.spelling import instead, like, meant_by
 from ...core.typed_keys import shown, whole
 from ...drivers.boot.registry import DRIVERS as BOOT_DRIVERS
@@ -100,14 +101,17 @@ WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
 SAMPLES = whole(1, MOST)
 
 
-def pdu(name: str, settings: Entry, found: Findings) -> None:
-    """Check the words of one PDU, and what its driver needs of them."""
+def pdu(name: str, settings: Entry, found: Findings, own: Collection[str] = ()) -> None:
+    """Check the words of one PDU, and what its driver needs of them.
+
+    :param own: names of drivers that the site wrote itself.
+    """
     thing, driver = f"tftp_proxy_pdus, {name}", settings.get("driver")
     needs_host = driver not in POWER_DRIVERS or POWER_DRIVERS[driver].needs_host
     for key in ("driver", "host") if needs_host else ("driver",):
         if not settings.get(key) and key not in settings.wrong:
             found.defect(thing, f"has no {key}", f"name its {key}")
-    _known(thing, "driver", driver, POWER_DRIVERS, found)
+    _known(thing, "driver", driver, [*POWER_DRIVERS, *own], found)
     for key, (drivers, words) in PDU_WORDS.items():
         if driver in drivers:
             _known(thing, key, settings.get(key), words, found)
@@ -132,6 +136,16 @@ def pdu(name: str, settings: Entry, found: Findings) -> None:
         if meant:
             what = f"{shown(key)} stands in its agent_options, which everybody on the proxy can read"
             found.defect(thing, what, f"give {meant} in tftp_proxy_pdu_credentials, {name}, and nowhere else")
+
+
+def own_drivers(names: Iterable[str], found: Findings) -> None:
+    """Check the names of drivers that the site wrote itself, which are names of files on the node."""
+    for name in names:
+        thing = f"tftp_proxy_power_drivers, {shown(name)}"
+        if not NAME.fullmatch(name):
+            found.defect(thing, "is no name of a driver", "take a letter, then letters, digits and _, all small")
+        elif name in POWER_DRIVERS:
+            found.defect(thing, "is a driver of the collection, which would be taken", "take another name")
 
 
 def credential_of(key: str, settings: Mapping[str, Any]) -> str | None:
