@@ -82,6 +82,11 @@ options:
     description: PDUs by name, with C(driver) and C(host).
     type: dict
     default: {}
+  boot_drivers:
+    description: Names of boot drivers that the site wrote itself.
+    type: list
+    elements: str
+    default: []
   power_drivers:
     description: Names of power drivers that the site wrote itself.
     type: list
@@ -248,6 +253,7 @@ SPEC = PLANNED + ArgumentSpec(
         boards_text=dict(type="str", default=""),
         boards_source=dict(type="str", default="boards file"),
         pdus=dict(type="dict", default={}),
+        boot_drivers=dict(type="list", elements="str", default=[]),
         power_drivers=dict(type="list", elements="str", default=[]),
         credentials_for=dict(type="list", elements="str", default=[]),
         ram_images=dict(type="dict", default={}),

@@ -118,7 +118,7 @@ def test_what_others_may_write_is_not_run(folder, where):
 def test_the_set_up_knows_their_names():
     """Lost: a set-up that takes the wiring; or a driver that never is asked, to one of the collection of its name."""
 
-    def said(*names):
+    def said(*names):  # of power drivers; those of boots are in drivers/boot
         found, plan = Findings(), Plan(server="10.0.2.254", pdus={"pdu-x": {"driver": "written", "host": "h"}})
         plan.power_drivers = list(names)
         preflight.wiring(plan, [], found)

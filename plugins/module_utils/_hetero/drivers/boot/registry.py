@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping
 
-from ...core.errors import BadInput
+from ...core.errors import BadInput, HeteroError
+from ...core.own_code import names_in, own_class
 from ...images.delivery import Means
 from ...roots.ram import ram_image_name
+from .driver import BootDriver
 from .fake import Fake
 from .pxe import Pxe
 from .tilera import Tilera
@@ -20,13 +22,26 @@ from .uboot import Uboot
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
-    from .driver import BootDriver
     from .proxy_node import BootNode
 
 DRIVERS = {driver.name: driver for driver in (Pxe, Uboot, Tilera, Fake)}
 #: Vendor in a board's cpu_info (small letters) → driver, for boards whose wiring names none. Other boards have DEFAULT.
 BY_VENDOR = {"tilera": Tilera.name}
 DEFAULT = Pxe.name
+#: Where role tftp_proxy puts the files of variable `tftp_proxy_boot_drivers`.
+OWN_FOLDER = "/etc/hetero/boot_drivers"
+
+
+def driver_of(name: str) -> type[BootDriver] | None:
+    """Return a driver, of the collection, else of the site; None for a name that is neither's.
+
+    :raises BadInput: the site's file is no driver.
+    """
+    if name in DRIVERS:
+        return DRIVERS[name]
+    if name not in names_in(OWN_FOLDER):
+        return None
+    return own_class(OWN_FOLDER, name, BootDriver, __package__ or "")  # type: ignore[type-abstract]
 
 
 def default_driver(board: Board) -> str:
@@ -35,9 +50,15 @@ def default_driver(board: Board) -> str:
 
 
 def proves_keys(wire: Mapping[str, Any], board: Board | None) -> bool:
-    """Return whether the driver of a board's wiring proves a RAM system's host key; of no known driver, True."""
+    """Return whether the driver of a board's wiring proves a RAM system's host key; of no known driver, True.
+
+    So it is of a site's file that cannot be loaded: the set-up that asks this may bring a right one.
+    """
     name = wire.get("driver") or (default_driver(board) if board else DEFAULT)
-    driver = DRIVERS.get(name)
+    try:
+        driver = driver_of(name)
+    except HeteroError:
+        return True
     return driver is None or driver.ram_keys
 
 
@@ -59,11 +80,13 @@ class BootDrivers:
         name = self._wanted
         if name == "auto":
             name = self._proxy.wiring(board).driver or default_driver(board)
-        if name not in DRIVERS:
-            known = ", ".join(sorted(DRIVERS))
-            raise BadInput(f"no such boot driver: {name} (known: {known})", board.name, "name another in proxy_boards")
         if name not in self._made:
-            self._made[name] = DRIVERS[name](self._proxy)
+            kind = driver_of(name)
+            if kind is None:
+                known = ", ".join(sorted({*DRIVERS, *names_in(OWN_FOLDER)}))
+                what = f"no such boot driver: {name} (known: {known})"
+                raise BadInput(what, board.name, "name another in tftp_proxy_boards")
+            self._made[name] = kind(self._proxy)
             self._made[name].kernel_source = self._kernel_source
         driver = self._made[name]
         if driver.from_flash(board) and not driver.flash:

@@ -23,7 +23,9 @@ from ...core.findings import Findings, system
 from ...core.machine import missing_packages
 from ...core.plays import play
 from ...core.spelling import instead
+from ...drivers.boot.registry import DRIVERS as BOOT_DRIVERS
 from ...drivers.boot.registry import proves_keys
+from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
 from ...roots.ram import ON_CONSOLE, RAM_KEYS
 from ...site.boards_file import COLUMNS, BoardsFileError, parse
 from ...site.proxy_config import DEFAULTS, NO_DISK
@@ -198,7 +200,7 @@ def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mappin
         found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
     elif ram_key == ON_CONSOLE and not wire.get("console") and "console" not in wire.wrong:
         found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
-    words_check.boot_driver(thing, wire, found)
+    words_check.boot_driver(thing, wire, found, plan.boot_drivers)
     if ram_key in RAM_KEYS and not proves_keys(wire, board):
         what = f"it has ram_key {ram_key}, and its boot driver proves no key of a RAM system"
         found.defect(thing, what, "take ram_key out")
@@ -207,7 +209,8 @@ def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mappin
 
 def _pdus(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
     """Check what is said of each PDU, and whether it and its credentials are both there."""
-    words_check.own_drivers(plan.power_drivers, found)
+    words_check.own_drivers("tftp_proxy_power_drivers", plan.power_drivers, POWER_DRIVERS, found)
+    words_check.own_drivers("tftp_proxy_boot_drivers", plan.boot_drivers, BOOT_DRIVERS, found)
     for name, pdu in sorted(pdus.items()):
         words_check.pdu(name, pdu, found, plan.power_drivers)
         if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:

@@ -45,5 +45,6 @@ class Plan:
     dhcp_ra_prefix: str = ""
     boards_interface_ra: bool = False
     timeout: float = 15
+    boot_drivers: list[str] = field(default_factory=list)
     power_drivers: list[str] = field(default_factory=list)
     mistakes: list[dict[str, Any]] = field(default_factory=list)

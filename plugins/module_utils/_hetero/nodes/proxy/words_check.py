@@ -138,13 +138,16 @@ def pdu(name: str, settings: Entry, found: Findings, own: Collection[str] = ()) 
             found.defect(thing, what, f"give {meant} in tftp_proxy_pdu_credentials, {name}, and nowhere else")
 
 
-def own_drivers(names: Iterable[str], found: Findings) -> None:
-    """Check the names of drivers that the site wrote itself, which are names of files on the node."""
+def own_drivers(variable: str, names: Iterable[str], collection: Collection[str], found: Findings) -> None:
+    """Check the names of drivers that the site wrote itself, which are names of files on the node.
+
+    :param collection: the names of the collection's drivers.
+    """
     for name in names:
-        thing = f"tftp_proxy_power_drivers, {shown(name)}"
+        thing = f"{variable}, {shown(name)}"
         if not NAME.fullmatch(name):
             found.defect(thing, "is no name of a driver", "take a letter, then letters, digits and _, all small")
-        elif name in POWER_DRIVERS:
+        elif name in collection:
             found.defect(thing, "is a driver of the collection, which would be taken", "take another name")
 
 
@@ -168,9 +171,12 @@ def reads(driver: Any, key: str) -> bool:
     return driver not in READ or key in READ[driver] or not others
 
 
-def boot_driver(thing: str, wire: Mapping[str, Any], found: Findings) -> None:
-    """Check the boot driver of one board's wiring."""
-    _known(thing, "driver", wire.get("driver"), BOOT_DRIVERS, found)
+def boot_driver(thing: str, wire: Mapping[str, Any], found: Findings, own: Collection[str] = ()) -> None:
+    """Check the boot driver of one board's wiring.
+
+    :param own: names of drivers that the site wrote itself.
+    """
+    _known(thing, "driver", wire.get("driver"), [*BOOT_DRIVERS, *own], found)
 
 
 def outlet(thing: str, outlet: object, driver: Any, found: Findings) -> None:

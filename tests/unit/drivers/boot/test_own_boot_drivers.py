@@ -1,0 +1,66 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boot drivers that a site wrote itself: files on the node, beside a collection that is as it was installed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import registry
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import words_check
+from ansible_collections.hetero.compute.tests.unit.documents.pages import guide, named
+
+BOARD = SimpleNamespace(id=0, name="board0", ip="10.0.2.1", cpu_info={})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The node's folder of such drivers, with the guide's, as the guide names it."""
+    own = tmp_path / "boot_drivers"
+    own.mkdir(mode=0o755)
+    (variable,) = yaml.safe_load(named(guide("boot_driver"), "own-boot-driver")).values()
+    for name in variable:
+        (own / f"{name}.py").write_text(named(guide("boot_driver"), "boot-driver"))
+    monkeypatch.setattr(registry, "OWN_FOLDER", str(own))
+    return own
+
+
+def drivers(wanted):
+    """The drivers of a call on a node whose wiring names this one for its board."""
+    wiring = SimpleNamespace(driver=wanted, cmdline=None)
+    return registry.BootDrivers(SimpleNamespace(wiring=lambda board: wiring))
+
+
+def test_the_guides_driver_boots_a_board_as_it_stands(folder):
+    """Lost: boards of a site's own kind, to who will not keep a fork of the collection for them."""
+    driver = drivers("sd_card").of(BOARD)
+    assert (driver.name, driver.flash, driver.files(BOARD), driver.passes_arguments) == ("sd_card", True, {}, False)
+    with pytest.raises(
+        BadInput, match=r"board0: no such boot driver: sdcard \(known: .*, sd_card, "
+    ):
+        drivers("sdcard").of(BOARD)
+
+
+def test_a_file_that_is_none_keeps_no_set_up_from_bringing_a_right_one(folder):
+    """Lost: the way out, for the set-up looks at the wiring before it writes the corrected file."""
+    (folder / "sd_card.py").write_text("def (")
+    assert registry.proves_keys({"driver": "sd_card"}, None) is True
+    with pytest.raises(BadInput, match=r"boot_drivers/sd_card\.py: cannot be loaded: SyntaxError"):
+        drivers("sd_card").of(BOARD)
+
+
+def test_the_set_up_knows_their_names():
+    """Lost: a set-up that takes the wiring of such boards."""
+
+    def defects(*own):
+        found = Findings()
+        words_check.boot_driver("board 0", {"driver": "sd_card"}, found, own)
+        return len(found.defects)
+
+    assert (defects(), defects("sd_card")) == (1, 0)
