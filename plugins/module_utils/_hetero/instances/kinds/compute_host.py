@@ -59,9 +59,9 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         found = params["created"] and not check  # a play has claimed it before
         if params["flavor"] and params["state"] in ("present", "running") and not found:
             with change.step("claim"):
-                wish = _wish(params, host.config.section(kind), kind)
-                _must_take_user_data(host, params["user_data"], wish.image)
-                claimed = present(host, wish, change)
+                request = _claim_request(params, host.config.section(kind), kind)
+                _must_take_user_data(host, params["user_data"], request.image)
+                claimed = present(host, request, change)
         # What a dry run only would have claimed is not there to be looked at.
         if params["state"] == "present" or (check and claimed.get("new")):
             if params["state"] == "running":
@@ -74,7 +74,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
             host.store.event(params["instance"], "choice", claimed["lines"][0]["text"])
         options = _options(params)
         if params["flavor"] and params["state"] == "running":
-            options = replace(options, names=tuple(_wish(params, host.config.section(kind), kind).instances))
+            options = replace(options, names=tuple(_claim_request(params, host.config.section(kind), kind).instances))
         done = VERBS[params["state"]](host, params["instance"], options, change)
         # that it has its node is no news
         told = claimed["lines"] if claimed.get("new") else claimed["lines"][1:]
@@ -113,7 +113,7 @@ def _options(params: Mapping[str, Any]) -> Options:
     return Options(**{one.name: params[one.name] for one in fields(Options) if one.name in params})
 
 
-def _wish(params: Mapping[str, Any], section: Section, kind: str) -> ClaimRequest:
+def _claim_request(params: Mapping[str, Any], section: Section, kind: str) -> ClaimRequest:
     given = {one.name: params[one.name] for one in fields(ClaimRequest) if one.name in params}
     given.update(kind=kind, devices=tuple(params.get("devices", ())), numbers=tuple(params["numbers"]))
     return ClaimRequest(params["instance"], **dict(given, image=params["image"] or _default_image(section)))
