@@ -17,7 +17,7 @@ from ..openstack.specs import PROPERTY, REQUESTS
 from . import extra_specs as operators
 from .compute_hosts import COUNT
 from .fit import AMOUNTS
-from .spellings import BESIDE, NAMES
+from .spellings import BESIDE, NAMES, UNTOLD
 
 KEYS = ("name", *AMOUNTS, "flavorid", "cpu_arch", "cpu_info", "extra_specs")
 #: A grid of cores as boards_file.geometry returns it (rows x columns).
@@ -51,11 +51,16 @@ def defects(flavor: Any, name: Any = None) -> list[Defect]:
         if key in KEYS:
             found += _CHECKS[key](key, value)
         else:
-            remedy = f"write it as {NAMES.get(key, key)} in extra_specs" if key in BESIDE else instead(key, KEYS)
-            found.append(Defect((key,), f"unknown key {key!r}", remedy))
+            found.append(Defect((key,), f"unknown key {key!r}", _instead(key)))
     if name is not None and flavor.get("name", name) != name and not any(one.path == ("name",) for one in found):
         found.append(Defect(("name",), f"name is {flavor['name']!r}", f"write {name}, or leave it out"))
     return found
+
+
+def _instead(key: Any) -> str:
+    if key in BESIDE:
+        return f"write it as {NAMES.get(key, key)} in extra_specs"
+    return "leave it out: no node tells it" if key in UNTOLD else instead(key, KEYS)
 
 
 def table_defects(own: Mapping[Any, Any], defaults: Mapping[Any, Any]) -> list[tuple[Any, Defect]]:

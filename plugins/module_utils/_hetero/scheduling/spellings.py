@@ -17,6 +17,8 @@ from .extra_specs import OPERATORS
 NAMES = {"xpus": "gpus", "xpu_arch": "gpu_arch", "hypervisor_type": "hypervisor"}
 #: Keys of extra_specs that a blueprint's instance type has beside memory_mb.
 BESIDE = ("gpus", "gpu_arch", "hypervisor", *NAMES)
+#: Columns of a blueprint's instance type of which no node tells anything.
+UNTOLD = ("xpu_info", "net_arch", "net_info", "net_mbps")
 SCOPE = "capabilities:"
 
 
@@ -27,7 +29,11 @@ def usual(flavor: Any) -> Any:
     """
     if not isinstance(flavor, dict):
         return flavor
-    flavor = {key: _mapping(value) if key == "cpu_info" else value for key, value in flavor.items()}
+    flavor = {
+        key: _mapping(value) if key == "cpu_info" else value
+        for key, value in flavor.items()
+        if not (key in (*BESIDE, *UNTOLD) and _asks_nothing(value))
+    }
     extra = flavor.get("extra_specs") or {}
     if not isinstance(extra, dict):
         return flavor
@@ -37,6 +43,11 @@ def usual(flavor: Any) -> Any:
         if name not in extra and isinstance(value, (str, int)) and not isinstance(value, bool):
             extra[name] = _requirement(flavor.pop(key))
     return dict(flavor, extra_specs=extra) if extra or "extra_specs" in flavor else flavor
+
+
+def _asks_nothing(value: Any) -> bool:
+    """Return whether a column has what the blueprints' tables have in it where a type asks for nothing there."""
+    return not isinstance(value, bool) and _mapping(value) in (None, "", 0, "0", {})
 
 
 def _mapping(cpu_info: Any) -> Any:
