@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..core.findings import Findings
 
 SYS = "/sys/class/net"
-#: The first host number of the network that instances get; operators give lower ones to machines of their own.
+#: First host number handed out to instances; lower ones are left for manual use.
 FIRST = 10
 #: Most addresses for instances of a larger network; each has rules of its own on the bridge (hypervisors/pinning.py).
 MOST = 4096

@@ -35,7 +35,7 @@ class Address:
     def of(cls, value: Any, thing: str) -> Address:
         """Return the Address of `*:85:00.*`, `:85:00.`, or a dict of regular expressions.
 
-        An empty value matches any place.
+        An empty value matches every address.
         """
         if not value:
             return cls((ANY, ANY, ANY, ANY))
