@@ -12,6 +12,7 @@ from __future__ import annotations
 import statistics
 import subprocess
 import tempfile
+import time
 
 from goals import record, say, turns
 from measured import run
@@ -27,6 +28,13 @@ def move(old, new):
 
 def status(output):
     return run([".venv/bin/ansible-playbook", "hetero.compute.status"], output)
+
+
+def plain():
+    """Seconds of a login to the same node that does nothing: no play is faster."""
+    began = time.perf_counter()
+    subprocess.run(["ssh", "-F", ".lab/ssh/proxy1", "proxy1", "true"], check=True, timeout=60)
+    return time.perf_counter() - began
 
 
 seen = {"copy": [], "sent": []}
@@ -53,3 +61,4 @@ record(
     f"{copy['seconds']:.1f} s beside {sent['seconds']:.1f} s",
     copy["seconds"] < sent["seconds"],
 )
+record("a plain ssh to the same node", f"{statistics.median(plain() for _turn in range(TIMES + 1)):.2f} s")
