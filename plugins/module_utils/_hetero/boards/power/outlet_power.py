@@ -23,7 +23,7 @@ Status = Tuple[Dict[str, str], Optional[str]]
 Tell = Callable[[str, str], None]
 
 #: Most PDUs that are asked at the same time; they are separate devices, so they do not disturb each other.
-AT_ONCE = 16
+AT_ONCE = 100
 
 
 def outlet_power(proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadline) -> dict[str, str]:
