@@ -56,6 +56,6 @@ def node(emulated, tmp_path):
         proxy = {"pdus": {"pdu-t": pdu.settings}, "credentials": str(credentials), "run_folder": str(tmp_path / "run")}
         config = tmp_path / "proxy.json"
         config.write_text(json.dumps(proxy))
-        return pdu, {"pdu": "pdu-t", "config": str(config), "timeout": 20}
+        return pdu, {"pdu": "pdu-t", "config": str(config), "timeout": 60}
 
     return build

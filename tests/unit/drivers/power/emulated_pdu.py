@@ -94,7 +94,7 @@ class EmulatedPdu:
         if self.process.poll() is None:
             self.process.send_signal(number)
             try:
-                self.process.wait(10)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -109,7 +109,7 @@ def alive(pid):
         return False
 
 
-def until(true, seconds=20.0):
+def until(true, seconds=60.0):
     """Wait until `true()` is; False where it never became."""
     deadline = Deadline(seconds)
     while not true():

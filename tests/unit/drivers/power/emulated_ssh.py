@@ -17,10 +17,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import tty
 from functools import lru_cache
 from pathlib import Path
+
+from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import until
 
 ISOLATED = """\
 mount --bind "$0/passwd" /etc/passwd
@@ -76,16 +77,14 @@ class EmulatedSsh:
         argv = ["unshare", "--mount", "sh", "-ec", ISOLATED, str(self.folder)]
         with open(self.folder / "sshd.log", "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
-        for _attempt in range(200):
-            if "Server listening" in (self.folder / "sshd.log").read_text() or self.process.poll() is not None:
-                break
-            time.sleep(0.02)
-        assert self.process.poll() is None, (self.folder / "sshd.log").read_text()
+        log = self.folder / "sshd.log"
+        until(lambda: "Server listening" in log.read_text() or self.process.poll() is not None)
+        assert self.process.poll() is None, log.read_text()
 
     def stop(self):
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGTERM)
-        self.process.wait(10)
+        self.process.wait(60)
         (self.folder / "sshd.log").unlink()
 
     @property

@@ -193,7 +193,7 @@ def test_a_pdu_that_starts_is_waited_for():
 def test_the_way_out_is_an_item_of_the_main_menu(item):
     """Lost: the PDU's one place, until the session idles away."""
     one = paper(ONE_ACTIONS, (CTRL_C, screen("Console", " 1- Device", f" 9- {item}")), ("9\r", "Bye"))
-    one.logout(Deadline(1))
+    one.logout(Deadline(60))
     assert one.line.ways == []
     with pytest.raises(HeteroError, match="no item 'Logout'"):
-        paper(LIST, (CTRL_C, screen("Console", " 1- Device"))).logout(Deadline(1))
+        paper(LIST, (CTRL_C, screen("Console", " 1- Device"))).logout(Deadline(60))

@@ -36,7 +36,7 @@ def over_ssh(emulated, tmp_path):
 
 
 def apc(pdu, ssh, **settings):
-    return Apc("pdu-t", {**ssh.settings, **settings}, pdu.secrets, Deadline(20))
+    return Apc("pdu-t", {**ssh.settings, **settings}, pdu.secrets, Deadline(60))
 
 
 @pytest.mark.parametrize("dialect", ["menu", "cli"])
@@ -95,14 +95,14 @@ def test_the_module_says_how_a_pdu_proved_itself(over_ssh, tmp_path):
     pdu, ssh = over_ssh()
     given = dict(host="127.0.0.1", port=ssh.port, transport="ssh", username="apc", password=PASSWORD)
     public = ssh.host_key.with_suffix(".pub").read_text()
-    result, _text = run(tmp_path, module="pdu_info", **given, host_key=public, timeout=20)
+    result, _text = run(tmp_path, module="pdu_info", **given, host_key=public, timeout=60)
     assert (result["host_key"], result["outlets"]["1"]["after"]) == ("pinned", "off")
 
 
 def test_a_wrong_password_is_said_once(over_ssh):
     """Without it, the two ways in which ssh asks for a password would be two bad logins of the three."""
     pdu, ssh = over_ssh("LogLevel VERBOSE")
-    session = Apc("pdu-t", ssh.settings, {"username": "apc", "password": "hush-hush-7"}, Deadline(20))
+    session = Apc("pdu-t", ssh.settings, {"username": "apc", "password": "hush-hush-7"}, Deadline(60))
     with pytest.raises(HeteroError, match="refuses user 'apc'") as caught:
         session.__enter__()
     assert not isinstance(caught.value, Busy)
@@ -140,7 +140,7 @@ def test_module_keeps_host_keys_with_the_proxy(over_ssh, tmp_path):
     state = tmp_path / "state"
     folders = {"run_folder": str(tmp_path / "run"), "state_folder": str(state)}
     config.write_text(json.dumps({"pdus": {"pdu-t": settings}, "credentials": str(credentials), **folders}))
-    result, text = run(tmp_path, pdu="pdu-t", config=str(config), outlets=["3"], state="on", timeout=20)
+    result, text = run(tmp_path, pdu="pdu-t", config=str(config), outlets=["3"], state="on", timeout=60)
     assert result["outlets"]["3"]["after"] == "on"
     assert PASSWORD not in text
     assert "ssh-rsa" in (state / "pdu_known_hosts").read_text()

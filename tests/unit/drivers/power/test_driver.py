@@ -46,7 +46,7 @@ def test_a_secret_with_a_control_character_is_sent_to_nobody(tmp_path, driver, t
         settings = {"driver": driver, "host": "127.0.0.1", "port": pdu.getsockname()[1], "transport": transport}
         settings.update(agent=str(program), script=str(program), outlets=["1"], path=str(tmp_path / "fake.json"))
         secrets = {"username": "apc", "password": "xyzzy-1957", "community": "private", word: secret}
-        opened = session("pdu-t", settings, secrets, Deadline(20), str(tmp_path))
+        opened = session("pdu-t", settings, secrets, Deadline(60), str(tmp_path))
         with pytest.raises(
             BadInput, match=rf"pdu-t: its {word} has a line end .*correct the credential of pdu-t"
         ) as told:
@@ -61,7 +61,7 @@ def test_the_credential_of_a_pdu_in_no_configuration_is_corrected_where_it_was_g
     """Lost: the time of who looks for it in an inventory, and sets a proxy node up again."""
     settings = {"driver": "apc", "host": "10.0.100.9", BY_HAND: True}
     with pytest.raises(BadInput, match=r"correct the credential that is given beside its host, 10\.0\.100\.9$"):
-        session("10.0.100.9", settings, {"password": "a\nb"}, Deadline(20), str(tmp_path)).__enter__()
+        session("10.0.100.9", settings, {"password": "a\nb"}, Deadline(60), str(tmp_path)).__enter__()
 
 
 def test_whatever_a_credential_holds_is_told_to_nobody():

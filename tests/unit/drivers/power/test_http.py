@@ -198,10 +198,14 @@ def test_nobody_there_is_said_with_its_address(device, tmp_path):
     one.shutdown()
     one.socket.close()
     said = r"plugs: no answer .*check its host and port \(127.0.0.1 port"
-    with pytest.raises(HeteroError, match=said), power.session(
-        "plugs", given, SECRETS, Deadline(4), str(tmp_path)
-    ) as session:
-        session.status()
+    for seconds in (4, 40):  # beside other load the first may be up before the answer that nobody is there
+        with pytest.raises(HeteroError) as told, power.session(
+            "plugs", given, SECRETS, Deadline(seconds), str(tmp_path)
+        ) as session:
+            session.status()
+        if "no answer" in str(told.value):
+            break
+    assert told.match(said)
 
 
 def test_a_password_in_an_address_is_told_to_nobody(device, tmp_path):
@@ -209,10 +213,14 @@ def test_a_password_in_an_address_is_told_to_nobody(device, tmp_path):
     given = settings_of(device("tasmota"))
     given["port"] = 1  # where nobody listens, so that the library's error names the whole address
     for password in (PASSWORD, "two words & more", "Zq7xT4mP9"):
-        with pytest.raises(HeteroError, match="no answer") as told, power.session(
-            "plugs", given, dict(SECRETS, password=password), Deadline(1.5), str(tmp_path)
-        ) as session:
-            session.status()
+        for seconds in (1.5, 40):  # as above
+            with pytest.raises(HeteroError) as told, power.session(
+                "plugs", given, dict(SECRETS, password=password), Deadline(seconds), str(tmp_path)
+            ) as session:
+                session.status()
+            if "no answer" in str(told.value):
+                break
+        assert told.match("no answer")
         for form in (password, quote(password), quote_plus(password)):
             assert form not in str(told.value)
 
@@ -257,7 +265,7 @@ def test_no_outlets_name_changes_what_is_asked(device, tmp_path, outlet, kind):
     one = device(kind)
     given = dict(settings_of(one), outlets=[outlet])
     with pytest.raises(BadInput, match="is none that it can be asked for"), power.session(
-        "plugs", given, SECRETS, Deadline(5), str(tmp_path)
+        "plugs", given, SECRETS, Deadline(60), str(tmp_path)
     ) as session:
         session.status()
     assert one.asked == []
@@ -303,7 +311,7 @@ def test_what_is_wrong_with_its_settings(tmp_path, given, said):
     settings = dict({"host": "127.0.0.1"}, **given, driver="http", outlets=["1"])
     assert [str(error) for _key, error in http.Http.wrong("plugs", settings)][:1] != []
     with pytest.raises(BadInput, match=said):
-        power.session("plugs", settings, {}, Deadline(5), str(tmp_path)).__enter__()
+        power.session("plugs", settings, {}, Deadline(60), str(tmp_path)).__enter__()
 
 
 def test_whose_library_is_missing_is_told_which(device, tmp_path, monkeypatch):

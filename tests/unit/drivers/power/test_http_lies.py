@@ -43,7 +43,7 @@ class Raw:
             except OSError:
                 return
             with peer:
-                peer.settimeout(5)
+                peer.settimeout(60)
                 try:
                     self.asked.append(peer.recv(65536))
                     peer.sendall(self.answer)
@@ -148,7 +148,7 @@ def test_who_names_an_authority_does_not_send_a_password_in_the_clear(raw, tmp_p
 def test_no_outlets_name_is_a_way_up(tmp_path, outlet):
     """Lost: whatever else a device does at the address above: a path with .. is another one."""
     settings = dict(driver="http", host="127.0.0.1", api="shelly1", outlets=[outlet])
-    with pytest.raises(BadInput), power.session("plugs", settings, {}, Deadline(2), str(tmp_path)) as session:
+    with pytest.raises(BadInput), power.session("plugs", settings, {}, Deadline(60), str(tmp_path)) as session:
         session.status()
 
 
@@ -158,9 +158,12 @@ def test_what_speaks_no_tls_is_not_said_to_have_a_wrong_certificate(raw, tmp_pat
     hung up in the handshake, which is to be asked again.
     """
     device = raw(answer)
-    text = said(tmp_path, {"password": "Zq7xT4mP9"}, 10.0, port=device.port, tls=True)
-    assert "certificate is not trusted" not in text
-    assert "tls_verify" not in text
+    for seconds in (10.0, 100.0):  # a busy machine needs longer to ask again
+        text = said(tmp_path, {"password": "Zq7xT4mP9"}, seconds, port=device.port, tls=True)
+        assert "certificate is not trusted" not in text
+        assert "tls_verify" not in text
+        if len(device.asked) > 1 or answer:
+            break
     if answer == b"":
         assert len(device.asked) > 1, "it is asked again, as one that hangs up without TLS"
 

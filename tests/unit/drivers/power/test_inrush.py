@@ -127,8 +127,8 @@ def test_a_clock_that_was_set_back_holds_nobody(batch, tmp_path):
     [kept] = (tmp_path / "run" / "pdu-inrush").iterdir()
     kept.write_text(json.dumps([[time.time() + 3600.0, ""]] * 2))
     began = time.monotonic()
-    batch({"2": "on"}, seconds=30.0)
-    assert time.monotonic() - began < 20.0
+    batch({"2": "on"}, seconds=120.0)
+    assert time.monotonic() - began < 100.0
 
 
 @pytest.mark.parametrize("text", ["", "[", '{"a": 1}', '["x"]', "7", "[1.0]", '[["x", ""]]'])

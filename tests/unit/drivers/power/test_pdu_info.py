@@ -35,7 +35,7 @@ def test_all_outlets_or_those_that_are_named(node, tmp_path):
 def test_a_pdu_that_no_configuration_knows(emulated, tmp_path):
     """Without it, a PDU could not be tried before the set-up."""
     pdu = emulated(dialect="cli")
-    arguments = {"host": "127.0.0.1", "port": pdu.port, "username": "apc", "password": PASSWORD, "timeout": 20}
+    arguments = {"host": "127.0.0.1", "port": pdu.port, "username": "apc", "password": PASSWORD, "timeout": 60}
     result, text = run(tmp_path, module="pdu_info", outlets=["all"], **arguments)
     assert len(result["outlets"]) == 8
     assert result["dialect"] == "cli"

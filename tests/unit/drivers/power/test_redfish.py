@@ -61,7 +61,7 @@ def module(name, params):
     """What a module prints, run by the tests' own Python, which has sushy."""
     argv = [sys.executable, "-m", f"ansible_collections.hetero.compute.plugins.modules.{name}"]
     given = json.dumps({"ANSIBLE_MODULE_ARGS": params})
-    done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=1000, check=False)
     return done.stdout + done.stderr
 
 

@@ -36,7 +36,7 @@ def test_one_that_refuses_is_none_of_the_others_fault(chassis, tmp_path, why, st
     for name in chassis.power:
         chassis.power[name] = "Off" if state == "on" else "On"
     chassis.faults["POST", "/2/Actions/ComputerSystem.Reset"] = lambda _bmc: REFUSALS[why]
-    deadline = Deadline(20)
+    deadline = Deadline(60)
     with power.session("bmc", chassis.settings, chassis.secrets, deadline, str(tmp_path)) as session:
         try:
             done, errors = power.set_outlets(session, dict.fromkeys("123", state), deadline), {}
@@ -60,7 +60,7 @@ def test_one_that_cannot_be_switched_off_hard(tmp_path):
             return told
 
         bmc.system = system
-        deadline = Deadline(20)
+        deadline = Deadline(60)
         opened = power.session("bmc", bmc.settings, bmc.secrets, deadline, str(tmp_path))
         with opened as session, pytest.raises(power.OutletsFailed) as failed:
             power.set_outlets(session, dict.fromkeys("123", "off"), deadline)

@@ -93,7 +93,7 @@ def fence(port, path, action, secrets):
     assert agent, "fence_redfish (Debian: fence-agents) is not installed: run tools/setup test"
     options = dict(ip="127.0.0.1", ipport=port, systems_uri=path, ssl_insecure=1, action=action, power_timeout=40)
     given = "".join(f"{name}={value}\n" for name, value in {**options, **secrets}.items())
-    done = subprocess.run([agent], input=given, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run([agent], input=given, capture_output=True, text=True, timeout=1000, check=False)
     return done.returncode, done.stderr
 
 

@@ -18,7 +18,7 @@ from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu im
 WRONG = "quite-another-9"
 
 
-def asked(pdu, seconds=20.0, **secrets):
+def asked(pdu, seconds=60.0, **secrets):
     known, deadline = dict(pdu.secrets, **secrets), Deadline(seconds)
     with outlets.session("pdu/t", pdu.settings, known, deadline, str(pdu.folder)) as one:
         return one.status()

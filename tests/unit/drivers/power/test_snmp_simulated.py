@@ -112,7 +112,7 @@ def tag(message):
     return message[community + 2 + message[community + 1]]
 
 
-def batch(port, folder, wanted=None, seconds=30.0, version="1", community=COMMUNITY, **options):
+def batch(port, folder, wanted=None, seconds=90.0, version="1", community=COMMUNITY, **options):
     settings = {"driver": "snmp", "host": "127.0.0.1", "port": port, "snmp_version": version}
     deadline = Deadline(seconds)
     with power.session("pdu-t", settings, {"community": community}, deadline, str(folder)) as session:
