@@ -72,7 +72,7 @@ def rendered(name, boards=BOARDS, **changes):
 
 
 def inside(namespace, *argv, **more):
-    return subprocess.run(["nsenter", f"--net=/run/netns/{namespace}", *argv], check=True, timeout=30, **more)
+    return subprocess.run(["nsenter", f"--net=/run/netns/{namespace}", *argv], check=True, timeout=600, **more)
 
 
 def python(namespace, script):

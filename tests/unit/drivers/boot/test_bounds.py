@@ -173,7 +173,7 @@ GETS = """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("10.0.2.254", {port}))
         print("ready", flush=True)
-        sock.settimeout(5)
+        sock.settimeout(60)
         got = 0
         try:
             while sock.recv(99):
@@ -194,7 +194,7 @@ def test_questions_by_udp_are_bounded(crowd, ruled, port, addresses):
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout.readline() == "ready\n"
         python(other, QUESTIONS.format(port=port, addresses=addresses))
-        got = int(server.communicate(timeout=60)[0])
+        got = int(server.communicate(timeout=600)[0])
     # the burst, and ten a second as long as they were sent
     assert 64 <= got < 110
 
@@ -225,7 +225,7 @@ IS_SOLICITED = """
         group = socket.inet_pton(socket.AF_INET6, "ff02::2") + link
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group)
         print("ready", flush=True)
-        sock.settimeout(5)
+        sock.settimeout(60)
         got = 0
         try:
             while True:
@@ -245,7 +245,7 @@ def test_questions_for_a_router_are_bounded(crowd, ruled, macs):
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout.readline() == "ready\n"
         python(other, SOLICITS.format(macs=macs))
-        got = int(server.communicate(timeout=60)[0])
+        got = int(server.communicate(timeout=600)[0])
     # the burst, and one a second as long as they were sent
     assert 10 <= got < 20
 
@@ -365,7 +365,7 @@ ROUTES = """
     answered = head + ends + struct.pack("!BBHHH", 0, 0, 0, 1, 1)
     icmp(socket.AF_INET, "", "10.0.2.254", struct.pack("!BBH", 5, 1, 0) + socket.inet_aton("10.0.2.67") + answered)
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as asks:
-        asks.settimeout(5)
+        asks.settimeout(60)
         asks.sendto(struct.pack("!BBHHH", 8, 0, 0xf7fd, 1, 1), ("10.0.2.254", 0))
         while asks.recv(2048)[20] != 0:
             pass

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces an
 
 
 def inside(namespace, *argv, **more):
-    return subprocess.run(["nsenter", f"--net=/run/netns/{namespace}", *argv], check=True, timeout=120, **more)
+    return subprocess.run(["nsenter", f"--net=/run/netns/{namespace}", *argv], check=True, timeout=1200, **more)
 
 
 def python(namespace, script, *arguments):
@@ -96,7 +96,7 @@ class Watching:
 
     def report(self):
         self.go_on()
-        lines = self.process.communicate(timeout=60)[0].splitlines()
+        lines = self.process.communicate(timeout=600)[0].splitlines()
         return lines[lines[:1] == ["reading"] :]
 
 

@@ -87,7 +87,7 @@ class TftpServer(threading.Thread):
         self.content, self.refuse, self.drop = content, refuse, drop
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sock.bind(("127.0.0.1", 0))
-        self.sock.settimeout(5)
+        self.sock.settimeout(60)
         self.port = self.sock.getsockname()[1]
         self.asked = []
 
@@ -135,7 +135,7 @@ def test_tftp_get_asks_again_for_what_is_lost():
     """One lost packet on the proxy's own network is no fault of the proxy."""
     server = TftpServer(b"x" * 700, drop=True)
     server.start()
-    assert tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(10), port=server.port) == b"x" * 700
+    assert tftp_client.get("127.0.0.1", "boot.ipxe", Deadline(60), port=server.port) == b"x" * 700
     server.join(5)
 
 
@@ -183,7 +183,7 @@ class NfsServer(threading.Thread):
         with self.sock, self.sock.accept()[0] as peer:
             self.asked = peer.recv(200)
             if self.says is None:
-                self.over.wait(5)
+                self.over.wait(60)
             else:
                 peer.sendall(self.says)
 
@@ -203,17 +203,20 @@ DONE = struct.pack("!7I", 0x80000018, 0x68657465, 1, 0, 0, 0, 0)
 )
 def test_a_proxy_whose_nfs_takes_connections_and_does_not_answer_is_at_fault(site, monkeypatch, says, fault):
     """Lost: an image that is called one that does not boot, while a tenant holds all connections to NFS."""
-    server = NfsServer(says)
-    monkeypatch.setattr(phases, "NFS_PORT", server.port)
-    monkeypatch.setattr(pxe, "SELF_TEST", 0.5)
-    server.start()
-    try:
-        with site.proxy() as proxy:
-            found = Pxe(proxy).self_test(proxy.board(0), System(None))
-        faults = [text for text in found if text.startswith("NFS 127.0.0.1: ")]
-    finally:
-        server.over.set()
-        server.join(5)
+    for limit in (0.5, 20):  # a busy machine needs longer to say what it says
+        server = NfsServer(says)
+        monkeypatch.setattr(phases, "NFS_PORT", server.port)
+        monkeypatch.setattr(pxe, "SELF_TEST", limit)
+        server.start()
+        try:
+            with site.proxy() as proxy:
+                found = Pxe(proxy).self_test(proxy.board(0), System(None))
+            faults = [text for text in found if text.startswith("NFS 127.0.0.1: ")]
+        finally:
+            server.over.set()
+            server.join(5)
+        if says is None or "timed out" not in str(faults):
+            break
     assert server.asked == struct.pack("!11I", 0x80000028, 0x68657465, 0, 2, 100003, 3, 0, 0, 0, 0, 0)
     assert (fault is None and faults == []) or (len(faults) == 1 and fault in faults[0])
 

@@ -94,7 +94,7 @@ class TileBoard:
     def down(self):
         if self.process:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(60)
 
     @property
     def calls(self):
@@ -140,7 +140,7 @@ def answers(monkeypatch):
     return asked
 
 
-def follow(proxy, key="ssh-ed25519 AAAA", limit=15.0, root="nfs", cancelled=None):
+def follow(proxy, key="ssh-ed25519 AAAA", limit=60.0, root="nfs", cancelled=None):
     """A boot of board 0 as its driver follows it: (answer, steps reported)."""
     driver, said = BootDrivers(proxy).of(proxy.board(0)), []
     driver.switched(proxy.board(0), "on")
@@ -326,8 +326,11 @@ def test_what_a_killed_command_had_said_is_kept(site, tile):
     """A command that hangs after its error message would leave no trace of why."""
     tile.monitor.write_text("#!/bin/sh\necho out; echo no license >&2\nexec sleep 30\n")
     monitor = TileMonitor(str(tile.monitor), LO, "board0")
-    with pytest.raises(TimedOut) as timed_out:
-        monitor.do(runs(["true"]), Deadline(0.5))
+    for seconds in (0.5, 10):  # a busy machine needs longer to say it
+        with pytest.raises(TimedOut) as timed_out:
+            monitor.do(runs(["true"]), Deadline(seconds))
+        if timed_out.value.facts["said"]:
+            break
     assert timed_out.value.facts["said"] == "no license\nout\n"
 
 
@@ -522,18 +525,18 @@ def test_shell(site, tile, tmp_path):
     told = []
     with site.proxy() as proxy:
         shell = BootDrivers(proxy).of(proxy.board(0)).shell(proxy.board(0), System(None, RAM_ROOT))
-        assert shell.run(["printf", "%s|", "a b", "$HOME", "it's", "-"], Deadline(9)) == "a b|$HOME|it's|-|"
-        shell.put(str(source), str(target), Deadline(9), progress=lambda *at: told.append(at))
+        assert shell.run(["printf", "%s|", "a b", "$HOME", "it's", "-"], Deadline(60)) == "a b|$HOME|it's|-|"
+        shell.put(str(source), str(target), Deadline(60), progress=lambda *at: told.append(at))
         assert target.read_bytes() == source.read_bytes()
         assert told[-1] == (3_000_000, 3_000_000)
-        assert shell.run(["cat", "-"], Deadline(9), stdin=str(LAB / "lab.py")) == (LAB / "lab.py").read_text()
+        assert shell.run(["cat", "-"], Deadline(60), stdin=str(LAB / "lab.py")) == (LAB / "lab.py").read_text()
         assert not list(Path("/tmp").glob("hetero-" + "?" * 32))
         with pytest.raises(HeteroError, match="false ended with 1 and said"):
-            shell.run(["false"], Deadline(9))
+            shell.run(["false"], Deadline(60))
         with pytest.raises(NoProgram, match="name an image that has this program"):
-            shell.run(["sh", "-c", "no-such-program"], Deadline(9))
+            shell.run(["sh", "-c", "no-such-program"], Deadline(60))
         with pytest.raises(HeteroError, match=r"no/where.*nonexistent"):
-            shell.put(str(source), str(tmp_path / "no" / "where"), Deadline(9))
+            shell.put(str(source), str(tmp_path / "no" / "where"), Deadline(60))
         with pytest.raises(TimedOut):
             shell.run(["sleep", "30"], Deadline(0.5))
 
@@ -541,15 +544,15 @@ def test_shell(site, tile, tmp_path):
 def test_what_answers_in_a_system_in_ram_takes_whole_files(site, tile, tmp_path):
     """There all programs are busybox's, of which some read more than they are told. Lost: a root's beginning."""
     text = tile.agent.read_text()
-    only = "".join(f"{name}() {{ busybox {name} \"$@\"; }}\n" for name in ("cat", "dd", "head", "mkdir", "rm", "wc"))
+    only = "".join(f'{name}() {{ busybox {name} "$@"; }}\n' for name in ("cat", "dd", "head", "mkdir", "rm", "wc"))
     tile.agent.write_text(text.replace("#!/bin/sh\n", f"#!/bin/busybox sh\n{only}", 1))
     tile.up()
     source, target = tmp_path / "archive", tmp_path / "on the board"
     source.write_bytes(os.urandom(3_000_000))
     with site.proxy() as proxy:
         shell = BootDrivers(proxy).of(proxy.board(0)).shell(proxy.board(0), System(None, RAM_ROOT))
-        shell.put(str(source), str(target), Deadline(9))
-        assert shell.run(["printf", "%s|", "a b"], Deadline(9)) == "a b|"
+        shell.put(str(source), str(target), Deadline(60))
+        assert shell.run(["printf", "%s|", "a b"], Deadline(60)) == "a b|"
     assert target.read_bytes() == source.read_bytes()
 
 
@@ -588,7 +591,7 @@ def test_progress_of_an_upload_is_what_was_read(site, tile, tmp_path):
     told = []
     with site.proxy() as proxy:
         shell = BootDrivers(proxy).of(proxy.board(0)).shell(proxy.board(0), System(None, RAM_ROOT))
-        shell.put(str(source), "/x", Deadline(9), progress=lambda *at: told.append(at))
+        shell.put(str(source), "/x", Deadline(60), progress=lambda *at: told.append(at))
     assert told[-1] == (1000, 1000)
     assert 400 <= told[0][0] <= 1000
     assert len(told) >= 3
@@ -621,6 +624,6 @@ def test_progress_of_an_upload_is_what_was_read(site, tile, tmp_path):
 def test_the_labs_tile_monitor_is_strict(tile, line):
     """A lenient stand-in would let through what Tilera's refuses."""
     tile.up()
-    done = subprocess.run([str(tile.monitor), *line.split()], stderr=subprocess.PIPE, check=False, timeout=20)
+    done = subprocess.run([str(tile.monitor), *line.split()], stderr=subprocess.PIPE, check=False, timeout=600)
     assert (done.returncode, done.stderr[:14]) == (2, b"tile-monitor: ")
     assert tile.calls == []
