@@ -93,9 +93,9 @@ def test_who_waits_for_a_lock_gives_up_with_his_reader(tmp_path, pipe):
     with turn(tmp_path):
         thread = threading.Thread(target=stop)
         thread.start()
-        assert told.wait(20)
+        assert told.wait(60)
         hang_up(pipe)
-        thread.join(20)
+        thread.join(60)
     assert errors == [askers.WHAT]
     assert said[0].startswith("held by stop (jo, ")
     assert said[1:] == [askers.WHAT]

@@ -63,7 +63,7 @@ def test_what_a_killed_process_left_asks_for_nothing(run_folder):
         "    assert ends.of(sys.argv[1], 'board0')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", ask, run_folder], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", ask, run_folder], check=False, timeout=600)
     assert done.returncode == -9
     assert os.listdir(os.path.join(run_folder, "ends")) == ["board0"]
     assert end_requests.of(run_folder, "board0") is None

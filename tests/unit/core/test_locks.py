@@ -71,7 +71,7 @@ def hold(run_folder):
     yield start
     for holder in started:
         holder.kill()
-        holder.wait(timeout=10)
+        holder.wait(timeout=60)
         holder.stdin.close()
         holder.stdout.close()
 
@@ -87,7 +87,7 @@ def test_the_holder_writes_who_it_is_and_leaves_the_file(run_folder):
         assert stat.S_IMODE(os.stat(run_folder).st_mode) == 0o700
         assert stat.S_IMODE(os.stat(os.path.join(run_folder, "locks")).st_mode) == 0o700
     assert (held["pid"], held["verb"], held["actor"]) == (os.getpid(), "provision", "alice")
-    assert held["since"] == pytest.approx(time.time(), abs=5)
+    assert held["since"] == pytest.approx(time.time(), abs=60)
     assert content(run_folder) == ""
 
 
@@ -120,7 +120,7 @@ def test_other_boards_are_not_held(run_folder, hold):
 def test_a_killed_holder_is_no_obstacle(run_folder, hold):
     holder = hold("reboot", "carol")
     holder.kill()
-    holder.wait(timeout=10)
+    holder.wait(timeout=60)
     assert json.loads(content(run_folder))["pid"] == holder.pid  # its text is still there
     told = []
     with lock(run_folder, "board3", "stop", "me", Deadline(0), told.append):
@@ -151,13 +151,13 @@ def test_each_further_holder_is_told(run_folder, hold):
         if len(told) == 1:
             # The second one holds a lock of its own name in the same file, as after a hand-over.
             first.kill()
-            first.wait(timeout=10)
+            first.wait(timeout=60)
             second.append(hold("wipe", "dave"))
         elif "wipe" in text:
             second[0].stdin.write("go\n")
             second[0].stdin.flush()
 
-    with lock(run_folder, "board3", "stop", "me", Deadline(15), waiting):
+    with lock(run_folder, "board3", "stop", "me", Deadline(60), waiting):
         pass
     assert "reboot (carol" in told[0]
     assert "wipe (dave" in told[-1]
@@ -167,7 +167,7 @@ def test_the_text_of_a_dead_one_is_not_blamed_for_a_living_holder(run_folder, ho
     """A holder that was only just given the lock has not written its name yet."""
     holder = hold("reboot", "carol")
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait(timeout=10)
+    gone.wait(timeout=60)
     with open(os.path.join(run_folder, "locks", "board3"), "w", encoding="utf-8") as file:
         file.write(json.dumps({"pid": gone.pid, "verb": "old", "actor": "old", "since": 0}))
     with pytest.raises(TimedOut, match=f"still held by pid {holder.pid} after"), lock(
@@ -193,7 +193,7 @@ def test_six_processes_count_without_losing_one(run_folder, tmp_path):
     number.write_text("0")
     counters = [subprocess.Popen([sys.executable, "-c", COUNT, run_folder, str(number)]) for start in range(6)]
     try:
-        assert [counter.wait(timeout=30) for counter in counters] == [0] * 6
+        assert [counter.wait(timeout=300) for counter in counters] == [0] * 6
     finally:
         for counter in counters:
             counter.kill()
@@ -284,7 +284,7 @@ def test_a_child_that_works_on_for_a_killed_holder_is_named(run_folder):
         assert told[0].startswith(f"held by {words}")
         assert f"board3: still held by {words}" in str(error.value)
         os.kill(child, signal.SIGKILL)  # as printed
-        with lock(run_folder, "board3", "stop", "me", Deadline(10)):
+        with lock(run_folder, "board3", "stop", "me", Deadline(60)):
             assert json.loads(content(run_folder))["verb"] == "stop"
 
 

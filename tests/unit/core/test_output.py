@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.output
 
 def gone(pid):
     """Whether a process that was killed is gone; it is another's child, so it takes a moment."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         try:
             os.kill(pid, 0)

@@ -95,7 +95,7 @@ def test_another_program_is_waited_for_no_longer_than_before(path):
         database, began = Database(path, LAYOUT, busy=BUSY), time.monotonic()
         with pytest.raises(HeteroError, match="has been locked by another process for 1 s"):
             database.write("INSERT INTO seen VALUES (1)")
-        assert time.monotonic() - began < 10 * BUSY
+        assert time.monotonic() - began < 50 * BUSY
         other.execute("ROLLBACK")
     database.close()
 
