@@ -157,7 +157,7 @@ def test_two_roots_have_no_file_system_in_common(folder, image):
     below = [os.statvfs(root.path).f_fsid for root in roots]
     assert len({*below, os.statvfs(folder).f_fsid, os.statvfs(image.root).f_fsid}) == 4
     for root in roots:
-        root.unmount(Deadline(5))
+        root.unmount(Deadline(60))
         mount_file(root.file, root.layers)
         assert sorted(os.listdir(root.layers)) == ["lost+found", "upper", "work"]
         assert os.listdir(os.path.join(root.layers, "lost+found")) == []
@@ -243,7 +243,7 @@ def test_a_device_is_given_back_with_the_last_mount(folder, image):
     """Lost: the next instance, when all devices are taken by roots that are gone."""
     root = fresh(folder, image)
     assert root.file in devices_of(folder)
-    root.unmount(Deadline(5))
+    root.unmount(Deadline(60))
     root.remove()
     assert root.file not in "".join(devices_of(folder))
     assert not root.exists()
@@ -253,13 +253,13 @@ def test_a_file_is_written_by_one_mount_only(folder, image, monkeypatch):
     """Lost: all that is in a root that a container, or a service with mounts of its own, still has mounted."""
     monkeypatch.setattr(loop, "LET_GO", 0.2)
     root = fresh(folder, image)
-    holder = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sleep", "60"])
+    holder = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sleep", "600"])
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while os.readlink(f"/proc/{holder.pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt"):
             assert time.monotonic() < end
             time.sleep(0.01)
-        root.unmount(Deadline(5))
+        root.unmount(Deadline(60))
         with pytest.raises(HeteroError, match="is still mounted elsewhere"):
             root.mount(image)
     finally:
@@ -297,7 +297,7 @@ def test_who_completes_one_file_system_holds_no_other(tmp_path):
     folder = tmp_path / "root"
     folder.mkdir()
     argv = ["unshare", "--mount", "--propagation", "shared", sys.executable, "-c", LETS_GO, str(folder)]
-    assert subprocess.run(argv, check=True, timeout=60, stdout=subprocess.PIPE, text=True).stdout == "let go\n"
+    assert subprocess.run(argv, check=True, timeout=600, stdout=subprocess.PIPE, text=True).stdout == "let go\n"
 
 
 KILLED = """

@@ -59,7 +59,7 @@ def test_what_cannot_be_written_leaves_the_old_file_and_nothing_else(path, tmp_p
 
 def test_a_killed_writer_leaves_the_old_file_and_the_next_one_tidies_up(path, tmp_path):
     write_whole(path, "old")
-    done = subprocess.run([sys.executable, "-c", WRITE_AND_DIE, path], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", WRITE_AND_DIE, path], check=False, timeout=600)
     assert done.returncode == -9
     assert path.read_text() == "old"
     assert len(os.listdir(tmp_path)) == 2
