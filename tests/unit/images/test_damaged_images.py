@@ -80,7 +80,7 @@ def test_a_killed_removal_leaves_a_whole_image_or_none(store, third):
         image = store.import_image(third, "third")
         folder = sorted(os.listdir(image.folder))
         argv = [sys.executable, "-c", CHILD, store.folder, image.hash, str(step)]
-        code, step = subprocess.run(argv, check=False, timeout=30).returncode, step + 1
+        code, step = subprocess.run(argv, check=False, timeout=600).returncode, step + 1
         assert store.hashes() in ([], [image.hash])
         assert not store.hashes() or sorted(os.listdir(image.folder)) == folder
         # while it leaves, nobody gets it by its name
@@ -242,7 +242,7 @@ def test_who_claims_while_a_removal_waits_is_seen(store, third, monkeypatch):
 
     def wait(*_args):
         waits.set()
-        assert go.wait(30)
+        assert go.wait(300)
 
     monkeypatch.setattr(store_file, "_take", wait)
 
@@ -253,9 +253,9 @@ def test_who_claims_while_a_removal_waits_is_seen(store, third, monkeypatch):
 
     thread = threading.Thread(target=removal)
     thread.start()
-    assert waits.wait(30)
+    assert waits.wait(300)
     claims.append(claim)
     go.set()
-    thread.join(30)
+    thread.join(300)
     assert said == ["third: is used by eve: terminate or rebuild what runs it, or name another default"]
     assert store.get("third").name == "third"

@@ -60,13 +60,13 @@ def test_a_build_that_is_ended_leaves_the_machine_as_it_was(tmp_path, script, en
     env |= {"MACHINE": str(machine), "FOLDER": str(folder), "READY": str(ready)}
     argv = ["bash", str(script), *(word.replace("FOLDER", str(folder)) for word in BUILDS[script])]
     with subprocess.Popen(argv, env=env, start_new_session=True, stdout=subprocess.DEVNULL) as build:
-        with in_time(30):
+        with in_time(120):
             below = int(ready.read_text())
         if ended == "alone":
             build.terminate()
         else:
             os.killpg(build.pid, signal.SIGTERM)
-        build.wait(timeout=30)
+        build.wait(timeout=120)
     if ended == "alone":
         os.kill(below, signal.SIGTERM)
     assert (machine / "file").read_text() == "of the machine"

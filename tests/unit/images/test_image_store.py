@@ -368,7 +368,7 @@ def test_imports_at_once_unpack_once(store, archive, tmp_path):
     )
     arguments = [sys.executable, "-c", script, str(tmp_path / "images"), archive]
     running = [subprocess.Popen([*arguments, f"name{n}"], stdout=subprocess.PIPE, text=True) for n in range(4)]
-    answers = {process.communicate(timeout=30)[0].strip() for process in running}
+    answers = {process.communicate(timeout=1200)[0].strip() for process in running}
     assert answers == {sha256(archive)}
     assert sorted(store.names()) == ["name0", "name1", "name2", "name3"]
     assert [name for name in os.listdir(tmp_path / "images") if ".tmp." in name] == []
@@ -390,12 +390,12 @@ def test_what_a_killed_import_left_is_removed(store, tmp_path):
     process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
     process.kill()
-    process.communicate(timeout=10)
+    process.communicate(timeout=600)
     left = [name for name in os.listdir(tmp_path / "images") if ".tmp." in name]
     assert len(left) == 1
     start = time.monotonic()
     assert store.import_image(source, "big").name == "big"
-    assert time.monotonic() - start < 10 + 10 * alone  # it waits for nobody
+    assert time.monotonic() - start < 60 + 10 * alone  # it waits for nobody
     assert [name for name in os.listdir(tmp_path / "images") if ".tmp." in name] == []
 
 

@@ -40,7 +40,7 @@ def test_the_proxy_is_who_the_kernels_arguments_say(tmp_path):
         (tmp_path / "bin" / applet).symlink_to(shutil.which("busybox"))
     (tmp_path / "cmdline").write_text("rw root=/dev/nfs hetero.proxy=192.0.2.254,52:54:00:0a:64:fe quiet\n")
     argv = ["unshare", "--net", "--mount", "sh", "-c", INITRD, "sh", str(tmp_path), str(SCRIPT)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=True)
     pinned, *lines = done.stdout.splitlines()
     assert pinned.split() == ["192.0.2.254", "dev", "enp0s1", "lladdr", "52:54:00:0a:64:fe", "PERMANENT"]
     assert lines == ["[Neighbor]", "Address=192.0.2.254", "LinkLayerAddress=52:54:00:0a:64:fe"]

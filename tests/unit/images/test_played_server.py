@@ -14,7 +14,7 @@ from ansible_collections.hetero.compute.tests.unit.images.nfs_server import BUSC
 def told(path):
     """What perl says of a program, all of its warnings being errors."""
     argv = ["perl", "-Mstrict", "-Mwarnings=FATAL,all", "-c", path]
-    return subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60).stderr
+    return subprocess.run(argv, check=False, capture_output=True, text=True, timeout=600).stderr
 
 
 def test_the_played_server_is_strict(tmp_path):

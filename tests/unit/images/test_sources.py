@@ -211,7 +211,7 @@ def test_a_named_pipe_is_not_waited_for(store, tmp_path):
     os.mkfifo(tmp_path / "srv" / "pipe")
     worker = threading.Thread(target=pipe_is_refused, args=(store, tmp_path / "srv" / "pipe"), daemon=True)
     worker.start()
-    worker.join(10)
+    worker.join(60)
     assert not worker.is_alive()
 
 
