@@ -38,7 +38,7 @@ def command(tmp_path_factory):
     argv += ["-a", json.dumps({"folder": str(folder / "lib"), "commands": {str(path): "pdu_mgr"}})]
     env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS), **shared()}
     env["ANSIBLE_LOCAL_TEMP"] = str(folder / "ansible")
-    done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+    done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
     assert path.exists(), done.stdout
     return path
 
@@ -54,7 +54,7 @@ def pdu_mgr(command, tmp_path):
         config.write_text(json.dumps(text))
         env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         argv = [system_python(), "-I", command, "--config", config, *words]
-        done = subprocess.run(argv, cwd="/", env=env, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(argv, cwd="/", env=env, capture_output=True, text=True, timeout=600, check=False)
         return done.returncode, done.stdout, done.stderr
 
     return run

@@ -419,7 +419,7 @@ def test_the_installed_command_does_it_without_ansible(site, provisioned):
 
     def hetero(*words):
         argv = [sys.executable, "-I", command, *words]
-        return subprocess.run(argv, check=False, cwd="/", env={}, capture_output=True, text=True, timeout=60)
+        return subprocess.run(argv, check=False, cwd="/", env={}, capture_output=True, text=True, timeout=600)
 
     done = hetero("restore", "--config", site.params["config"])
     assert (done.returncode, done.stdout) == (0, "to be exported: /tftpboot/fs_0, /tftpboot/fs_1\n"), done.stderr

@@ -34,7 +34,7 @@ LOOKS = """
 
 def said(*routes):
     argv = ["unshare", "--net", sys.executable, "-c", textwrap.dedent(LOOKS.format(routes=routes))]
-    return json.loads(subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=30).stdout)
+    return json.loads(subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=600).stdout)
 
 
 def test_a_way_that_somebody_told_of_is_named():
