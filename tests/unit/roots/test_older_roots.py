@@ -161,7 +161,7 @@ def test_a_copy_of_an_older_release_runs_on(site, older_image, report):
 def test_no_second_root_beside_one_that_is_not_mounted(site, jackie, report):
     """Lost: what a tenant wrote to a root of an older release, behind an empty one that was made in its place."""
     proxy, claim = jackie
-    Root(str(site.state), 0).unmount(Deadline(5))
+    Root(str(site.state), 0).unmount(Deadline(60))
     os.rename(site.state / "roots", site.state / "elsewhere")
     (site.state / "roots").mkdir()
     (site.state / "roots.ext4").touch()

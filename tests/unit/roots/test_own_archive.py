@@ -60,7 +60,7 @@ def unpack(archive, own, disk, program):
     words = [str(disk), str(len(names | set(disk_root.own_names(own)))), "marker"]
     sums = "".join(f"{digest}  {name}\n" for name, digest in archive.sample.items())
     done = subprocess.run(
-        ["sh", "-c", script, "sh", *words], input=sums, capture_output=True, text=True, check=False, timeout=60
+        ["sh", "-c", script, "sh", *words], input=sums, capture_output=True, text=True, check=False, timeout=600
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -309,10 +309,10 @@ def test_work_inside_has_a_deadline_and_an_end(root):
         inside(root.path, lambda: time.sleep(300), Deadline(0.3))
     assert time.monotonic() - start < 60
     with pytest.raises(HeteroError, match="ended without an answer"):
-        inside(root.path, lambda: os._exit(3), Deadline(5))
+        inside(root.path, lambda: os._exit(3), Deadline(60))
     with pytest.raises(HeteroError, match="/nowhere: No such file"):
-        inside(root.path, lambda: os.listdir("/nowhere"), Deadline(5))
-    assert inside(root.path, lambda: read_file("/etc/hostname"), Deadline(5)) == "template\n"
+        inside(root.path, lambda: os.listdir("/nowhere"), Deadline(60))
+    assert inside(root.path, lambda: read_file("/etc/hostname"), Deadline(60)) == "template\n"
 
 
 # ---- going away
@@ -321,7 +321,7 @@ def test_work_inside_has_a_deadline_and_an_end(root):
 def test_after_a_restart_the_same_root_is_mounted_again(root, image):
     root.settle("jackie")
     root.put_key(KEY)
-    root.unmount(Deadline(5))
+    root.unmount(Deadline(60))
     assert not root.ready(image)
     assert root.exists()
     root.mount(image)
@@ -359,7 +359,7 @@ def test_what_is_mounted_in_a_root_goes_first(root, image):
     if subprocess.run(["mount", "-t", "tmpfs", "left", point], check=False).returncode:
         pytest.skip("no tmpfs can be mounted here")
     assert len(root.mounts()) == 2
-    root.unmount(Deadline(5))
+    root.unmount(Deadline(60))
     root.remove()
     root.remove()
     assert not root.exists()
@@ -371,7 +371,7 @@ def test_another_roots_number_is_not_ours(root, image, folder):
     ten = fresh(folder, image, 10, "ten 1")
     one = Root(str(folder), 1)
     assert one.mounts() == {}
-    one.unmount(Deadline(1))
+    one.unmount(Deadline(60))
     assert ten.ready(image)
 
 
