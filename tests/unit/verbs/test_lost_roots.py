@@ -89,8 +89,8 @@ def test_what_is_mounted_still_is_said_and_can_be_saved(jackie, file):
         for path in Path("/sys/block").glob("loop*/loop/backing_file")
         if path.read_text().strip() == f"{file} (deleted)"
     )
-    subprocess.run(["sync", "-f", root(jackie)], check=True, timeout=60)
-    subprocess.run(["e2image", "-fra", f"/dev/{device}", file], check=True, timeout=60)
+    subprocess.run(["sync", "-f", root(jackie)], check=True, timeout=600)
+    subprocess.run(["e2image", "-fra", f"/dev/{device}", file], check=True, timeout=600)
     for point in reversed(mounts_below(str(jackie.state / "board-roots"))):
         unmount(point)
     assert not verb(jackie).get("failed")

@@ -67,7 +67,7 @@ def test_what_is_printed_brings_each_record_to_its_place(misplaced, at_once):
     for _turn in range(2 * len(boards)):
         typed = printed(site)
         for command in typed if at_once else typed[:1]:
-            subprocess.run(["sh", "-ec", command], check=True, timeout=20)
+            subprocess.run(["sh", "-ec", command], check=True, timeout=600)
     assert printed(site) == []
     assert reasons(site, boards) == {board: f"reason of {board}" for board in boards}
     assert [site.record(board).state for board in boards] == ["maintenance"] * len(boards)
@@ -78,7 +78,7 @@ def test_no_board_that_is_out_of_use_is_given_away_meanwhile(misplaced):
     """Lost: the open board, switched on for a tenant."""
     site, boards = misplaced
     for command in printed(site):
-        subprocess.run(["sh", "-ec", command], check=True, timeout=20)
+        subprocess.run(["sh", "-ec", command], check=True, timeout=600)
     given = []
     for name in ("ann", "bob", "eve"):
         given += [board["board"] for board in site.provision(name)[0]["boards"]]
@@ -102,7 +102,7 @@ def test_a_record_that_was_put_aside_keeps_its_board_out_and_comes_back(put_asid
     assert said in site.module("board_info")["boards"][0]["note"]
     assert site.provision()[0]["boards"][0]["board"] == 1
     (command,) = printed(site)
-    subprocess.run(["sh", "-ec", command], check=True, timeout=20)
+    subprocess.run(["sh", "-ec", command], check=True, timeout=600)
     reconcile(site)
     assert (site.record(0).state, site.record(0).note) == ("maintenance", "its fan rattles")
     assert printed(site) == []
@@ -135,7 +135,7 @@ def test_a_record_beside_one_that_cannot_be_read_is_not_said_to_be_removed(site)
     path(site, 0).rename(path(site, 1))
     path(site, 0).write_text("{")
     (command,) = printed(site)
-    subprocess.run(["sh", "-ec", command], check=True, timeout=20)
+    subprocess.run(["sh", "-ec", command], check=True, timeout=600)
     assert reasons(site, range(2)) == {0: "its fan rattles"}
 
 
@@ -152,6 +152,6 @@ def test_the_first_board_may_be_gone_from_the_boards_file(ten, places):
     deploy(ten, set(range(1, 10)))
     for _turn in range(2):
         for command in printed(ten):
-            subprocess.run(["sh", "-ec", command], check=True, timeout=20)
+            subprocess.run(["sh", "-ec", command], check=True, timeout=600)
     assert printed(ten) == []
     assert reasons(ten, texts) == {board: f"reason of {board}" for board in texts}

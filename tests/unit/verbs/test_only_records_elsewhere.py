@@ -44,7 +44,7 @@ def comes_back(site):
     """Carol's one record is moved by the command that reconcile prints, and her claim adopted."""
     [left] = carols(site)
     command = next(text.split(f"run on {THIS_NODE}: ")[1] for text in said(site) if f"{left}: " in text)
-    subprocess.run(["sh", "-ec", command.split(", or remove it")[0]], check=True, timeout=20)
+    subprocess.run(["sh", "-ec", command.split(", or remove it")[0]], check=True, timeout=600)
     assert found(reconcile(site), 1)[0][1] == "adopted"
 
 

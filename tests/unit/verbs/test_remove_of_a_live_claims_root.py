@@ -37,7 +37,7 @@ def moved(site):
 
 def comes_back(site, text):
     """The command that a text prints brings Jackie's root to its place, with her work in it."""
-    subprocess.run(["sh", "-ec", text.split(f"run on {THIS_NODE}: ")[1]], check=True, timeout=20)
+    subprocess.run(["sh", "-ec", text.split(f"run on {THIS_NODE}: ")[1]], check=True, timeout=600)
     assert not verb(site).get("failed")
     assert (root(site) / "root" / "data").read_text() == "work"
 

@@ -25,7 +25,7 @@ def done(results):
 def restore(site, text):
     """Type what a text says to put a copy back, then that its word is taken."""
     command, word = re.search(r"run on node \S+: (.+?) and then, .+ -e adopt=(\w+) then$", text).groups()
-    subprocess.run(["sh", "-ec", command], check=True, timeout=60)
+    subprocess.run(["sh", "-ec", command], check=True, timeout=600)
     reconcile(site)
     reconcile(site, adopt=[word])
 

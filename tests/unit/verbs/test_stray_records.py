@@ -53,7 +53,7 @@ def lent(jackie):
 def typed_once(site):
     """The commands of one run of reconcile, typed one after the other."""
     for command in dict.fromkeys(commands(texts(reconcile(site)))):
-        subprocess.run(["sh", "-ec", command], check=True, timeout=60)
+        subprocess.run(["sh", "-ec", command], check=True, timeout=600)
 
 
 NEW_FIRST = pytest.mark.parametrize(("new", "old"), [("board0.json.a", "board0.json.b"), ("board0.b", "board0.a")])
@@ -133,7 +133,7 @@ def test_one_that_knows_more_is_not_to_be_removed_for_a_later_file(lent, databas
         assert "its place has one that was written later, and does not know all of it (lease until " in said
         assert said.endswith(" 1 h left): look at this one, and keep it")
         return
-    subprocess.run(["sh", "-ec", commands([said])[0]], check=True, timeout=60)
+    subprocess.run(["sh", "-ec", commands([said])[0]], check=True, timeout=600)
     reconcile(lent.site)
     assert hours(lent.site, "jackie") == 100
     left = record(lent.site).with_name("board0.json.~2~")
@@ -146,7 +146,7 @@ def test_what_came_to_the_place_since_is_kept(lent):
     put_back(lent.site, lent.copy)
     (command,) = set(commands(texts(reconcile(lent.site))))
     lent.put("board0.json", lent.new)
-    subprocess.run(["sh", "-ec", command], check=True, timeout=60)
+    subprocess.run(["sh", "-ec", command], check=True, timeout=600)
     assert record(lent.site).read_text() == lent.old
     assert record(lent.site).with_name("board0.json.~1~").read_text() == lent.new
     type_all(lent.site)

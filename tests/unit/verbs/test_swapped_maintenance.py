@@ -61,7 +61,7 @@ def test_swapped_records_are_said_and_one_command_puts_them_right(swapped):
     assert reasons(site) == REASONS[::-1]
     assert ways[0].startswith("run on ")
     assert ways[1] == "what is said of board0 brings it to its place", "a second command would take it back"
-    subprocess.run(["sh", "-ec", ways[0].partition(": ")[2]], check=True, timeout=60)
+    subprocess.run(["sh", "-ec", ways[0].partition(": ")[2]], check=True, timeout=600)
     assert reasons(site) == REASONS
     assert len(found(site, 0)) == len(found(site, 1)) == 1
 

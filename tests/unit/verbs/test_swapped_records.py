@@ -42,7 +42,7 @@ def type_all(site, turns=4):
     for _turn in range(turns):
         typed = commands(texts(reconcile(site)))
         for command in dict.fromkeys(typed):
-            subprocess.run(["sh", "-ec", command], check=True, timeout=60)
+            subprocess.run(["sh", "-ec", command], check=True, timeout=600)
         if not typed:
             return
 
@@ -98,7 +98,7 @@ def test_commands_that_undid_each_other_are_still_put_right(ten):
         ten.module("board_lease", instance=name, hours=100)
     shift(ten, 2)
     for one, other in ((0, 1), (1, 0)):
-        subprocess.run(["mv", "--backup=numbered", record(ten, one), record(ten, other)], check=True, timeout=60)
+        subprocess.run(["mv", "--backup=numbered", record(ten, one), record(ten, other)], check=True, timeout=600)
     ten.module("board_info")
     assert sorted(path.name for path in record(ten).parent.iterdir()) == ["board0.json", "board1.json.~1~"]
     type_all(ten)
@@ -135,7 +135,7 @@ def test_of_boards_that_the_file_does_not_name_one_command_is_said_too(ten, name
     path.write_text("".join(line for board, line in enumerate(lines) if board in named or board > 1))
     (command,) = commands(texts(reconcile(ten)))
     assert commands([ten.module("board_claim", instance=NAMES[1], state="absent").get("msg", "")]) == []
-    subprocess.run(["sh", "-ec", command], check=True, timeout=60)
+    subprocess.run(["sh", "-ec", command], check=True, timeout=600)
     assert [record(ten, board).read_text() for board in range(2)] == before
 
 
@@ -168,7 +168,7 @@ def test_a_stray_that_is_the_newest_record_of_a_claim_is_moved_to_its_place(lent
     if place in ("empty", "damaged"):
         assert f"{stray} is one of that claim, by which its lease is until " in found(result)[0][0]
         assert str(stray) in site.module("board_info")["boards"][0]["note"]
-    subprocess.run(["sh", "-ec", commands([text])[0]], check=True, timeout=60)
+    subprocess.run(["sh", "-ec", commands([text])[0]], check=True, timeout=600)
     reconcile(site)
     assert hours(site, "jackie") == 100
     left = reconcile(site)["others"]
