@@ -154,7 +154,7 @@ class Proxy:
                     if pid in self.processes():
                         signal.pidfd_send_signal(handles[-1], signal.SIGKILL)
             for handle in handles:
-                select.select([handle], [], [], 10)
+                select.select([handle], [], [], 60)
                 os.close(handle)
         raise RuntimeError(f"{self.folder.name}: {self.processes()} do not end")
 
@@ -296,7 +296,7 @@ class Playbooks:
                 os.kill(pid, signal.SIGKILL)
 
     @staticmethod
-    def end(process, limit=300):
+    def end(process, limit=3000):
         """(exit code, output)."""
         try:
             output, _nothing = process.communicate(timeout=limit)

@@ -25,7 +25,7 @@ def test_a_node_that_goes_ends_what_runs_on_it_and_nothing_else(tmp_path):
             assert process.stdout.readline() == b"up\n"
         assert len(nodes[0].processes()) >= 1
         nodes[0].remove()
-        assert inside[0].wait(10) == -9
+        assert inside[0].wait(60) == -9
         assert nodes[0].processes() == []
         assert inside[1].poll() is None
     finally:
@@ -33,4 +33,4 @@ def test_a_node_that_goes_ends_what_runs_on_it_and_nothing_else(tmp_path):
             node.remove()
         for process in inside:
             process.stdout.close()
-            process.wait(10)
+            process.wait(60)

@@ -24,7 +24,7 @@ def run(command, *words, **more):
     argv = [str(BIN / command), *words]
     env.update(more.pop("env", {}))
     return subprocess.run(
-        argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120, **more
+        argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=1200, **more
     )
 
 

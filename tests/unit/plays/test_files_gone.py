@@ -58,7 +58,7 @@ def test_what_is_gone_is_not_taken_for_what_nobody_named(tmp_path, gone, use):
     words = ["-i", "hosts", "play.yml", "-e", "key=jackie user_data=first.yml", "-e", f"gone={tmp_path / gone}"]
     words += ["-e", f"other='{OTHER_KEY}'", "-e", f"ansible_python_interpreter={sys.executable}"]
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), *words]
-    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=200)
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=2000)
     said = " ".join((done.stdout + done.stderr).split())
     assert (done.returncode, '"msg": "used:' in said) == (2, False), said
     assert "has no key jackie" in said if "keys" in gone else "first.yml cannot be read" in said, said

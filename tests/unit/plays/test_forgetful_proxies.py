@@ -56,7 +56,7 @@ def test_no_verb_says_that_there_is_none_of_which_a_record_lies_there(proxies):
     started.append(plays.start("extend_instance", instance="dave", hours="2"))
     started.append(plays.start("rebuild_instance", instance="dave"))
     for process in started:
-        rc, output = plays.end(process, limit=300)
+        rc, output = plays.end(process, limit=3000)
         said = " ".join(output.split())
         assert rc == 2, output
         assert f"dave on p1: no claim of it is in the database of {THIS_NODE}, which may be older than that" in said

@@ -48,7 +48,7 @@ def set_up(tmp_path):
         argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", APART, "sh", *words]
         environment = dict(os.environ, ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_LOCAL_TEMP=str(tmp_path))
         done = subprocess.run(
-            argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+            argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
         said = tmp_path / "shown"
         return done.returncode, done.stdout + done.stderr, json.loads(said.read_text()) if said.exists() else None

@@ -25,7 +25,7 @@ def played(folder, *argv, **options):
     env = dict(os.environ, PWD=str(folder), ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"))
     given = json.dumps({"ansible_python_interpreter": sys.executable, **options})
     done = subprocess.run(
-        [PROGRAM, *argv, "-e", given], cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
+        [PROGRAM, *argv, "-e", given], cwd=folder, env=env, capture_output=True, text=True, timeout=3000, check=False
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -175,7 +175,7 @@ def test_lab_down_ends_what_runs_of_a_node_whatever_kind_its_file_says(tmp_path,
     try:
         assert output("leftovers") == (1, "node proxy1\n")
         assert "proxy1 stopped" in output("nodes", "down")[1]
-        assert node.wait(timeout=20) == -15
+        assert node.wait(timeout=200) == -15
         assert output("leftovers") == (0, "\n")
     finally:
         node.kill()

@@ -66,7 +66,7 @@ def play(tmp_path):
 
     def run(*options):
         argv = [Path(sys.executable).parent / "ansible-playbook", "-i", "localhost,", *options, "play.yml"]
-        done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=1200, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -210,10 +210,13 @@ def test_one_that_hangs_is_one_that_does_not_answer(proxies):
     """Lost: hours, and what all others have, to one node whose disk is gone."""
     folders, plays = proxies
     os.mkfifo(folders["p2"].folder / "says-board_info")  # nobody writes to it
-    rc, output = plays.play("status", hetero_ask_timeout=20)
+    for limit in (20, 200):  # a busy machine needs longer to ask the other one
+        rc, output = plays.play("status", hetero_ask_timeout=limit)
+        if "Could not be asked: p2." in said(output):
+            break
     assert rc == 2, output
     assert "board1" in output
-    assert "Timed out after 20 second" in said(output) or "expected time frame (20)" in said(output)
+    assert f"Timed out after {limit} second" in said(output) or f"expected time frame ({limit})" in said(output)
     assert "Could not be asked: p2." in said(output)
 
 

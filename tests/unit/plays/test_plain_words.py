@@ -113,7 +113,7 @@ def test_cabling_says_that_it_switched_outlets(alone):
     assert many == 1
     with Store(proxy.state_db, create=False) as store:
         assert [event for event in store.events() if event.phase == "switch"] == []
-    text, many = said(plays, "cabling", node="board0", seconds=1)
+    text, many = said(plays, "cabling", node="board0", seconds=60)
     assert "1 of 1 boards tested: all as the wiring says" in text
     assert many == 1
 

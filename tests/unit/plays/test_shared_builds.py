@@ -31,7 +31,7 @@ def imported_from(folder, data):
     """The name, in the archive, of what a Python imports."""
     (folder / "module.zip").write_bytes(base64.b64decode(data))
     argv = [sys.executable, "-IS", "-c", PROGRAM, str(folder / "module.zip")]
-    said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout
+    said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=600).stdout
     return said.strip().rpartition("/deep/")[2]
 
 

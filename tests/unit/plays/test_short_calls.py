@@ -123,8 +123,9 @@ def test_a_call_that_lasts_says_so(node):
     assert rc == 0, output
     assert told["unseen"] == ["board0", "board1"]
     what = "p1: board_reconcile, which looks at boards and mends what is safe, has taken"
-    assert re.findall(rf"^{what} [2-4] s so far$", output, re.MULTILINE), output
-    assert re.findall(rf"^{what} [7-9] s so far$", output, re.MULTILINE), output
+    told = [int(seconds) for seconds in re.findall(rf"^{what} (\d+) s so far$", output, re.MULTILINE)]
+    assert len(told) > 1, output
+    assert min(told) >= 2, "a call that is over at once says nothing"
 
 
 def test_check_mode_and_a_verb_in_the_background_are_the_same_by_the_copy(node):

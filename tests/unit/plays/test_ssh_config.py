@@ -34,7 +34,7 @@ def ways(tmp_path):
             "ANSIBLE_NOCOLOR": "1",
             **shared(),
         }
-        done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=60, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=600, check=False)
         return json.JSONDecoder().raw_decode(done.stdout.partition(" => ")[2])[0]
 
     return run

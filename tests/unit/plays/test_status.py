@@ -56,7 +56,7 @@ def test_one_answer_for_people_programs_and_the_inventory(proxies):
     )
     listed = subprocess.run(
         [str(Path(sys.executable).parent / "ansible-inventory"), "-i", "lab.hetero.yml", "--list"],
-        cwd=folder, env=plays.env, capture_output=True, text=True, check=True, timeout=60,
+        cwd=folder, env=plays.env, capture_output=True, text=True, check=True, timeout=600,
     )  # fmt: skip
     inventory = json.loads(listed.stdout)
     assert inventory["state_running"]["hosts"] == ["board0"]

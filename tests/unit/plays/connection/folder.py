@@ -90,7 +90,7 @@ class Connection(Local):
         return left
 
     def _wait_for_others(self):
-        """Once for a node; for 30 s at most."""
+        """Once for a node; for 200 s at most."""
         folder, name = os.environ["PROXY_ROOTS"], self._play_context.remote_addr
         if not os.path.exists(f"{folder}/together"):
             return
@@ -100,7 +100,7 @@ class Connection(Local):
             return
         with open(f"{folder}/{name}/asked", "w", encoding="ascii"):
             pass
-        until = time.monotonic() + 30
+        until = time.monotonic() + 200
         while not all(os.path.exists(f"{folder}/{other}/asked") for other in names):
             if time.monotonic() > until:
                 raise AnsibleConnectionFailure("the others were not asked meanwhile")
