@@ -119,7 +119,7 @@ def network(monkeypatch):
             patch.setattr(folders, "in_use", in_use)
             yield
     finally:
-        deadline = Deadline(5.0)
+        deadline = Deadline(60.0)
         for space in before:
             # A thread that asked a container's monitor may be about to end.
             while libc.setns(space, 0) != 0:

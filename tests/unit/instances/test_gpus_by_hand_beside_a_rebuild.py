@@ -52,13 +52,13 @@ def meanwhile(monkeypatch, module, name, work):
     return done
 
 
-def attach(site, seconds=20):
+def attach(site, seconds=60):
     with site.host() as host:
         asked = GpuRequest(gpus=(ADDRESSES[0],))
         return attachment.attach(host.site, site.container("a"), asked, Change(False), Deadline(seconds))
 
 
-def detach(site, seconds=30, how=gpu_users.WAIT):
+def detach(site, seconds=60, how=gpu_users.WAIT):
     with site.host() as host:
         container = site.container("a")
         return attachment.detach(host.site, container, ADDRESSES[:1], Change(False), Deadline(seconds), how)

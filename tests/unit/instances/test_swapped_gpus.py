@@ -50,7 +50,7 @@ def restore(site):
 
 def gpu_reconcile(site):
     with site.host() as host:
-        found = gpu_reconciliation.reconcile(host.site, True, Change(False), Deadline(5.0))["findings"]
+        found = gpu_reconciliation.reconcile(host.site, True, Change(False), Deadline(60.0))["findings"]
     assert {one["kind"] for one in found} == {"moved", "lost GPU"}
 
 

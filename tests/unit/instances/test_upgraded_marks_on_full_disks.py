@@ -38,9 +38,9 @@ def test_it_is_looked_at(site, verb):
         subprocess.run(["dd", "if=/dev/zero", f"of={site.lxcpath}/fill", "bs=4k"], check=False, capture_output=True)
         with site.host() as host:
             if verb == "reconcile":
-                assert len(reconcile(host, Change(False), 5.0)["instances"]) == 1
+                assert len(reconcile(host, Change(False), 60.0)["instances"]) == 1
             elif verb == "gpu_reconcile":
-                gpu_reconciliation.reconcile(host.site, True, Change(False), Deadline(5.0))
+                gpu_reconciliation.reconcile(host.site, True, Change(False), Deadline(60.0))
             else:
                 assert list(restoration.restore(host.site)) == ["ml-8"]
             assert host.store.marked() == {str(site.lxcpath): None}

@@ -23,5 +23,5 @@ def test_its_verbs_go_on(site):
     put_back(copy, database)
     found = [one["found"] for one in found_by_reconcile(site)["instances"][0]["found"]]
     assert not any("fresh=true" in one for one in found)
-    done = site.do("running", "ml-8", timeout=10)
+    done = site.do("running", "ml-8", timeout=60)
     assert not done.get("failed"), done.get("msg")
