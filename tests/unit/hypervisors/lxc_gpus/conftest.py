@@ -51,12 +51,12 @@ class Host:
         found = self.machine.find()
         return Site(store, found, (self.boxes.lxcpath,), self.run_folder, self.machine.paths, self.here)
 
-    def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, seconds=20, **more):
+    def attach(self, container, count=None, gpus=(), share=False, check=False, arch=None, seconds=60, **more):
         with Store(self.state_db, "test", create=not check, busy=60) as store:
             wanted = GpuRequest(count, arch, tuple(gpus), share)
             return attachment.attach(self.site(store), container, wanted, Change(check), Deadline(seconds), **more)
 
-    def detach(self, container, *gpus, check=False, seconds=20, **more):
+    def detach(self, container, *gpus, check=False, seconds=60, **more):
         with Store(self.state_db, "test", create=not check, busy=60) as store:
             return attachment.detach(self.site(store), container, gpus, Change(check), Deadline(seconds), **more)
 

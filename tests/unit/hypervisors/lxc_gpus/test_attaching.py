@@ -50,7 +50,7 @@ def working(container):
     process = subprocess.Popen([*line, "echo here; exec sleep 77"], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"here\n"
     process.stdout.close()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         for pid in gpu_users.pids_in(of_container(container.init_pid, container.name)):
             if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") == [b"sleep", b"77", b""]:
@@ -163,14 +163,14 @@ def test_what_a_process_has_open_is_not_taken_back_in_silence(host):
     began = time.monotonic()
     with pytest.raises(TimedOut, match=rf"still has it open after 0\.5 s: pid {pid} "):
         host.detach(box, on_holders="wait", seconds=0.5)
-    assert 0.5 <= time.monotonic() - began < 10
+    assert 0.5 <= time.monotonic() - began < 60
     assert host.can_open(box) == []
     assert host.table() == {FIRST: [box.name]}
     with pytest.raises(NoneFree):
         host.attach(host.boxes.make(), gpus=[FIRST])
     done = host.detach(box, on_holders="kill")
     assert [holder["pid"] for holder in done["holders"]] == [pid]
-    assert process.wait(10) != 0
+    assert process.wait(60) != 0
     assert host.table() == {}
 
 

@@ -124,7 +124,7 @@ def test_what_a_process_uses_is_not_closed(host):
     assert host.can_open(box) == [FIRST]
     # lxc-attach ends with it; the other way round it is left to who adopts orphans, and its container waits for that
     os.kill(pid, signal.SIGKILL)
-    process.wait(10)
+    process.wait(60)
 
 
 def test_a_look_does_not_judge_a_container_that_is_just_given_a_gpu(host):

@@ -64,7 +64,7 @@ class Net:
 
     def run(self, name, *words, check=True):
         words = ["nsenter", f"--net=/proc/{self.kept[name].pid}/ns/net", *words]
-        return subprocess.run(words, check=check, capture_output=True, text=True, timeout=60)
+        return subprocess.run(words, check=check, capture_output=True, text=True, timeout=600)
 
     def ip(self, name, *lines):
         for line in lines:
@@ -72,7 +72,7 @@ class Net:
 
     def nft(self, text):
         words = ["nsenter", f"--net=/proc/{self.kept['host'].pid}/ns/net", "nft", "--file", "-"]
-        subprocess.run(words, input=text, text=True, check=True, timeout=60)
+        subprocess.run(words, input=text, text=True, check=True, timeout=600)
 
     def join(self, name, address, port):
         """A tenant's port, made as LXC makes it."""
