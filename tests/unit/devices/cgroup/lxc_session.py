@@ -56,14 +56,14 @@ class Session:
     def lxc(self, item, rule):
         """lxc-cgroup, as an operator types it."""
         argv = ["lxc-cgroup", "-P", self.container.lxcpath, "-n", self.container.name, item, rule]
-        return subprocess.run(argv, check=False, timeout=20).returncode
+        return subprocess.run(argv, check=False, timeout=600).returncode
 
     def opens(self, rule):
         """Whether the container's root can open the device, asked inside: an open that finds no driver passed."""
         one = parse(rule)
         script = MAKE.format(**one._asdict()) + " || exit 9; " + OPEN[one.access] + "; e=$?; busybox rm $n; exit $e"
         argv = ["lxc-attach", "-P", self.container.lxcpath, "-n", self.container.name, "--", "/bin/sh", "-c", script]
-        done = subprocess.run(argv, check=False, timeout=20, capture_output=True, text=True)
+        done = subprocess.run(argv, check=False, timeout=600, capture_output=True, text=True)
         if "Operation not permitted" in done.stderr:
             return False
         assert done.returncode == 0 or "No such device" in done.stderr, (done.returncode, done.stderr)

@@ -77,7 +77,7 @@ class Inside:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
 
 

@@ -263,7 +263,7 @@ def test_as_users_run_it(v2, inside, tmp_path):
         **shared(),
     }
     for changed in (True, False):
-        done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=120, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=1200, check=False)
         _head, found, text = done.stdout.partition(" => ")
         assert found, done.stdout + done.stderr
         result = json.JSONDecoder().raw_decode(text)[0]

@@ -77,7 +77,7 @@ def container(tmp_path):
         if session.process.poll() is None:
             session.stop()
             session.process.stdin.close()
-            session.process.wait(20)
+            session.process.wait(60)
         session.process.stdout.close()
 
 

@@ -194,15 +194,15 @@ class Host:
     def events(self):
         return [(event.phase, event.address, event.text) for event in self.store.events()]
 
-    def attach(self, box, count=None, check=False, seconds=5, **more):
+    def attach(self, box, count=None, check=False, seconds=60, **more):
         wanted = more.pop("wanted", None) or GpuRequest(count)
         return attachment.attach(self.site, box, wanted, Change(check), Deadline(seconds), **more)
 
-    def detach(self, box, *names, check=False, seconds=5, **more):
+    def detach(self, box, *names, check=False, seconds=60, **more):
         return attachment.detach(self.site, box, names, Change(check), Deadline(seconds), **more)
 
     def look(self, repair=False, check=False):
-        return gpu_reconciliation.Look(self.site, repair, Change(check), Deadline(5))
+        return gpu_reconciliation.Look(self.site, repair, Change(check), Deadline(60))
 
     def resolve(self, box, persisted, here):
         return restoration.resolve(self.site, box, persisted, here)

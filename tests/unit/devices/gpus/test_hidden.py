@@ -99,7 +99,7 @@ def hides():
 
     yield start
     for process in started:
-        process.communicate(timeout=10)
+        process.communicate(timeout=600)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def holding(tmp_path):
 
     yield start
     for process in started:
-        process.communicate(timeout=10)
+        process.communicate(timeout=600)
 
 
 @pytest.mark.parametrize("how", ["open", "mapped", "by a thread alone", "by a thread that is left"])
@@ -80,7 +80,7 @@ def test_a_process_that_holds_a_device_is_found_by_its_numbers(holding, how):
     assert [held.pid for held in holders([ZERO], pids=[process.pid])[ZERO]] == [process.pid]
     others = [("c", 195, 0), ("b", 1, 5)]
     assert process.pid not in [held.pid for found in holders(others).values() for held in found]
-    process.communicate(timeout=10)
+    process.communicate(timeout=600)
     assert process.pid not in [held.pid for held in holders([ZERO])[ZERO]]
 
 
