@@ -305,7 +305,7 @@ def test_of_twelve_at_once_four_get_a_gpu_and_eight_are_told_why(path):
     for racer in racers:
         racer.stdin.write("go\n")
         racer.stdin.flush()
-    answers = [json.loads(racer.communicate(timeout=60)[0]) for racer in racers]
+    answers = [json.loads(racer.communicate(timeout=600)[0]) for racer in racers]
     won = [answer for answer in answers if isinstance(answer, list)]
     assert sorted(won) == [[gpu.address] for gpu in FOUR]
     for rejected in answers:
