@@ -51,7 +51,9 @@ def tree(tmp_path):
         def run(self, argv, given=""):
             env = dict(os.environ, PYTHONPATH=str(tmp_path / "collections"), PYTHONDONTWRITEBYTECODE="1")
             python = [sys.executable, *argv]
-            return subprocess.run(python, input=given, env=env, capture_output=True, text=True, timeout=60, check=False)
+            return subprocess.run(
+                python, input=given, env=env, capture_output=True, text=True, timeout=600, check=False
+            )
 
         def instance(self, **params):
             done = self.run(["-m", f"{PACKAGE}.modules.instance"], json.dumps({"ANSIBLE_MODULE_ARGS": params}))

@@ -39,7 +39,7 @@ def test_former_names_lead_to_their_modules(tmp_path):
     argv += ["-e", f"ansible_python_interpreter={sys.executable}"]
     env = dict(os.environ, ANSIBLE_NOCOLOR="1", ANSIBLE_LOCAL_TEMP=str(tmp_path / "local"))
     env.update(ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), ANSIBLE_REMOTE_TEMP=str(tmp_path / "remote"))
-    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert SENT.findall(done.stdout) == list(FORMER.values()), done.stdout
     refused = re.findall(r'"msg": "(?:Unsupported parameters|missing required arguments)', done.stdout)

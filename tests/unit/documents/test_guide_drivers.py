@@ -68,7 +68,7 @@ def run(collections, name, params, prefix=(), **env):
         env=dict(os.environ, PYTHONPATH=str(collections), PYTHONDONTWRITEBYTECODE="", **env),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.stdout.strip(), done.stderr
@@ -227,5 +227,5 @@ class Network:
 
     def remove(self):
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(60)
         self._process.stdout.close()

@@ -121,7 +121,7 @@ def test_workers_find_the_tests_code_written(stage, tmp_path):
 def test_the_stages_need_nothing_installed():
     """Lost: make test-gpu on a machine with a GPU and without a network, where pytest is not to be had."""
     words = [sys.executable, "-S", ROOT / "tests" / "run", "no-such-stage"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("no such stage: no-such-stage; there are: ruff types ")
     assert "Traceback" not in done.stderr
@@ -166,11 +166,11 @@ def test_a_tool_that_fails_or_hangs_fails_its_stage(tmp_path):
         hanging = "import os, time; print(os.getpid(), flush=True); time.sleep(300)"
         with pytest.raises(StageFailed, match="ran longer than 1 s"):
             tools.tool(log, [sys.executable, "-c", hanging], cwd=tmp_path, limit=1)
-        assert 1 <= time.monotonic() - began < 20
+        assert 1 <= time.monotonic() - began < 200
     pid = int((tmp_path / "log").read_text().splitlines()[-1])
     with suppress(ProcessLookupError):
         # it was killed with its parent, and may take a moment longer to end
-        assert select.select([os.pidfd_open(pid)], [], [], 20)[0], f"{pid} goes on"
+        assert select.select([os.pidfd_open(pid)], [], [], 60)[0], f"{pid} goes on"
 
 
 #: A tool that has set something up, and takes it away when it is interrupted.
