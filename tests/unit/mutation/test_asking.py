@@ -36,7 +36,7 @@ def test_what_is_frozen_is_ended_too():
     try:
         argv = [sys.executable, "-c", FROZEN, place]
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=600, check=False)
         assert done.stdout.endswith("ended\n"), done.stderr
     finally:
         for folder in (place, place / "a"):
