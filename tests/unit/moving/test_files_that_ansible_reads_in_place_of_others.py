@@ -55,7 +55,7 @@ def test_ansible_looks_in_this_order(tmp_path):
     words = [program, "-i", "hosts.ini", "--host", "proxy1"]
     for end in reversed(variables.ENDINGS):
         put(tmp_path, f"proxy1{end}")
-        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=120, check=True)
+        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=1200, check=True)
         assert json.loads(done.stdout)["from"] == f"proxy1{end}"
         first = variables.of(str(tmp_path / "host_vars"), "proxy1")[0]
         assert os.path.basename(first) == f"proxy1{end}"

@@ -154,7 +154,7 @@ def test_the_module_shows_no_token(tmp_path):
         given = dict(source="netbox", url=url, token=TOKEN, folder=str(tmp_path / "site"), _ansible_diff=True)
         done = subprocess.run(
             [sys.executable, "-m", "ansible_collections.hetero.compute.plugins.modules.site_files"],
-            input=json.dumps({"ANSIBLE_MODULE_ARGS": given}), capture_output=True, text=True, timeout=60, check=False,
+            input=json.dumps({"ANSIBLE_MODULE_ARGS": given}), capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
     result = json.loads(done.stdout)
     assert result["changed"], done.stdout + done.stderr
