@@ -48,7 +48,7 @@ def read(tmp_path, monkeypatch):
 
     def reading(*paths):
         command = [sys.executable, "-c", READER, *map(str, paths)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=3000, check=False)
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -55,7 +55,7 @@ class Site:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
 
