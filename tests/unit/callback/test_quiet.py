@@ -96,7 +96,7 @@ def play(tmp_path):
         argv = [str(BIN / "ansible-playbook"), "play.yml", "-e", f"file={tmp_path / 'file'}", *words]
         done = subprocess.run(
             argv, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            check=False, timeout=100,
+            check=False, timeout=1000,
         )  # fmt: skip
         # on a busy machine each task may last
         return done.returncode, re.sub(r"(?m)^.*: \d+ s so far\n", "", done.stdout)
