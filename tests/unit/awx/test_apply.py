@@ -52,7 +52,7 @@ def run(awx, folder, *flags, **more):
     env = dict(environment(collection.folder()), CONTROLLER_HOST=awx.url, CONTROLLER_OAUTH_TOKEN=TOKEN)
     env.update(HOME=str(folder), no_proxy="127.0.0.1")
     env.update(ANSIBLE_DEPRECATION_WARNINGS="false", ANSIBLE_PIPELINING="true")
-    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=400, check=False)
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=4000, check=False)
     output = done.stdout + done.stderr
     assert "marker" not in output
     assert "bWFya2Vy" not in output
@@ -132,7 +132,7 @@ def test_every_key_is_one_of_the_modules(tmp_path):
         asked.update({name: task[name] for name in task if name.startswith("awx.awx.")})
     argv = [BIN / "ansible-doc", "--json", *asked]
     env = dict(environment(collection.folder()), HOME=str(tmp_path))
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=1200, check=True)
     described = json.loads(done.stdout)
     assert len(asked) == 8
     for name, arguments in asked.items():

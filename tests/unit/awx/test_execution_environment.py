@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.tests.awx.jobs import BIN, ROOT, environ
 
 def builder(*words, cwd):
     argv = [BIN / "ansible-builder", *words]
-    done = subprocess.run(argv, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(argv, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
