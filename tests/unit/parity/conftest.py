@@ -50,7 +50,7 @@ def ask_nova():
 
     def ask(question, cases):
         argv = [python, "-I", NOVA / "answer.py", question]
-        done = subprocess.run(argv, check=False, input=json.dumps(cases), capture_output=True, text=True, timeout=300)
+        done = subprocess.run(argv, check=False, input=json.dumps(cases), capture_output=True, text=True, timeout=3000)
         assert done.returncode == 0, done.stderr
         answers = json.loads(done.stdout)
         assert len(answers) == len(cases)
