@@ -30,7 +30,7 @@ document.body.append(place);
 def _chromium(folder, *flags):
     """Chromium's standard output; root has no other sandbox than none."""
     words = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", f"--user-data-dir={folder}", *flags]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

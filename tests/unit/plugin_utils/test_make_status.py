@@ -37,7 +37,7 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path, ends, reader, lines):
     stand_in.write_text(PLAYBOOK.format(ends=ends))
     stand_in.chmod(0o755)
     script = f'{tmp_path}/tools/status -e "html=/a b" | {reader}; echo "ended ${{PIPESTATUS[0]}}"'
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=600, check=True)
     said = done.stdout.splitlines()
     assert (said[0], len(said), said[-1]) == ("line 0 -e html=/a b", lines + 1, f"ended {ends}")
     assert done.stderr == ""
@@ -51,5 +51,5 @@ def test_make_runs_it():
 def test_json_and_the_page_at_once():
     """Lost: the page, without a word, of who has both made: `make status JSON=1 HTML=boards.html`."""
     words = ["make", "--no-print-directory", "--dry-run", "--silent", "-C", str(ROOT), "status", "JSON=1"]
-    said = subprocess.run([*words, "HTML=boards.html"], capture_output=True, text=True, timeout=60, check=True).stdout
+    said = subprocess.run([*words, "HTML=boards.html"], capture_output=True, text=True, timeout=600, check=True).stdout
     assert f'.status -e json=true -e "html={ROOT}/boards.html"' in said

@@ -74,7 +74,7 @@ def test_a_play_whose_reader_goes_at_any_line_ends(started, tmp_path, lines):
 
 def test_who_reads_gets_the_lines(started):
     """Lost: every line of every verb."""
-    said, _errors = started(subprocess.PIPE).communicate(timeout=60)
+    said, _errors = started(subprocess.PIPE).communicate(timeout=600)
     assert b"one line\nanother\n" in said
 
 

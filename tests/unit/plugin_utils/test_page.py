@@ -131,7 +131,7 @@ def test_the_templates_lie_beside_the_code(tmp_path):
     program = f"from {name} import status_page; print(status_page({{}}, title='moved')); import {name} as it; print(it)"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd="/", env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
-        check=True, timeout=60,
+        check=True, timeout=600,
     )  # fmt: skip
     assert "<title>moved</title>" in done.stdout
     assert str(copy) in done.stdout
