@@ -234,7 +234,7 @@ def own_places():
         subprocess.run(mounts, shell=True, check=True)
         yield
     finally:
-        deadline = Deadline(5.0)
+        deadline = Deadline(60.0)
         while LIBC.setns(before, 0) != 0:  # a thread of the test's may be about to end
             assert not deadline.passed, os.strerror(ctypes.get_errno())
             deadline.nap()
