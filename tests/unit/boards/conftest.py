@@ -9,6 +9,8 @@ import os
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import Node
 
 
@@ -18,3 +20,17 @@ def node(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.delenv("FAKE_GANESHA", raising=False)
     return Node(tmp_path)
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """patient(stalls): only a boot of which that is so has no more time than its verb gives it."""
+    follow = boot_loop.BootLoop._follow
+
+    def only(stalls):
+        def follows(self, boot, deadline):
+            follow(self, boot, deadline if stalls(boot) else Deadline(60))
+
+        monkeypatch.setattr(boot_loop.BootLoop, "_follow", follows)
+
+    return only

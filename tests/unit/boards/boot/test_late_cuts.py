@@ -68,6 +68,15 @@ class Running:
         return [line["text"] for line in self.result["lines"]]
 
 
+def until(so, verb):
+    """Wait until it is so, while the verb goes on."""
+    over = time.monotonic() + LONG
+    while not so():
+        assert verb.thread.is_alive(), "it was over before"
+        assert time.monotonic() < over
+        time.sleep(0.02)
+
+
 @contextmanager
 def another_has_the_pdu(site):
     """Another verb has it for the block, and goes on with it for longer than what was seen counts."""
@@ -127,8 +136,9 @@ def test_a_board_that_goes_down_while_its_pdu_is_waited_for_is_not_said_to_run(s
     assert (verb.result["failed"], cuts(site)) == (not check, 0)
 
 
-def test_a_board_that_is_silent_all_the_time_is_asked_once_more_and_begun_again(site):
+def test_a_board_that_is_silent_all_the_time_is_asked_once_more_and_begun_again(site, patient):
     """Lost: the boot of a board that hangs, for fear of cutting one that does not."""
+    patient(lambda boot: boot.tries == 0)
     left_silent(site, stall="tftp", stalls=1, tftp=0.05, nfs=0.1, running=0.2)
     with another_has_the_pdu(site):
         verb = Running(site, "start", timeout=1)
@@ -188,8 +198,9 @@ def test_a_board_that_is_up_and_slow_while_its_cut_is_waited_for_is_left(site, m
     assert (verb.result["failed"], site.power(0), cuts(site)) == (True, "on", 0)
 
 
-def test_a_board_that_stays_silent_while_its_cut_is_waited_for_is_cut(site, monkeypatch):
+def test_a_board_that_stays_silent_while_its_cut_is_waited_for_is_cut(site, monkeypatch, patient):
     """Lost: its boot."""
+    patient(lambda boot: boot.tries == 0)
     left_silent(site, stall="tftp", stalls=1, tftp=0.05, nfs=0.1, running=0.2)
     with cut_late(site, monkeypatch) as verb:
         pass

@@ -72,7 +72,7 @@ class Play:
             if until and until in line:
                 return self
         self.process.stdout.close()
-        self.process.wait(30)
+        self.process.wait(300)
         return self
 
     @property
@@ -144,7 +144,7 @@ def test_a_killed_play_leaves_its_work_running(site):
     site.play(0, tftp=0.3, nfs=1000, running=2000)
     first = Play(site, boards=[0], timeout=300).read(until="board0  power")
     os.killpg(first.process.pid, signal.SIGKILL)
-    first.process.wait(10)
+    first.process.wait(60)
     first.process.stdout.close()
     assert site.record(0).state == "booting"
     second = Play(site, boards=[0], timeout=300).read(until="board0  wait      held by start")

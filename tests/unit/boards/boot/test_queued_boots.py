@@ -68,8 +68,9 @@ def test_no_more_boot_than_may(rack):
     assert [waits(site, number) for number in waited] == [[TURN.format(limit=2)]] * 2
 
 
-def test_how_far_all_of_them_are_is_told_while_some_wait(rack, monkeypatch):
+def test_how_far_all_of_them_are_is_told_while_some_wait(rack, monkeypatch, patient):
     """Lost: whether a rack that takes an hour goes on, to lines of single boards."""
+    patient(lambda boot: boot.board.id == 0)
     monkeypatch.setattr(queued_boots, "AGAIN", 0.3)
     site = rack(1)
     site.play(0, stall="tftp")
@@ -114,8 +115,9 @@ def test_what_runs_waits_for_nobody(rack):
     assert [len(site.events(number)) for number in range(4)] == events
 
 
-def test_one_that_asks_for_nothing_holds_nobody(rack, monkeypatch):
+def test_one_that_asks_for_nothing_holds_nobody(rack, monkeypatch, patient):
     """Lost: a rack, to a few boards whose network cables are out."""
+    patient(lambda boot: boot.board.id == 0)
     monkeypatch.setattr(queued_boots, "EARLY", 0.5)
     site = rack(1)
     site.play(0, stall="tftp")

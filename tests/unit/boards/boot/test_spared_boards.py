@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts im
     LONG,
     Running,
     another_has_the_pdu,
+    until,
 )
 
 
@@ -75,7 +76,7 @@ def test_a_board_that_was_left_is_not_cut_by_the_repeated_order_for_another(site
     site.claim(0, 1, 2)
     site.run("start", 0, 1, 2)
     orders, _lost = lost_once(monkeypatch, least=2)
-    told, batches, real = threading.Event(), [], pdu_line._still
+    told, looked, batches, real = threading.Event(), [], [], pdu_line._still
 
     def still(looks, outlets):
         if len(outlets) > 1:
@@ -83,6 +84,7 @@ def test_a_board_that_was_left_is_not_cut_by_the_repeated_order_for_another(site
         return real(looks, outlets)
 
     def is_others(work):
+        looked.append(work.outlet)
         assert told.wait(LONG)
         # at the last look; when the order is repeated, it does not answer in time
         return len(batches) == 1 and work.outlet == batches[0][0]
@@ -90,10 +92,10 @@ def test_a_board_that_was_left_is_not_cut_by_the_repeated_order_for_another(site
     monkeypatch.setattr(pdu_line, "_still", still)
     monkeypatch.setattr(stops, "is_others", is_others)
     verb = Both(site, "stop", keep=True)
-    time.sleep(1.5)  # the outlets are read, and the session without requests is over
+    until(lambda: {"5", "7"} <= set(looked), verb)  # the outlets are read
     with another_has_the_pdu(site):
         told.set()
-        time.sleep(2.5)  # the cuts are asked for
+        until(lambda: all(site.events(number, ("switch",))[1:] for number in (0, 2)), verb)  # the cuts are asked for
     lines = verb.lines
     assert batches, (orders, lines)
     left = [5, 6, 7].index(int(batches[0][0]))

@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts im
     NEVER,
     Running,
     another_has_the_pdu,
+    until,
 )
 
 
@@ -47,10 +48,10 @@ def test_a_board_on_which_another_key_answers_since_is_not_stopped(site, monkeyp
 
     monkeypatch.setattr(stops, "is_others", is_others)
     verb = Running(site, "stop", keep=True)
-    time.sleep(1.5)  # its outlet is read, and the session without requests is over
+    until(lambda: looks, verb)  # its outlet is read
     with another_has_the_pdu(site):
         told.set()
-        time.sleep(2.5)  # the cut is asked for
+        verb.until("switch", "is to be switched off")
     lines = verb.lines
     assert (site.power(0), verb.result["failed"], looks) == ("on", True, [False, True]), lines
 
@@ -59,20 +60,21 @@ def test_a_neighbour_that_went_down_before_the_cut_was_not_cut_by_it(site, monke
     """Lost: a board that is out of use, and a plug that is right, for a neighbour that went down a minute before."""
     site.claim(0, 1)
     site.run("start", 0, 1)
-    around, told = Bystanders.before, threading.Event()
+    around, told, looked = Bystanders.before, threading.Event(), threading.Event()
 
     def before(self, work):
         around(self, work)
+        looked.set()
         assert told.wait(LONG)
 
     monkeypatch.setattr(Bystanders, "before", before)
     # the board that is stopped is silent itself, so that nothing else proves its outlet
     site.later(0, -NEVER)
     verb = Running(site, "stop", keep=True)
-    time.sleep(2.0)
+    assert looked.wait(LONG)
     with another_has_the_pdu(site):
         told.set()
-        time.sleep(1.5)
+        verb.until("switch", "is to be switched off")
         site.later(1, -NEVER)  # its system was shut down from inside
         time.sleep(1.0)
     lines = verb.lines

@@ -51,7 +51,7 @@ def found_by(disks, **words):
 def never_ran(disks):
     """As a play does it that takes back what it claimed."""
     with disks.proxy() as proxy:
-        return board_images.absent(proxy, [0], Change(), Deadline(5), never_ran=True)
+        return board_images.absent(proxy, [0], Change(), Deadline(60), never_ran=True)
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_a_root_is_laid_without_an_initrd_and_no_key_is_said_to_be_proven(no_key
 def test_the_record_of_a_wipe_says_that_no_key_was_proven(no_keys):
     """Lost: what a wipe's proof is worth to who reads it later."""
     with no_keys.proxy() as proxy:
-        result = wipe(proxy, [1], WipeRequest.of(proxy), lifecycle.Options(timeout=10))
+        result = wipe(proxy, [1], WipeRequest.of(proxy), lifecycle.Options(timeout=60))
     assert not result["failed"], result["msg"]
     assert result["boards"][0]["proof"]["key"] == WHAT[len("its key ") :]
 
@@ -66,7 +66,7 @@ def test_a_board_that_is_to_prove_a_key_is_not_switched_on_without_one(disks):
     """Lost: minutes for each board, each time, until somebody looks why its RAM system lets nobody in."""
     (disks.folder / "state" / "images" / RAM / "initrd").unlink()
     with disks.proxy() as proxy:
-        result = wipe(proxy, [1], WipeRequest.of(proxy), lifecycle.Options(timeout=10))
+        result = wipe(proxy, [1], WipeRequest.of(proxy), lifecycle.Options(timeout=60))
     assert "RAM image ram: has no initrd, by which boot driver fake gives the proxy's keys" in result["msg"]
     assert disks.power(1) == "off"
     assert not disks.events(1, ["power"])

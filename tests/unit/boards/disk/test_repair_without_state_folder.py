@@ -29,7 +29,7 @@ def test_its_first_look_refuses(disks, boot_source):
     away(disks)
     assert "is mounted" in str(reconciled(disks))
     with disks.proxy() as proxy, pytest.raises(Refused, match=r"made ready for somebody .* is mounted"):
-        board_releases.make_free(proxy, proxy.board(0), Change(True), Deadline(5))
+        board_releases.make_free(proxy, proxy.board(0), Change(True), Deadline(60))
     assert secret(disks)
 
 
@@ -41,4 +41,4 @@ def test_it_goes_on_once_an_operator_has_cleaned_the_board(disks):
     away(disks)
     disks.remove(0)
     with disks.proxy() as proxy:
-        assert not board_releases.make_free(proxy, proxy.board(0), Change(True), Deadline(5)).get("failed")
+        assert not board_releases.make_free(proxy, proxy.board(0), Change(True), Deadline(60)).get("failed")

@@ -62,7 +62,7 @@ def test_a_board_that_is_wiped_is_free_for_verbs_while_another_is(slow):
     """Lost: a board that is off and clean, for the hours that the largest disk of the call takes."""
     slow.use(0, 1)
     call = slow.beside(slow.wipe, 0, 1)
-    assert slow.begun.wait(30)
+    assert slow.begun.wait(60)
     with taken(slow, 0):
         assert (slow.record(0).note, slow.power(0), slow.power(1)) == ("wiped, proven", "off", "on")
         assert held(slow) == [0, 1]
@@ -79,14 +79,15 @@ def test_a_board_with_nothing_to_wipe_is_free_for_verbs_while_another_is_wiped(s
     slow.use(0, 1)
     assert not slow.wipe(0)["failed"]
     call = slow.beside(slow.wipe, 0, 1)
-    assert slow.begun.wait(30)
+    assert slow.begun.wait(60)
     assert held(slow) == [1]
     slow.go.set()
     assert not call.result(60)["failed"]
 
 
-def test_a_board_that_does_not_boot_for_its_wipe_is_free_for_verbs_while_another_is_wiped(slow, monkeypatch):
+def test_a_board_that_does_not_boot_for_its_wipe_is_free_for_verbs_while_another_is_wiped(slow, monkeypatch, patient):
     """Lost: the look at a board at fault, for the hours that the disks of the others take. Nothing is run on it."""
+    patient(lambda boot: boot.board.id == 0)
     act, acted = ram_boot._act, []
 
     def seen(given, ram):
@@ -129,7 +130,7 @@ def test_what_its_wipe_proved_is_told_although_the_board_was_given_on_meanwhile(
     """Lost: the proof in a wipe's result, where the next start withdrew it while another board was being wiped."""
     slow.use(0, 1)
     call = slow.beside(slow.wipe, 0, 1)
-    assert slow.begun.wait(30)
+    assert slow.begun.wait(60)
     with taken(slow, 0), slow.proxy() as proxy:
         wipes.disk_records.withdraw(proxy, proxy.board(0), "vm9")
     slow.go.set()
@@ -149,7 +150,7 @@ def test_a_board_is_given_back_while_the_disks_of_another_are_wiped(slow):
             return [work.error for work in works]
 
     call = slow.beside(free)
-    assert slow.begun.wait(30)
+    assert slow.begun.wait(60)
     with taken(slow, 0):
         assert (slow.record(0).claim, slow.record(0).state) == (None, "power off")
         assert slow.record(1).claim.instance == "vm1"
@@ -174,7 +175,7 @@ def test_a_board_of_a_request_is_given_back_while_the_disks_of_another_are_wiped
             return request.steps.result
 
     call = slow.beside(end)
-    assert slow.begun.wait(30)
+    assert slow.begun.wait(60)
     with taken(slow, 0):
         assert (slow.record(0).claim, slow.record(0).state) == (None, "power off")
         assert (slow.record(2).claim, slow.record(2).state) == (None, "power off")

@@ -235,8 +235,9 @@ def test_the_ram_system_is_private(disks, served):
     assert own.read_bytes().splitlines()[-3] not in initrd
 
 
-def test_each_try_has_keys_of_its_own(disks, served):
+def test_each_try_has_keys_of_its_own(disks, served, patient):
     """Lost: the proof of a wipe, to who kept the board from its first boot, and has that one's key in the second."""
+    patient(lambda boot: boot.tries < 2)
     disks.play(0, stall="tftp", stalls=2)
     assert disks.wipe(0, timeout=2)["failed"] is False
     first, second = (PRIVATE.search(one["initrd_0"])[0] for one in served)
@@ -634,7 +635,7 @@ def test_how_this_site_wipes(disks):
     with disks.proxy() as proxy:
         work = BoardWork(proxy, proxy.board(0), Change())
         with locked([work], "reap", Deadline(5)):
-            release(proxy, [work], lifecycle.Options(timeout=2))
+            release(proxy, [work], lifecycle.Options(timeout=60))
         found = proof(proxy, proxy.board(0))["disks"][0]
         assert (work.error, found["method"], found["verify"]) == (None, "zero", "full")
         with pytest.raises(BadInput, match="no such verify: some"):
@@ -648,7 +649,7 @@ def test_whoever_gives_a_board_back_wipes_it(disks):
     """A lease that ends at night would leave its board claimed until somebody wipes it, or free with its data."""
     disks.claim(0)
     disks.run("start", 0)
-    options = lifecycle.Options(timeout=2)
+    options = lifecycle.Options(timeout=60)
     with disks.proxy() as proxy:
         work = BoardWork(proxy, proxy.board(0), Change())
         with locked([work], "reap", Deadline(5)):

@@ -31,7 +31,7 @@ def test_boards_are_done_each_for_itself(site, proxy):
     """Board 1 is claimed by nobody; 0 and 2 are done all the same."""
     for name, board in (("jackie", 0), ("bob", 2)):
         site.claim(proxy, name, board)
-    result = present(proxy, [0, 1, 2], ImageRequest(), Change(), Deadline(10))
+    result = present(proxy, [0, 1, 2], ImageRequest(), Change(), Deadline(60))
     assert result["failed"]
     assert result["msg"] == "board1: is claimed by nobody: claim it: board_claim"
     assert [(board["name"], board["instance"], board["failed"]) for board in result["boards"]] == [
@@ -48,7 +48,7 @@ def test_boards_are_done_each_for_itself(site, proxy):
         (0, "root ready, exported to 10.0.2.1 only"),
         (2, "root ready, exported to 10.0.2.3 only"),
     ]
-    again = present(proxy, [0, 2], ImageRequest(), Change(), Deadline(10))
+    again = present(proxy, [0, 2], ImageRequest(), Change(), Deadline(60))
     assert (again["changed"], again["lines"]) == (False, [])
     assert len([event for event in proxy.store.events() if event.phase == "image"]) == 2
 
@@ -57,7 +57,7 @@ def test_who_asks_for_an_instance_that_another_request_gave_back_reads_so(site, 
     """Lost: what to do, to a user of two plays for one instance, of which the first one's boot failed: "claim it:
     board_claim" is no playbook.
     """
-    result = present(proxy, [1], ImageRequest(), Change(), Deadline(10), Tenant("jackie"))
+    result = present(proxy, [1], ImageRequest(), Change(), Deadline(60), Tenant("jackie"))
     assert result["msg"] == (
         "board1: was given back meanwhile: another request was for jackie as well, and ended so, or it was terminated: "
         "ask for jackie again"
@@ -66,14 +66,14 @@ def test_who_asks_for_an_instance_that_another_request_gave_back_reads_so(site, 
 
 def test_a_running_boards_root_is_not_removed(site, proxy):
     site.claim(proxy)
-    present(proxy, [0], ImageRequest(), Change(), Deadline(10))
+    present(proxy, [0], ImageRequest(), Change(), Deadline(60))
     proxy.store.move(0, board_states.BOOTING)
     proxy.store.move(0, board_states.RUNNING)
-    result = absent(proxy, [0], Change(), Deadline(10))
+    result = absent(proxy, [0], Change(), Deadline(60))
     assert result["msg"] == "board0: is running from it: stop it first: tilera_boot with state stopped"
     assert (site.state / "board-roots" / "fs_0" / "root" / "etc" / "hostname").exists()
     proxy.store.move(0, board_states.SHUTTING_DOWN)
-    result = absent(proxy, [0], Change(), Deadline(10))
+    result = absent(proxy, [0], Change(), Deadline(60))
     assert result["changed"]
     assert leftovers(proxy, proxy.board(0)) == []
 
@@ -103,6 +103,6 @@ def test_an_image_is_imported_by_path_and_named(site, proxy):
 def test_another_image_than_the_claims_is_refused(site, proxy):
     site.claim(proxy)
     other = image_store(proxy).import_image(image_tar(site.folder / "other.tar", kernel="OTHER"), "other")
-    result = present(proxy, [0], ImageRequest(other), Change(), Deadline(10))
+    result = present(proxy, [0], ImageRequest(other), Change(), Deadline(60))
     assert result["msg"].startswith("board0: jackie was claimed with image debian, not other: rebuild")
     assert not (site.state / "board-roots" / "fs_0").exists()

@@ -62,7 +62,7 @@ class Started:
             sys.stderr.flush()
         return 0
 
-    def end(self, seconds=30):
+    def end(self, seconds=120):
         """(exit code, output, errors) once it has ended; killed when it takes longer."""
         process = os.pidfd_open(self._pid)
         try:

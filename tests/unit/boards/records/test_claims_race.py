@@ -107,14 +107,14 @@ def crowd(tmp_path):
     yield start
     for claimer in started:
         claimer.kill()
-        claimer.wait(timeout=10)
+        claimer.wait(timeout=60)
         claimer.stdin.close()
         claimer.stdout.close()
 
 
 def answers(claimers):
     for claimer in claimers:
-        assert claimer.wait(timeout=30) == 0
+        assert claimer.wait(timeout=120) == 0
     return [json.loads(claimer.stdout.read()) for claimer in claimers]
 
 
@@ -166,7 +166,7 @@ def test_claimers_killed_at_any_moment_leave_a_whole_database(tmp_path, crowd):
             assert claimer.poll() is None, "a claimer ended by itself"
             claimer.kill()
         for claimer in claimers:
-            claimer.wait(timeout=10)
+            claimer.wait(timeout=60)
     assert integrity(path) == "ok"
     with Store(path, busy=1) as store:
         claims = store.claims()
@@ -184,7 +184,7 @@ def test_a_claimer_killed_inside_its_transaction_has_claimed_nothing(tmp_path, c
     [claimer] = crowd(STOP_INSIDE, ["killed"], path)
     assert claimer.stdout.readline() == "inside\n"
     claimer.kill()
-    claimer.wait(timeout=10)
+    claimer.wait(timeout=60)
     with Store(path, busy=0.2) as store:
         assert store.claims() == []
         assert store.claim("next", ["next"], ClaimTerms("me", {}, "debian", "ssh-ed25519 AAAA"), [0])[0].board == 0

@@ -391,7 +391,7 @@ def test_events_are_read_on_from_where_one_stopped(store):
     power = store.events(after=first - 1)[0]
     assert (power.actor, power.board, power.instance, power.phase) == ("root pid 1", 0, "jackie", "power")
     assert (power.text, power.seconds) == ("off → on", 0.4)
-    assert power.time == pytest.approx(time.time(), abs=5)
+    assert power.time == pytest.approx(time.time(), abs=60)
 
 
 def test_a_transaction_is_all_or_nothing_and_a_dry_one_nothing(store):
@@ -618,7 +618,7 @@ def test_another_users_database_is_named(tmp_path, folder_mode, file_mode):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=20,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -235,8 +235,9 @@ def test_stop(site):
     assert board(site.run("start", 0))["state"] == "running"
 
 
-def test_a_stall_is_tried_once_more(site):
+def test_a_stall_is_tried_once_more(site, patient):
     """A board that hangs once in a while would be taken out of use at the first time."""
+    patient(lambda boot: boot.tries < 2)
     site.claim(0)
     site.play(0, stall="tftp", stalls=1)
     result = site.run("start", 0, timeout=1)
@@ -466,8 +467,9 @@ def test_who_stops_a_board_is_told_that_its_pdu_is_away(site, monkeypatch):
     assert last.text.startswith("the board is left as it is: pdu-a: ")
 
 
-def test_one_of_two_fails(site):
+def test_one_of_two_fails(site, patient):
     """One bad board would stop the others of the same call."""
+    patient(lambda boot: boot.board.id == 1)
     site.claim(0, 1, 2)
     site.play(1, stall="tftp")
     result = site.run("start", 0, 1, 2, timeout=1, retries=0)
@@ -538,8 +540,9 @@ def test_nothing_is_done_before_the_pdu_has_said_what_is_on(site, monkeypatch):
     assert "pdu-a outlet 5: on → off → on, read back" in [event.text for event in site.events(0)]
 
 
-def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site, monkeypatch):
+def test_a_boot_that_hung_under_a_killed_play_is_begun_again(site, monkeypatch, patient):
     """The rerun would take the kernel of the first boot for a bad image, or wait for ever."""
+    patient(lambda boot: boot.tries == 0)
     monkeypatch.setattr(presence, "QUIET", 0.3)
     monkeypatch.setattr(presence, "PROOF", 0.3)
     site.claim(0)
@@ -614,12 +617,12 @@ def test_a_first_boot_whose_root_was_written_under_a_killed_play_is_its_tenants(
 
 
 HOLD = """
-import sys, time
+import sys
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 with lock(sys.argv[1], "board0", "wipe", "jo", Deadline(5)):
     print("held", flush=True)
-    time.sleep(0.6)
+    sys.stdin.readline()
 """
 
 
@@ -627,11 +630,18 @@ def test_a_held_lock_is_waited_for_and_named(site):
     """Two verbs on one board at once; or a wait that nobody can explain."""
     site.claim(0)
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, site.config["run_folder"]], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, site.config["run_folder"]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert holder.stdout.readline() == "held\n"
-    result = site.run("start", 0)
-    holder.communicate(timeout=5)
+    with ThreadPoolExecutor(1) as aside:
+        start = aside.submit(site.run, "start", 0)
+        while not site.events(0) and not start.done():
+            time.sleep(0.01)
+        holder.communicate("\n", timeout=600)
+        result = start.result(60)
     assert board(result)["state"] == "running"
     first = site.events(0)[0]
     assert first.phase == "wait"
