@@ -110,7 +110,7 @@ class Lab:
     def terminate(self, instance):
         return self.play("terminate_instance", instance=instance, force="true")
 
-    def ssh(self, instance, command, timeout=60, stdin=b""):
+    def ssh(self, instance, command, timeout=300, stdin=b""):
         argv = ["ssh", "-F", self.folder / "ssh" / instance, instance, command]
         return subprocess.run(argv, check=True, input=stdin, stdout=subprocess.PIPE, timeout=timeout).stdout.decode()
 
@@ -118,7 +118,7 @@ class Lab:
     def description(self):
         return json.loads((self.folder / "lab.json").read_text())
 
-    def inside(self, *argv, check=True, timeout=60, **more):
+    def inside(self, *argv, check=True, timeout=600, **more):
         """A command in the lab's network namespace."""
         namespace = f"/run/netns/{self.description['namespace']}"
         return subprocess.run(
@@ -140,7 +140,7 @@ class Lab:
         done = self.on_node("proxy1", command, check=False)
         return None if done.returncode else done.stdout
 
-    def on_node(self, name, command, check=True, timeout=60, **more):
+    def on_node(self, name, command, check=True, timeout=600, **more):
         """A command on a node, as root; a CompletedProcess."""
         address = self.description["nodes"][name]["networks"][0]["address"].partition("/")[0]
         key = ["-i", self.folder / "ssh" / "id_ed25519", "-o", f"UserKnownHostsFile={self.folder}/ssh/known_hosts"]
@@ -159,7 +159,7 @@ class Lab:
         """One module, run from its node's copy of the collection, as plays do it; its result."""
         request = dict(module=name, arguments=json.dumps(dict(ANSIBLE_MODULE_ARGS=arguments)), profile="legacy")
         command = f"/usr/bin/python3 -I {FOLDER}/*/{CALL}"
-        done = self.on_node(node, command, check=False, timeout=120, input=json.dumps(request))
+        done = self.on_node(node, command, check=False, timeout=1200, input=json.dumps(request))
         said = done.stdout
         assert done.returncode == 0, said
         return json.loads(said.partition(f"{BEGUN}\n")[2])
@@ -170,4 +170,4 @@ class Lab:
     def start_proxy(self):
         """Start the proxy node that was stopped, where it is, and wait for its ssh, as the lab does."""
         script = ROOT / "roles" / "lab" / "files" / "lab.py"
-        subprocess.run([sys.executable, script, self.folder / "lab.json", "nodes", "up"], check=True, timeout=330)
+        subprocess.run([sys.executable, script, self.folder / "lab.json", "nodes", "up"], check=True, timeout=3300)

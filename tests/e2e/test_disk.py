@@ -50,7 +50,7 @@ class DiskLab(Lab):
         self.inside(*argv)
         assert self.machine(board) is None
 
-    def until(self, pattern, name, limit=300, **extra):
+    def until(self, pattern, name, limit=3000, **extra):
         """Start a play and return it, with what it printed, when a line matches."""
         process = self.start(name, **extra)
         end, said = time.monotonic() + limit, []

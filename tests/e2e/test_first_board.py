@@ -104,7 +104,7 @@ class Site:
 def site(tmp_path):
     made = Site(tmp_path)
     clone = ["git", "-c", "safe.directory=*", "clone", "--quiet", ROOT, tmp_path / "hetero.compute"]
-    subprocess.run(clone, check=True, timeout=120)
+    subprocess.run(clone, check=True, timeout=1200)
     try:
         yield made
     finally:

@@ -150,7 +150,7 @@ def power_cut(lab):
     end = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
     # its network cards are free again when it has ended
-    assert select.select([end], [], [], 10)[0]
+    assert select.select([end], [], [], 100)[0]
     os.close(end)
     lab.start_proxy()
 

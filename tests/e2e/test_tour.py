@@ -52,7 +52,7 @@ def clone(tmp_path):
     folder = tmp_path / "clone"
     subprocess.run(["git", "-c", "safe.directory=*", "clone", "--quiet", ROOT, folder], check=True)
     yield folder
-    subprocess.run(["make", "lab-down"], cwd=folder, check=True, timeout=300)
+    subprocess.run(["make", "lab-down"], cwd=folder, check=True, timeout=3000)
 
 
 @pytest.mark.long

@@ -93,7 +93,7 @@ def test_rebuild(life):
     assert "jackie is running on board0: ssh -F build/lab/e2e/ssh/jackie jackie" in done.output
     way = ["ssh", "-F", FOLDER / "ssh" / "jackie", "-i", key, "-o", "IdentitiesOnly=yes", "jackie"]
     look = [*way, "cat /etc/which; test ! -e /root/data && echo fresh"]
-    said = subprocess.run(look, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
+    said = subprocess.run(look, check=True, stdout=subprocess.PIPE, text=True, timeout=600).stdout
     assert said == "two\nfresh\n"
     keys = life.on_proxy(f"cat {ROOTS}/fs_0/root/root/.ssh/authorized_keys")
     assert keys.startswith(key.with_suffix(".pub").read_text())

@@ -43,7 +43,7 @@ def writing(lab, boards):
         write_on(lab, boards)
         for name, process in running.items():
             lab.ssh(name, "touch /srv/stop")
-            said, _nothing = process.communicate(timeout=60)
+            said, _nothing = process.communicate(timeout=600)
             assert process.returncode == 0, f"{name}: {said}"
             numbers = [int(line.split()[0]) for line in lab.ssh(name, "cat /srv/log; rm /srv/log").splitlines()]
             assert numbers == list(range(1, int(said) + 1))
@@ -53,7 +53,7 @@ def writing(lab, boards):
             process.wait()
 
 
-def write_on(lab, boards, seconds=60):
+def write_on(lab, boards, seconds=600):
     """Wait until each board has written some lines more."""
     before, end = _lines(lab, boards), time.monotonic() + seconds
     while any(now < then + 5 for now, then in zip(_lines(lab, boards), before)):
