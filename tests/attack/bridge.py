@@ -32,14 +32,14 @@ def neighbour(lab, verb, **options):
             assert json.loads(process.stdout.readline())["ready"]
             yield done
         finally:
-            output, _nothing = process.communicate(b"end\n", timeout=60)
+            output, _nothing = process.communicate(b"end\n", timeout=600)
         done.append(json.loads(output.splitlines()[-1])["done"])
 
 
 @contextmanager
 def machine(lab, name, address, mac):
     """A machine on the boards' bridge with an address and a MAC of its choice; yields words to run something there."""
-    with subprocess.Popen([*inside(lab), "unshare", "--net", "sleep", "60"]) as holder:
+    with subprocess.Popen([*inside(lab), "unshare", "--net", "sleep", "600"]) as holder:
         there = ["nsenter", "-t", str(holder.pid), "--net"]
         try:
             # It begins in the namespace of the tests, and is then in the lab's, before it has one of its own.

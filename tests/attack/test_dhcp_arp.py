@@ -88,7 +88,7 @@ def test_a_boards_address_is_taken_to_mount_its_root(two):
     ):
         time.sleep(1.2)  # Linux keeps a neighbour that it has just learned for a second (arp(7), locktime)
         argv = [*words, "/usr/bin/python3", "-c", script]
-        said = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=30).stdout
+        said = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=600).stdout
     assert said.split() == ["nothing", "nothing"]
     two.inside("ip", "neigh", "flush", "to", there["ip"])  # where the login comes from believed the lie, too
     assert two.ssh("victim", "hostname").strip() == "victim"

@@ -41,7 +41,7 @@ NULL = """
 
 def run(words, script, *arguments):
     argv = [*words, "/usr/bin/python3", "-c", textwrap.dedent(script), *map(str, arguments)]
-    return json.loads(subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=30).stdout)
+    return json.loads(subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=600).stdout)
 
 
 @contextmanager

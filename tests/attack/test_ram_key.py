@@ -58,7 +58,7 @@ def steal(lab):
         for words in (f"address add {board['ip']}/24 dev eth0", "link set eth0 up"):
             subprocess.run([*own, "ip", *words.split()], check=True)
         argv = [*own, sys.executable, "-c", FETCH, server, f"initrd_{BOARD}"]
-        return subprocess.run(argv, stdout=subprocess.PIPE, check=True, timeout=150).stdout
+        return subprocess.run(argv, stdout=subprocess.PIPE, check=True, timeout=1500).stdout
     finally:
         subprocess.run(["ip", "netns", "delete", name], check=True)
 
@@ -76,7 +76,7 @@ def wipe(lab, **arguments):
     argv = [sys.executable, "-m", "ansible", "adhoc", "-i", lab.folder / "inventory", "proxy1"]
     arguments = dict(arguments, boards=[BOARD], inspect=True, retries=0, timeout=150)
     argv += ["-m", "hetero.compute.board_wipe", "-a", json.dumps(arguments)]
-    done = subprocess.run(argv, cwd=ROOT, env=lab.env, stdout=subprocess.PIPE, text=True, check=False, timeout=300)
+    done = subprocess.run(argv, cwd=ROOT, env=lab.env, stdout=subprocess.PIPE, text=True, check=False, timeout=3000)
     result = json.loads(done.stdout[done.stdout.index("=> ") + 3 :])
     assert "boards" in result, done.stdout
     lab.module("board_claim", board=BOARD, state="absent")  # it is to be free for other tests
