@@ -70,5 +70,5 @@ def _on_board(lab, instance, program, words):
     """Run a program that speaks NFS on an instance's board; its lines."""
     argv = ["ssh", "-F", lab.folder / "ssh" / instance, instance, f"perl - 10.0.2.254 {words}"]
     text = (HERE / "nfs3.pl").read_text() + (HERE / program).read_text()
-    done = subprocess.run(argv, input=text, check=True, stdout=subprocess.PIPE, text=True, timeout=120)
+    done = subprocess.run(argv, input=text, check=True, stdout=subprocess.PIPE, text=True, timeout=1200)
     return done.stdout.splitlines()

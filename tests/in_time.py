@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def in_time(seconds=10):
+def in_time(seconds=60):
     """Fail where the block takes longer than these seconds; what it waits for is cut off."""
 
     def give_up(*_signal):

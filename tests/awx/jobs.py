@@ -62,7 +62,9 @@ def tables(folder):
         f"ansible_python_interpreter={sys.executable}",
         "tables.yml",
     ]
-    done = subprocess.run(argv, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        argv, cwd=folder, env=environment(), capture_output=True, text=True, timeout=1200, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     read = json.loads((folder / "tables.json").read_text())
     for template in read["templates"]:

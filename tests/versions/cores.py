@@ -60,7 +60,7 @@ def core(version, folder):
 
 def pip(*words):
     argv = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, words)]
-    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=300).stdout
+    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=3000).stdout
 
 
 def number(version):

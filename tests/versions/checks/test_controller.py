@@ -31,7 +31,7 @@ def said(tool, *words):
     """(standard output, both outputs) of one of Ansible's commands that ends with 0."""
     env = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(PROJECT / "build"), ANSIBLE_LOCALHOST_WARNING="false")
     argv = [str(Path(sys.executable).parent / tool), *words]
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, done.stdout + done.stderr
 
