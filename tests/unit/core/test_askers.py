@@ -212,7 +212,7 @@ def test_a_job_that_is_followed_takes_its_turn(tmp_path, worker):
 def test_a_sign_of_long_ago_is_none(tmp_path, monkeypatch, follows):
     """Lost: that nobody follows any more, to who does not look all the time."""
     monkeypatch.setattr(askers, "FRESH", 0.2)
-    monkeypatch.setattr(askers, "LOST", 0.5)
+    monkeypatch.setattr(askers, "LOST", 60.0 if follows else 0.5)
     over = threading.Event()
     job = tmp_path / "job"
     job.touch()

@@ -23,6 +23,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.powe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake as Pdu
 
 #: What a busy machine may take.
 LONG = 60.0
@@ -75,6 +76,19 @@ def until(so, verb):
         assert verb.thread.is_alive(), "it was over before"
         assert time.monotonic() < over
         time.sleep(0.02)
+
+
+def reads(monkeypatch):
+    """The names of the PDUs whose outlets were read since."""
+    status, found = Pdu.status, []
+
+    def reads_and_tells(self):
+        said = status(self)
+        found.append(self.name)
+        return said
+
+    monkeypatch.setattr(Pdu, "status", reads_and_tells)
+    return found
 
 
 @contextmanager

@@ -6,14 +6,19 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import reboots, stops
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line, presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
-from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts import LONG, Running, another_has_the_pdu
+from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts import (
+    LONG,
+    Running,
+    another_has_the_pdu,
+    reads,
+    until,
+)
 from ansible_collections.hetero.compute.tests.unit.boards.boot.test_spared_boards import Both, _quick
 
 __all__ = ["_quick"]
@@ -30,7 +35,7 @@ def test_a_look_that_fails_puts_no_other_board_out_of_use(site, monkeypatch, err
     site.write()
     site.claim(0, 1, 2)
     site.run("start", 0, 1, 2)
-    told, batches, real = threading.Event(), [], pdu_line._still
+    told, looked, batches, real = threading.Event(), [], [], pdu_line._still
 
     def still(looks, outlets):
         if len(outlets) > 1:
@@ -38,6 +43,7 @@ def test_a_look_that_fails_puts_no_other_board_out_of_use(site, monkeypatch, err
         return real(looks, outlets)
 
     def is_others(work):
+        looked.append(work.outlet)
         assert told.wait(LONG)
         if batches and work.outlet == batches[0][0]:
             raise error
@@ -45,11 +51,12 @@ def test_a_look_that_fails_puts_no_other_board_out_of_use(site, monkeypatch, err
 
     monkeypatch.setattr(pdu_line, "_still", still)
     monkeypatch.setattr(stops, "is_others", is_others)
+    read = reads(monkeypatch)
     verb = Both(site, "stop", keep=True)
-    time.sleep(1.5)
+    until(lambda: {"5", "7"} <= set(looked) and "pdu-a" in read, verb)
     with another_has_the_pdu(site):
         told.set()
-        time.sleep(2.5)
+        until(lambda: all(site.events(number, ("switch",))[1:] for number in (0, 2)), verb)  # the cuts are asked for
     verb.thread.join(LONG)
     assert not verb.thread.is_alive()
     got = {n: (site.power(n), site.record(n).state, site.record(n).note) for n in (0, 1, 2)}
@@ -62,15 +69,20 @@ def test_a_board_that_was_to_be_cut_and_runs_on_is_not_recorded_as_booting(site,
     monkeypatch.setattr(pdu_line, "IDLE", 0.1)
     site.claim(0)
     site.run("start", 0)
-    told = threading.Event()
+    told, looked = threading.Event(), threading.Event()
+
+    def is_others(*_given):
+        looked.set()
+        return not told.wait(LONG)
 
     def shown(work):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(reboots, "is_others", lambda *given: not told.wait(LONG))
+    monkeypatch.setattr(reboots, "is_others", is_others)
     monkeypatch.setattr(presence, "shown", shown)
+    read = reads(monkeypatch)
     verb = Running(site, "reboot", soft_timeout=1)
-    time.sleep(1.5)  # the outlet is read, and the session without requests is over
+    until(lambda: looked.is_set() and read, verb)
     with another_has_the_pdu(site):
         told.set()
         verb.until("switch", "is to be switched off, and on again")

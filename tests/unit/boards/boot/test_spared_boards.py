@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts im
     LONG,
     Running,
     another_has_the_pdu,
+    reads,
     until,
 )
 
@@ -91,8 +92,9 @@ def test_a_board_that_was_left_is_not_cut_by_the_repeated_order_for_another(site
 
     monkeypatch.setattr(pdu_line, "_still", still)
     monkeypatch.setattr(stops, "is_others", is_others)
+    read = reads(monkeypatch)
     verb = Both(site, "stop", keep=True)
-    until(lambda: {"5", "7"} <= set(looked), verb)  # the outlets are read
+    until(lambda: {"5", "7"} <= set(looked) and "pdu-a" in read, verb)
     with another_has_the_pdu(site):
         told.set()
         until(lambda: all(site.events(number, ("switch",))[1:] for number in (0, 2)), verb)  # the cuts are asked for

@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.tests.unit.boards.boot.test_late_cuts im
     NEVER,
     Running,
     another_has_the_pdu,
+    reads,
     until,
 )
 
@@ -47,8 +48,9 @@ def test_a_board_on_which_another_key_answers_since_is_not_stopped(site, monkeyp
         return looks[-1]  # it came while the first look's end was waited for
 
     monkeypatch.setattr(stops, "is_others", is_others)
+    read = reads(monkeypatch)
     verb = Running(site, "stop", keep=True)
-    until(lambda: looks, verb)  # its outlet is read
+    until(lambda: looks and read, verb)
     with another_has_the_pdu(site):
         told.set()
         verb.until("switch", "is to be switched off")
@@ -70,8 +72,9 @@ def test_a_neighbour_that_went_down_before_the_cut_was_not_cut_by_it(site, monke
     monkeypatch.setattr(Bystanders, "before", before)
     # the board that is stopped is silent itself, so that nothing else proves its outlet
     site.later(0, -NEVER)
+    read = reads(monkeypatch)
     verb = Running(site, "stop", keep=True)
-    assert looked.wait(LONG)
+    until(lambda: looked.is_set() and read, verb)
     with another_has_the_pdu(site):
         told.set()
         verb.until("switch", "is to be switched off")

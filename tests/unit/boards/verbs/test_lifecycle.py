@@ -430,10 +430,13 @@ def test_an_outlet_that_does_not_obey(site):
 
 def test_a_pdu_that_is_away_is_not_the_boards_fault(site, monkeypatch):
     """All boards of a PDU would be out of use because somebody pulled its network cable."""
-    monkeypatch.setattr(pdu_loop, "PDU", 0.5)
     site.claim(0, 2)
     site.pdu("pdu-a", hang=True)
-    result = site.run("start", 0, 2)
+    for seconds in (0.5, 20.0):  # a busy machine needs longer to be served by the other one
+        monkeypatch.setattr(pdu_loop, "PDU", seconds)
+        result = site.run("start", 0, 2)
+        if board(result, 2)["state"] == "running":
+            break
     assert (result["blame"], board(result)["blame"], site.record(0).state) == ("proxy", "proxy", "power off")
     assert "pdu-a" in board(result)["error"]
     assert board(result, 2)["state"] == "running"

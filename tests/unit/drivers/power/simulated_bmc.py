@@ -90,7 +90,7 @@ class SimulatedBmc:
     @property
     def settings(self):
         """As an operator configures it. Without a cipher suite ipmitool asks for a list, which ipmi_sim has not."""
-        options = {"lanplus": 1, "cipher": 3, "power_wait": 0, "power_timeout": 2, "ipmitool_timeout": 1}
+        options = {"lanplus": 1, "cipher": 3, "power_wait": 0, "power_timeout": 2, "ipmitool_timeout": 10}
         return {
             "driver": "fence",
             "agent": "fence_ipmilan",
