@@ -438,20 +438,20 @@ def test_no_number_is_typed_into_another_menu(after, confirmed):
     """Without it, a firmware with another way back would get the next outlet's number in a wrong menu."""
     screens = {"main": MAIN, "list": LIST, "outlet": ACTIONS, "odd": "------- Odd -------\n\n     2- Erase all\n"}
     ways = {("main", "1"): "list", ("list", "1"): "outlet", ("list", "2"): "outlet", ("outlet", "3"): "confirm"}
-    pdu = Paper(screens, {**ways, ("odd", "\x1b"): "odd"}, after)
-    try:
-        limit = Deadline(3 if after == "odd" else 60)
-        session = Apc("pdu-t", pdu.settings, {"username": "apc", "password": PASSWORD}, limit)
-        if after == "odd":
-            with pytest.raises(HeteroError, match=r"no list of outlets: .*2- Erase all"), session:
+    for seconds in (3, 30) if after == "odd" else (60,):  # a busy machine needs longer to reach the odd one
+        pdu = Paper(screens, {**ways, ("odd", "\x1b"): "odd"}, after)
+        try:
+            session = Apc("pdu-t", pdu.settings, {"username": "apc", "password": PASSWORD}, Deadline(seconds))
+            ends = pytest.raises(HeteroError) if after == "odd" else contextlib.nullcontext()
+            with ends as told, session:
                 session.switch(["1", "2"], "off")
-        else:
-            with session:
-                session.switch(["1", "2"], "off")
-        assert pdu.confirmed == confirmed
+        finally:
+            pdu.close()
         assert ("odd", "2") not in pdu.typed
-    finally:
-        pdu.close()
+        if pdu.confirmed == confirmed:
+            break
+    assert pdu.confirmed == confirmed
+    assert after != "odd" or told.match(r"no list of outlets: .*2- Erase all")
 
 
 def test_a_list_that_follows_an_action_at_once_is_used():

@@ -64,12 +64,15 @@ def ended(monkeypatch, tmp_path):
     """How switching outlet 1 on ends at a PDU that says this."""
     monkeypatch.setitem(registry.DRIVERS, "played", Played)
 
-    def end(*script, seconds=0.6):
-        monkeypatch.setattr(Played, "script", list(script))
-        deadline = Deadline(seconds)
-        opened = power.session("pdu-t", {"driver": "played"}, {}, deadline, str(tmp_path))
-        with pytest.raises(HeteroError) as caught, opened as pdu:
-            power.set_outlets(pdu, {"1": "on"}, deadline)
+    def end(*script, seconds=(0.6, 6.0, 60.0), has=""):
+        for limit in seconds:  # a busy machine needs longer to come to the last word
+            monkeypatch.setattr(Played, "script", list(script))
+            deadline = Deadline(limit)
+            opened = power.session("pdu-t", {"driver": "played"}, {}, deadline, str(tmp_path))
+            with pytest.raises(HeteroError) as caught, opened as pdu:
+                power.set_outlets(pdu, {"1": "on"}, deadline)
+            if has in str(caught.value):
+                break
         return str(caught.value)
 
     return end
@@ -81,7 +84,7 @@ BUSY = Busy("has no place for us: Another user is logged in", "pdu-t", "wait for
 @pytest.mark.parametrize("how", ["cut off", "silence"])
 def test_a_place_that_was_taken_before_is_not_why_it_hangs_now(ended, how):
     """Lost: where to look; a colleague would be asked to leave a PDU that he left long ago."""
-    said = ended(("login", BUSY), ("switch", how))
+    said = ended(("login", BUSY), ("switch", how), has="lost over it")
     assert "the PDU was lost over it: no answer within" in said
     assert "Another user" not in said
 
@@ -89,20 +92,20 @@ def test_a_place_that_was_taken_before_is_not_why_it_hangs_now(ended, how):
 @pytest.mark.parametrize("how", ["cut off", "silence"])
 def test_what_was_said_before_the_time_was_nearly_up(ended, how):
     """Lost: that the place was taken, where the last attempt was cut off some milliseconds before the time was up."""
-    said = ended(("login", BUSY), ("login", how))
-    assert said.startswith("pdu-t: has no place for us: Another user is logged in (gave up after 0.6 s)")
+    said = ended(("login", BUSY), ("login", how), has="Another user")
+    assert re.match(r"pdu-t: has no place for us: Another user is logged in \(gave up after [\d.]+ s\)", said)
 
 
 def test_a_driver_whose_own_time_is_up(ended):
     """Lost: what the PDU said to the attempt before."""
-    said = ended(("login", BUSY), ("login", "no time"))
-    assert said.startswith("pdu-t: has no place for us: Another user is logged in (gave up after 0.6 s)")
+    said = ended(("login", BUSY), ("login", "no time"), has="Another user")
+    assert re.match(r"pdu-t: has no place for us: Another user is logged in \(gave up after [\d.]+ s\)", said)
 
 
 def test_a_drivers_own_limit_is_no_end_of_time(ended):
     """Lost: what a driver of a site knows; it would be asked again until the time is up, or an older word be told."""
     own = TimedOut("its relay took longer than 3 s", "pdu-t", "listen to it")
-    assert ended(("login", BUSY), ("login", own), seconds=60) == f"{own}"
+    assert ended(("login", BUSY), ("login", own), seconds=[60]) == f"{own}"
 
 
 # --- programs in between
@@ -151,7 +154,10 @@ def test_a_program_that_hangs_without_a_word(program, tmp_path, driver):
 def test_a_program_that_takes_long_for_each_outlet(program, tmp_path, driver):
     """Lost: what it says of the first outlet, where there is no time left for the second."""
     answer = 'in=$(cat); case "$in" in *list*) exit 1;; esac; ' if driver == "fence" else ""
-    error = failure(program(driver, f"{answer}echo on; sleep 1.2; exit 0"), tmp_path, 2)
+    for seconds in (2, 20):  # a busy machine needs longer to begin the second
+        error = failure(program(driver, f"{answer}echo on; sleep {0.6 * seconds}; exit 0"), tmp_path, seconds)
+        if "last heard" in error.what:
+            break
     assert isinstance(error, TimedOut)
     assert "; last heard: on" in error.what, error.what
 
