@@ -46,7 +46,7 @@ def hang_up(pipe):
     pipe[0] = None
 
 
-def turn(folder, seconds=20.0, waiting=None):
+def turn(folder, seconds=120.0, waiting=None):
     return lock(str(folder), "board3", "stop", "jo", Deadline(seconds), waiting)
 
 

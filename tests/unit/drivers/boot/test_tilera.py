@@ -444,7 +444,7 @@ FLASH_SEEN = [(SYSTEM, ""), (NFS, "")]
 def start(site, tile, answers, monkeypatch):
     """start(things seen, **wiring): a start of board 0; its result."""
 
-    def run(things, timeout=8, retries=1, **wiring):
+    def run(things, timeout=60, retries=1, **wiring):
         monkeypatch.setitem(registry.DRIVERS, "tilera", Seen)
         monkeypatch.setattr(Seen, "things", things)
         site.config["boards"]["0"].update(wiring)
