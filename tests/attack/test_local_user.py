@@ -129,7 +129,7 @@ def test_the_nfs_servers_ports_are_taken(two):
         return two.on_node("proxy1", command, check=check)
 
     def until(command):
-        on(f"timeout 50 sh -c 'until {command}; do sleep 0.2; done'")
+        on(f"timeout 500 sh -c 'until {command}; do sleep 0.2; done'")
 
     on(f"id {ACCOUNT} > /dev/null 2>&1 || useradd -m {ACCOUNT}")
     two.ssh("victim", "rm -f /stop; (while [ ! -e /stop ]; do date > /tick; sync; sleep 0.2; done) > /dev/null 2>&1 &")

@@ -336,7 +336,7 @@ def test_a_process_that_has_the_card_keeps_it(card):
     node = card.folder(CARD[0]) / "drm" / "card0"
     node.mkdir(parents=True)
     (node / "dev").write_text("1:7\n")  # /dev/full
-    with open("/dev/full", "rb") as full, subprocess.Popen(["sleep", "60"], stdin=full) as process:
+    with open("/dev/full", "rb") as full, subprocess.Popen(["sleep", "600"], stdin=full) as process:
         try:
             with pytest.raises(Refused, match=rf"a process has it open: sleep \(pid {process.pid}\)"):
                 ask(card)

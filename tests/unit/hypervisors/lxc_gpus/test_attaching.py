@@ -47,13 +47,13 @@ def own_node(address):
 def working(container):
     """A process inside, and its pid as the host has it."""
     line = ["lxc-attach", "-P", container.lxcpath, "-n", container.name, "--clear-env", "--", "/bin/sh", "-c"]
-    process = subprocess.Popen([*line, "echo here; exec sleep 77"], stdout=subprocess.PIPE)
+    process = subprocess.Popen([*line, "echo here; exec sleep 7777"], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"here\n"
     process.stdout.close()
     end = time.monotonic() + 60
     while time.monotonic() < end:
         for pid in gpu_users.pids_in(of_container(container.init_pid, container.name)):
-            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") == [b"sleep", b"77", b""]:
+            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") == [b"sleep", b"7777", b""]:
                 return process, pid
     raise AssertionError("it did not start")
 

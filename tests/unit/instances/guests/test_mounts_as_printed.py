@@ -64,7 +64,7 @@ def test_where_it_is_in_use(one):
     bind(site, folder)
     copy, unmount, put = steps(said(site))
     assert typed(copy).returncode == 0
-    shell = subprocess.Popen(["sleep", "60"], cwd=folder)
+    shell = subprocess.Popen(["sleep", "600"], cwd=folder)
     try:
         assert typed(unmount).returncode != 0
         assert typed(put).returncode != 0
