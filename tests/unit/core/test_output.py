@@ -55,7 +55,7 @@ def test_a_program_that_hangs_is_ended_with_what_it_said():
     """Lost: why it hangs; and its children stay."""
     for seconds in (0.3, 10.0):  # a busy machine needs longer to say it
         start = time.monotonic()
-        with pytest.raises(TimedOut, match=rf"sh did not end within {seconds} s") as error:
+        with pytest.raises(TimedOut, match=rf"sh did not end within {seconds:g} s") as error:
             ended(["sh", "-c", "echo here; echo there >&2; sleep 300"], limits=Limits(seconds))
         assert time.monotonic() - start < seconds + 60
         if error.value.facts["said"] == "there\nhere\n":

@@ -100,7 +100,7 @@ def test_an_off_that_comes_late(bmc, tmp_path):
     one = bmc()
     one.power = "on"
     one.does(f"(sleep 6; {OBEY}) >/dev/null 2>&1 &")
-    seen = batch(one.settings, one.secrets, tmp_path, {"1": "off"}, window=50)
+    seen = batch(one.settings, one.secrets, tmp_path, {"1": "off"}, seconds=300, window=200)
     assert (seen["1"]["before"], seen["1"]["after"], one.asked, one.power) == ("on", "off", ["off"], "off")
 
 
