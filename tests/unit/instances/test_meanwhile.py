@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_hos
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import reap
 
 #: Seconds for the other verb to begin to wait, and to end.
-LIMIT = 60
+LIMIT = 600
 
 
 @pytest.fixture

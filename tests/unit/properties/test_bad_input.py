@@ -40,7 +40,7 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUmyQLPYmxFQCbDXOYrVHhQDnHRlHvZnLLhD
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
 REQUEST = dict(instance="jackie", owner="jo", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
 #: Nothing here takes longer than a second, but on a machine that does other things too (seconds).
-HANG = 60
+HANG = 600
 #: More of an input than an error may show.
 ECHO = re.compile(r"M{201}|(?:M ){101}")
 #: An error that nobody foresaw, told in words (errors.told).

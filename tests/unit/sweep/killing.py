@@ -39,7 +39,7 @@ STATEMENTS = ("INSERT", "UPDATE", "DELETE", "CREATE", "COMMIT", "BEGIN IMMEDIATE
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 #: Longest that one module may take here, with its patience for a board that does not answer (6 s).
-LIMIT = 60.0
+LIMIT = 600.0
 
 
 class Points:
