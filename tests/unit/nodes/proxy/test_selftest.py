@@ -107,8 +107,11 @@ def test_a_server_that_gives_boot_ipxe_and_nothing_else_passes(root):
 )
 def test_what_is_wrong_is_said(root, monkeypatch, files, writable, reason):
     monkeypatch.setattr(selftest, "_journal", lambda unit: f"see: journalctl -u {unit}")
-    with Server(files, writable) as server, pytest.raises(HeteroError) as error:
-        selftest.check_tftp("127.0.0.1", root, Deadline(60), port=server.port)
+    for seconds in (0.5, 10):  # a busy machine needs longer to ask for all of them
+        with Server(files, writable) as server, pytest.raises(HeteroError) as error:
+            selftest.check_tftp("127.0.0.1", root, Deadline(seconds), port=server.port)
+        if reason in str(error.value):
+            break
     assert reason in str(error.value)
 
 
