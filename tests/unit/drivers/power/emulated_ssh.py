@@ -17,11 +17,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import tty
 from functools import lru_cache
 from pathlib import Path
-
-from ansible_collections.hetero.compute.tests.unit.drivers.power.emulated_pdu import until
 
 ISOLATED = """\
 mount --bind "$0/passwd" /etc/passwd
@@ -78,7 +77,10 @@ class EmulatedSsh:
         with open(self.folder / "sshd.log", "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
         log = self.folder / "sshd.log"
-        until(lambda: "Server listening" in log.read_text() or self.process.poll() is not None)
+        for _attempt in range(3000):
+            if "Server listening" in log.read_text() or self.process.poll() is not None:
+                break
+            time.sleep(0.02)
         assert self.process.poll() is None, log.read_text()
 
     def stop(self):
