@@ -22,8 +22,9 @@ description:
   - A flavor that names a hypervisor in its C(extra_specs) is for hosts that run it, one that names none for boards.
   - Where M(hetero.compute.board_info) says what roots are promised, a board whose root has no room is not free.
   - What is free is a hint. Nothing is claimed; the owner of a node decides when it is asked for it.
-  - The same nodes give the same answer. Owners come by O(strategy), equal ones in their order in O(_input), and so do
-    the boards of an owner.
+  - The same nodes give the same answer. Owners come by O(strategy), equal ones in their order in O(_input). Of an
+    owner's boards those come first that failed least lately (C(health) in M(hetero.compute.board_info)), equal ones in
+    their order in O(_input).
 positional: _input, flavor
 options:
   _input:

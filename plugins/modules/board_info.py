@@ -122,6 +122,21 @@ boards:
     expires: {description: 'When the claim expires, or none.', type: float}
     lease_seconds: {description: 'For how many seconds more, below 0 where it is over, or none.', type: float}
     host_key: {description: The ssh host key put into its root., type: str}
+    health:
+      description:
+        - How often it did what was asked of it lately. Boots of claims count, faults for which it was kept out of use,
+          and checks.
+        - Of a board that never failed only its C(score), unless O(boards) or O(events) are given.
+      type: dict
+      contains:
+        score: {description: 'Share of the newest 20 of these that it passed, 0 to 100.', type: int}
+        passed: {description: How many of them it passed., type: int}
+        of: {description: How many there are., type: int}
+        failures:
+          description: The newest failures (C(time), C(what), C(text)).
+          type: list
+          elements: dict
+        check: {description: 'Its newest check (C(time), C(passed), C(text), C(figures)), or none.', type: dict}
     events:
       description: Its newest events, the oldest of them first.
       type: list

@@ -185,6 +185,16 @@ MEANS = dict(
     ram_image=or_none(is_text),
     ram_keys=left_out(is_truth),
 )
+FAILED = dict(time=is_number, what=is_text, text=is_text)
+CHECKED = dict(time=is_number, passed=is_truth, text=is_text, figures=is_mapping)
+#: How often a board did what was asked of it. A node of an earlier release says nothing of that.
+HEALTH = dict(
+    score=is_number,
+    passed=left_out(is_number),
+    of=left_out(is_number),
+    failures=left_out(list_of(FAILED)),
+    check=maybe(of(CHECKED)),
+)
 BOARD = dict(
     STATE,
     id=is_number,
@@ -203,6 +213,7 @@ BOARD = dict(
     disks=maybe(are_texts),
     events=maybe(list_of(EVENT)),
     boot=maybe(of(MEANS)),
+    health=maybe(of(HEALTH)),
 )
 #: An image of a proxy node's store.
 IMAGE = dict(

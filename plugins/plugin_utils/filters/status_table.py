@@ -12,6 +12,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.capacity import SETTING, Promises
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.compute_hosts import rejections
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, gibibytes, left
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
@@ -31,6 +32,9 @@ UNASKED = "not asked"
 WAY_OUT = f"add its row; or, where the board is gone for good, {play('reconcile', forget='{name}')} ends the claim"
 #: The line of a PDU that refused the last session, or did not answer.
 PDU_SAID = "PDU {name}: {said}"
+#: The note of a board that failed lately: its score, and how many of its newest boots and checks failed.
+HEALTH = "health {score}: {failed} of {of} failed"
+OUT_OF_USE = (board_states.ERROR, board_states.MAINTENANCE)
 #: Characters of a row with its note. Most notes are short, and are best read beside what they are about.
 WIDEST = 120
 
@@ -49,8 +53,19 @@ def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None
         board.get("ip") or "-",
         board.get("image") or "-",
         "-" if since is None else age(since),
-        (lease(board), board.get("note")),
+        (lease(board), "; ".join(filter(None, (board.get("note"), health(board))))),
     )
+
+
+def health(board: dict[str, Any]) -> str:
+    """Return how often a free or used board failed lately ("health 80: 4 of 20 failed"), "" if it never did.
+
+    The note of a board that is out of use says why it is.
+    """
+    known = board.get("health")
+    if not known or known.get("passed") == known.get("of") or board["state"] in OUT_OF_USE:
+        return ""
+    return HEALTH.format(score=known["score"], failed=known["of"] - known["passed"], of=known["of"])
 
 
 def unnamed_rows(seen: dict[str, Any], proxy: str | None = None) -> Iterator[Row]:

@@ -58,3 +58,20 @@ def test_a_long_note_of_a_hosts_instance_stands_below_its_own_row():
     assert "ml-7" in first
     assert " ".join(line.strip() for line in below) == f"0000:05:00.0; error: {LONG}"
     assert last.split() == ["ml-8", "-", "-", "-", "2", "min", "0000:05:00.0"]
+
+
+def test_a_board_that_failed_lately_is_seen():
+    """Lost: which board to look at, before the next request fails on it."""
+    failed = dict(score=75, passed=15, of=20, failures=[], check=None)
+    rows = [
+        dict(board(0), health=failed),
+        dict(board(1, "found off"), health=failed),
+        dict(board(2), health=dict(score=100)),
+        dict(board(3, "stalled at tftp"), state="error", health=failed),
+        dict(board(4), health=dict(failed, score=100, passed=20)),
+        board(5),
+    ]
+    _heading, *lines = status_table(rows)
+    said = [line.split("2 min", 1)[1].strip() for line in lines]
+    seen = "health 75: 5 of 20 failed"
+    assert said == [seen, f"found off; {seen}", "", "stalled at tftp", "", ""]

@@ -76,6 +76,17 @@ def names(found):
     return [(one["owner"], one["name"]) for one in found]
 
 
+def test_of_an_owners_boards_those_that_failed_least_come_first():
+    """Lost: an hour, to the board that everybody gets first and that boots every other time."""
+    nodes = [
+        proxy("p1", board(0, health=dict(score=80)), board(1, health=None), board(2)),
+        proxy("p2", board(0), board(1, health=dict(score=95)), board(2, health=dict(score=100))),
+    ]
+    found = names(schedule(nodes, TP64, name="x")["candidates"])
+    assert found == [(owner, f"board{number}") for owner, number in
+                     (("p1", 1), ("p1", 2), ("p1", 0), ("p2", 0), ("p2", 2), ("p2", 1))]  # fmt: skip
+
+
 def test_one_answer_over_all_kinds_as_the_tour_shows_it():
     """The words of the tour, letter for letter: a reason for each kind, not one for each node."""
     nodes = [proxy("p1", *map(board, range(10))), host("gpu1", gpu(5)), host("gpu2", gpu(5))]

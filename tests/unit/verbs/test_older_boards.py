@@ -42,7 +42,9 @@ def test_check_mode_leaves_an_older_database_as_it_is(jackie, monkeypatch):
     path, console = jackie.params["state_db"], jackie.folder / "console.log"
     console.write_text("login:\n")
     jackie.wire(0, console=str(console))
-    layout = replace(Store.layout, schema=2, tables=(*Store.layout.tables, NEXT), upgrades={1: (NEXT,)})
+    layout = Store.layout
+    upgrades = {**layout.upgrades, layout.schema: (NEXT,)}
+    layout = replace(layout, schema=layout.schema + 1, tables=(*layout.tables, NEXT), upgrades=upgrades)
     monkeypatch.setattr(Store, "layout", layout)
     before = Path(path).read_bytes()
     for outlet in ("on", "off"):
@@ -55,5 +57,5 @@ def test_check_mode_leaves_an_older_database_as_it_is(jackie, monkeypatch):
             assert (Path(path).read_bytes(), backups.copies(path)) == (before, []), (name, given)
     jackie.module("board_lease", instance="jackie", hours=2.0)
     with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA user_version").fetchone()[0] == 2
+        assert db.execute("PRAGMA user_version").fetchone()[0] == Store.layout.schema
     assert len(backups.copies(path)) == 1

@@ -45,6 +45,7 @@ class Verdict:
     :param brief: the same in a word or two, equal for many nodes.
     :param room: how many instances it takes now; `most`: how many it would take if nobody else had any of it.
     :param limits: what of it has no more room than that, one or more texts; empty for what serves one instance only.
+    :param score: how often it did what was asked of it lately, 0 to 100; 100 where that is not known.
     """
 
     owner: str
@@ -56,6 +57,7 @@ class Verdict:
     room: int = 0
     most: int = 0
     limits: tuple[str, ...] = ()
+    score: int = 100
 
 
 def board_verdict(
@@ -84,7 +86,9 @@ def board_verdict(
         never += [": ".join(lacks)] if lacks else []
     busy, brief = _busy(board)
     room = 0 if never or busy else 1
-    return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, 0 if never else 1)
+    score = (board.get("health") or {}).get("score", 100)
+    most = 0 if never else 1
+    return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, most, score=score)
 
 
 def _with_room(found: list[Verdict], sizes: dict[str, int], roots: dict[str, Any]) -> Iterator[Verdict]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which nodes are asked for a flavor and in which order, how many instances each owner is to take, and what people read
-about the others. Only the rules below and the inventory's order decide.
+about the others. Only the rules below, the boards' scores and the inventory's order decide.
 
 nodes.py knows what one node can serve, and owners.py which claims exist already.
 """
@@ -77,7 +77,8 @@ class Schedule:
         self.several = len({one.owner for one in found if one.kind == BOARDS}) > 1
         free = [one.room > 0 and not self._never(one) for one in found]
         candidates = [one for one, is_free in zip(found, free) if is_free]
-        self.candidates = sorted(candidates, key=lambda one: order[one.owner])
+        # Of an owner's boards those that failed least; equal ones keep their order, as the owner's own claim has it.
+        self.candidates = sorted(candidates, key=lambda one: (order[one.owner], -one.score))
         self.rejected = [one for one, is_free in zip(found, free) if not is_free]
         self.room = sum(self.rooms.values())
 

@@ -68,7 +68,7 @@ class Work:
         self.evidence.update(facts)
         self.over, self.blame = True, blame
 
-    def quarantine(self, note, remedy=""):
+    def quarantine(self, note, remedy="", at_fault=True):
         self.did.append(("quarantine", note + remedy))
         self.over = True
 

@@ -64,7 +64,7 @@ class Work:
         self.did.append(("fails", blame, str(error)))
         self.over = True
 
-    def quarantine(self, note, remedy=""):
+    def quarantine(self, note, remedy="", at_fault=True):
         self.did.append(("quarantine", note + remedy))
         self.over = True
 

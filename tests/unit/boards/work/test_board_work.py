@@ -180,6 +180,22 @@ def test_a_board_that_is_kept_out_of_use_says_why(work):
     assert other.lines[-1]["phase"] == "error"
 
 
+def test_what_counts_for_a_board_and_against_it(work):
+    """Lost: requests that keep away from the board that fails; or a board's name, for what a tenant did to its root."""
+    one, store = work(), work().proxy.store
+    one.came_up()
+    assert (store.health([1])[1]["passed"], store.scores()) == (1, {})
+    one.quarantine("its root does not come up", at_fault=False)
+    assert store.scores() == {}
+    one.quarantine("its outlet does not obey")
+    assert store.scores() == {1: 50}
+    assert store.health([1])[1]["failures"][0]["text"] == "its outlet does not obey"
+    dry = work(3, check=True)
+    dry.came_up()
+    dry.quarantine("would stall")
+    assert store.health([3]) == {}
+
+
 def test_a_board_that_may_be_anothers_ends_the_work_on_it(work):
     one = work()
     one.unproven = Refused("only the database says so", "board1", "adopt it")

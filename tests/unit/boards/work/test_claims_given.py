@@ -150,6 +150,16 @@ def test_a_dry_run_claims_nothing(proxy):
     assert ([one["board"] for one in result["boards"]], change.changed, proxy.store.claims()) == ([0], True, [])
 
 
+def test_boards_that_failed_least_are_given_first(proxy):
+    """Lost: a quarter of an hour, to each request that gets the one board that does not boot."""
+    proxy.store.outcome(0, "fault", False, "stalled at tftp")
+    proxy.store.outcome(1, "boot", True)
+    result, _change = present(proxy, "lab", count=2)
+    assert [one["board"] for one in result["boards"]] == [1, 2], "equal ones in the order of their ids"
+    last, _change = present(proxy, "eve")
+    assert [one["board"] for one in last["boards"]] == [0], "where no other is free, it is given all the same"
+
+
 def test_some_of_those_that_were_asked_for(proxy):
     """Lost: how many are missing."""
     claimed(proxy, "eve", [1])

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Event, Record
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import info
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
@@ -122,6 +123,7 @@ def node(monkeypatch):
     monkeypatch.setattr(info, "_feeds", lambda proxy: None)
     monkeypatch.setattr(info, "_withheld", lambda proxy, feeds, boards, records: {board.id: "why" for board in boards})
     monkeypatch.setattr(info, "_told", lambda *given: dict.fromkeys(given[-1], "told"))
+    monkeypatch.setattr(info, "_health", lambda proxy, records, whole: {key: {"whole": whole} for key in records})
     monkeypatch.setattr(info, "board_fields", lambda board, record, now, wire: {"id": board.id, "wired": wire.outlet})
     monkeypatch.setattr(info, "claim_fields", lambda board, record, claim: (board, record, claim.instance))
     monkeypatch.setattr(info, "room_of", lambda proxy: SimpleNamespace(fields={"promised": 1}))
@@ -161,8 +163,9 @@ def test_the_rest_of_what_is_known(node):
     """Lost: what roots are promised, which images there are, what happened to a board."""
     found = info.information(node, ids=[1], events=1)
     event = dict(id=9, time=1.0, actor="me", board=1, instance=None, phase="boot", text="text", seconds=0.5)
+    board = {"id": 1, "wired": "1", "events": [event], "boot": "means of board1", "withheld": "why"}
     assert found == dict(
-        boards=[{"id": 1, "wired": "1", "events": [event], "boot": "means of board1", "withheld": "why"}],
+        boards=[dict(board, health={"whole": True})],
         claims=[],
         roots={"promised": 1, "root_gb": 8},
         images=["image"],
@@ -172,6 +175,23 @@ def test_the_rest_of_what_is_known(node):
         pdu_errors={"pdu-a": f"{ProxyConfig().run_folder}: no"},
     )
     assert info.information(node, ids=[1])["boards"][0]["events"] == []
+
+
+def test_the_whole_history_is_told_where_it_is_asked_for(node):
+    """Lost: seconds of each request, for the histories of thousands of boards that never failed."""
+    given = ({}, {"ids": [3]}, {"events": 1}, {"instance": "eve"})
+    found = [info.information(node, **one)["boards"][0]["health"] for one in given]
+    assert [one["whole"] for one in found] == [False, True, True, False]
+
+
+def test_of_a_board_that_never_failed_the_score_is_told(tmp_path):
+    with Store(str(tmp_path / "state.db"), "test") as store:
+        store.outcome(0, "boot", True)
+        store.outcome(1, "fault", False, "stalled at tftp")
+        proxy = SimpleNamespace(store=store)
+        few = info._health(proxy, store.records([0, 1, 3]), False)
+        assert (few[0], few[3], few[1]["score"], few[1]["of"]) == ({"score": 100}, {"score": 100}, 0, 1)
+        assert info._health(proxy, store.records([0]), True)[0]["passed"] == 1
 
 
 def test_pdus_of_the_boards_that_are_meant(node):

@@ -319,7 +319,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
             work.say("error", note)
             work.fail(blame.INSTANCE, f"{work.board.name}: {note}")
         else:
-            work.quarantine(note, IN_USE_AGAIN)
+            work.quarantine(note, IN_USE_AGAIN, at_fault=False)
             work.blame = who
 
     def _prove_off(self, boot: Boot, end: End) -> None:

@@ -243,7 +243,7 @@ class Starting(BootLoop):
         nobodys = NOBODYS.format(name=work.instance), ""
         why, remedy = (work.doubt.what, f": {work.doubt.remedy}") if work.doubt else nobodys
         if not self.check:
-            work.quarantine(why, remedy)
+            work.quarantine(why, remedy, at_fault=False)
             return
         work.say("error", why)
         work.over = True

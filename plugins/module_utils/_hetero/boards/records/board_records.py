@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ...claims import ended
-from ...claims.store import ClaimsStore
 from ...core.plays import play
 from ...core.printable import printable
 from ...site import board_states
+from .board_health import FULL, BoardHealth
 from .claim_records import Claim
 from .tables import LAYOUT
 
@@ -60,7 +60,10 @@ NOBODYS = (
 
 @dataclass(frozen=True)
 class Record:
-    """The record of a board; one that was never used is in state power off, and `since` is None."""
+    """The record of a board; one that was never used is in state power off, and `since` is None.
+
+    :ivar score: as of board_health.py.
+    """
 
     board: int
     state: str = board_states.POWER_OFF
@@ -69,6 +72,7 @@ class Record:
     power_seen: float | None = None
     note: str = ""
     claim: Claim | None = None
+    score: int = FULL
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Event:
     seconds: float | None
 
 
-class Recorded(ClaimsStore[Claim]):
+class Recorded(BoardHealth):
     """The reading part of a proxy's database (store.py)."""
 
     layout, table, order, claim_type = LAYOUT, "claims", "board", Claim

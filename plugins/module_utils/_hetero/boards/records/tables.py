@@ -9,12 +9,33 @@ from ...core.backups import how_to_restore
 from ...core.database import Layout
 from ...site.proxy_config import SET_UP
 
+HEALTH = (
+    """CREATE TABLE health (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, board INTEGER NOT NULL, what TEXT NOT NULL,
+        passed INTEGER NOT NULL, text TEXT NOT NULL, figures TEXT NOT NULL DEFAULT '{}')""",
+    "CREATE INDEX health_of_board ON health (board, id)",
+)
+#: The history of boards, from the events that an earlier release wrote: boots that came up, and boards kept out of use.
+#: Of each board the newest rows stay (board_health.KEPT), and its score is made of some (board_health.COUNTED).
+FROM_EVENTS = (
+    """INSERT INTO health (time, board, what, passed, text)
+        SELECT time, board, CASE phase WHEN 'state' THEN 'boot' ELSE 'fault' END, phase = 'state',
+            CASE phase WHEN 'state' THEN '' ELSE substr(text, length('kept out of use: ') + 1) END
+        FROM events WHERE board IS NOT NULL AND ((phase = 'state' AND text = 'booting → running')
+            OR (phase = 'error' AND text LIKE 'kept out of use: %')) ORDER BY id""",
+    """DELETE FROM health WHERE id IN (SELECT id FROM (
+        SELECT id, row_number() OVER (PARTITION BY board ORDER BY id DESC) AS place FROM health) WHERE place > 100)""",
+    "INSERT OR IGNORE INTO boards (board, state) SELECT DISTINCT board, 'power off' FROM health",
+    """UPDATE boards SET score = (SELECT 100 * sum(passed) / count(*) FROM (
+        SELECT passed FROM health WHERE health.board = boards.board ORDER BY id DESC LIMIT 20))
+        WHERE board IN (SELECT board FROM health)""",
+)
 LAYOUT = Layout(
-    schema=1,
+    schema=2,
     tables=(
         """CREATE TABLE boards (
             board INTEGER PRIMARY KEY, state TEXT NOT NULL, since REAL,
-            power TEXT, power_seen REAL, note TEXT NOT NULL DEFAULT '')""",
+            power TEXT, power_seen REAL, note TEXT NOT NULL DEFAULT '', score INTEGER NOT NULL DEFAULT 100)""",
         """CREATE TABLE claims (
             board INTEGER PRIMARY KEY, instance TEXT NOT NULL UNIQUE, request TEXT NOT NULL, owner TEXT NOT NULL,
             flavor TEXT NOT NULL, image TEXT NOT NULL, ssh_public_key TEXT NOT NULL, created REAL NOT NULL,
@@ -23,7 +44,12 @@ LAYOUT = Layout(
             id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, actor TEXT NOT NULL, board INTEGER, instance TEXT,
             phase TEXT NOT NULL, text TEXT NOT NULL, seconds REAL)""",
         "CREATE INDEX events_of_board ON events (board, id)",
+        *HEALTH,
     ),
+    # 2: each board has a history.
+    upgrades={
+        1: ("ALTER TABLE boards ADD COLUMN score INTEGER NOT NULL DEFAULT 100", *HEALTH, *FROM_EVENTS),
+    },
     set_up=SET_UP,
     restore=how_to_restore,
 )

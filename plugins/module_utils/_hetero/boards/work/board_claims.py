@@ -34,6 +34,7 @@ from ..evidence.adoption import catch_up
 from ..evidence.free_boards import RECONCILE, left_by, somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from ..power.last_outlet import Feeds
+from ..records.board_health import FULL
 from ..records.board_records import Record
 from ..records.store import ClaimTerms, why_not_free
 from .board_leases import REAPER
@@ -108,8 +109,10 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
     pool = [named] if named else [proxy.boards[key] for key in sorted(proxy.boards)]
     promises, sizes = room_of(proxy).promises, _root_sizes(proxy, request, pool)
     unfit = _unfit(proxy, request, pool, promises, sizes)
-    fit = [board for board in pool if not unfit[board.name]]
     store, feeds = proxy.store, Feeds(proxy)
+    scores = store.scores()
+    # Boards that failed least come first; equal ones in the order of their ids.
+    fit = sorted((one for one in pool if not unfit[one.name]), key=lambda one: -scores.get(one.id, FULL))
     if not all(map(store.claim_of, request.instances)):
         refuse_unclaimed(proxy, request.request, set(request.instances))
     with store.transaction(dry=change.check):

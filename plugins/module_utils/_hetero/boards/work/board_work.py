@@ -20,6 +20,7 @@ from ...roots.ownership import forgotten_of, refuse_anothers
 from ...site import board_states
 from ...site.leases import until
 from ..evidence.changed_addresses import refuse_changed
+from ..records.board_health import BOOT, FAULT
 from ..records.store import must_be_of
 
 if TYPE_CHECKING:
@@ -240,6 +241,8 @@ class BoardWork:
 
     def came_up(self) -> None:
         """Called when the board has proved its key."""
+        if not self.change.check:
+            self.proxy.store.outcome(self.board.id, BOOT, passed=True)
 
     def power_seen(self, power: str) -> None:
         """Record the outlet's state as it was just read; a board is given back only after a fresh look."""
@@ -276,9 +279,14 @@ class BoardWork:
             self.say("error", f"the board is left as it is: {self.unproven.what}")
             self.fail(INSTANCE, self.unproven)
 
-    def quarantine(self, note: str, remedy: str = "", **evidence: Any) -> None:
-        """Keep the board out of use: state error, with the reason, and an event that says so."""
+    def quarantine(self, note: str, remedy: str = "", at_fault: bool = True, **evidence: Any) -> None:
+        """Keep the board out of use: state error, with the reason, and an event that says so.
+
+        :param at_fault: whether that counts against the board (records/board_health.py).
+        """
         self.move(board_states.ERROR, note)
+        if at_fault and not self.change.check:
+            self.proxy.store.outcome(self.board.id, FAULT, passed=False, text=note)
         self.fail("board", f"{self.board.name}: {note}{remedy}", **evidence)
         tail = "\n".join(self.evidence.get("console_tail", []))
         self.say("error", f"kept out of use: {note}" + (f"\n{tail}" if tail else ""))

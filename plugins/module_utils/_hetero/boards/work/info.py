@@ -24,6 +24,7 @@ from ..evidence.free_boards import RECONCILE, somebodys
 from ..evidence.record_notes import told_of_record
 from ..evidence.unclaimed_instances import unclaimed
 from ..power.last_outlet import Feeds
+from ..records.board_health import FULL
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
@@ -164,6 +165,12 @@ def _doubt(feeds: Feeds | None, board: Board, claim: Claim | None) -> str:
         return ""  # the wiring names no outlet: the error comes when the board is switched
 
 
+def _health(proxy: Proxy, records: Mapping[int, Record], whole: bool) -> dict[int, dict[str, Any]]:
+    """Return {board id: its health}; of one that never failed only its score, unless the whole history is asked for."""
+    asked = [board for board, record in records.items() if whole or record.score < FULL]
+    return {**{board: {"score": record.score} for board, record in records.items()}, **proxy.store.health(asked)}
+
+
 def information(
     proxy: Proxy, ids: Collection[int] | None = None, instance: str | None = None, events: int = 0
 ) -> dict[str, Any]:
@@ -191,9 +198,9 @@ def information(
     withheld = _withheld(proxy, feeds, boards, records)
     told = _told(proxy, feeds, boards, records, withheld)
     found = [board_fields(board, told[board.id], now, proxy.wiring(board)) for board in boards]
-    drivers = BootDrivers(proxy)
+    drivers, health = BootDrivers(proxy), _health(proxy, records, ids is not None or events > 0)
     for fields, board in zip(found, boards):
-        fields.update(boot=drivers.means(board), withheld=withheld[board.id])
+        fields.update(boot=drivers.means(board), withheld=withheld[board.id], health=health.get(board.id))
     pdus = sorted(filter(None, {proxy.wiring(board).pdu for board in boards}))
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []
