@@ -42,7 +42,8 @@ options:
     type: int
     default: 0
   power:
-    description: Ask the PDUs for the state of the outlets. Otherwise what was seen last is shown.
+    description: Ask the PDUs for the state of the outlets, and for what they draw. Otherwise what was seen last is
+      shown.
     type: bool
     default: false
   timeout:
@@ -101,6 +102,13 @@ boards:
       type: str
     power: {description: 'V(on) or V(off), or none where nobody knows.', type: str}
     power_seen: {description: When the outlet was last looked at (seconds since 1970)., type: float}
+    watts:
+      description: What it drew when its outlet's meter was last read (W), or none where the device tells of none.
+      type: float
+    energy_kwh:
+      description: What it has drawn for its claim, since the first reading after it was switched on (kWh), or none
+        where the device has no counter.
+      type: float
     pdu: {description: 'Name of the PDU that feeds it, or none.', type: str}
     outlet: {description: 'The outlet that feeds it, or none.', type: str}
     disks: {description: 'Its own disks, by their device names.', type: list, elements: str}
@@ -247,7 +255,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.boards.power.outlet_power import outlet_power
 from ..module_utils._hetero.boards.records.proxy import Proxy
-from ..module_utils._hetero.boards.work.info import information
+from ..module_utils._hetero.boards.work.info import add_readings, information
 from ..module_utils._hetero.core.argument_spec import PROXY, ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
@@ -269,7 +277,9 @@ def work(params, check):
     with Proxy(params, create=False) as proxy, change.step("information"):
         result = information(proxy, params["boards"], params["instance"], params["events"])
         if params["power"]:
-            result["pdu_errors"] = outlet_power(proxy, result["boards"], Deadline(params["timeout"]))
+            meters = {}
+            result["pdu_errors"] = outlet_power(proxy, result["boards"], Deadline(params["timeout"]), meters)
+            add_readings(proxy, result["boards"], meters)
     return dict(result, changed=change.changed, seconds=change.seconds)
 
 

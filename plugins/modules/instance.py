@@ -219,6 +219,15 @@ instances:
     board: {description: Id of its board., type: int}
     phases: {description: Seconds of each phase of a board's boot., type: dict}
     power_proof: {description: What the outlet and the board said of its power., type: dict}
+    watts:
+      description: What its board drew when the outlet's meter was last read (W).
+      returned: where the device tells
+      type: float
+    energy_kwh:
+      description: What its board has drawn for it, since the first reading after it was switched on (kWh). With
+        O(state=absent), all of it.
+      returned: where the device tells
+      type: float
     console: {description: Where on a host lies what the console of a container or guest showed., type: str}
     console_bytes: {description: 'Its length, or none where there is no such file yet.', type: int}
     gpus: {description: Addresses of a container's GPUs., type: list, elements: str}

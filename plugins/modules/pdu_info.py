@@ -8,12 +8,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pdu_info
-short_description: Tell the states of a PDU's outlets
+short_description: Tell the states of a PDU's outlets, and what they draw
 version_added: 0.1.0
 author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Reads from a switched PDU which of its outlets are on and which are off. Changes nothing.
+  - Of outlets that the device measures, also what they draw. That is asked for last, takes 3 seconds at most, and
+    where it fails it is left out.
   - It logs in once, and out in every case, because a PDU has one place and an open session locks everybody else out.
   - A PDU that somebody else uses is waited for until O(timeout). Of several runs on one machine, one at a time talks to
     a PDU.
@@ -64,7 +66,15 @@ outlets:
     seconds:
       description: None passed between the two.
       type: float
-  sample: {"5": {"before": "on", "after": "on", "seconds": 0.0}}
+    watts:
+      description: What the outlet draws now (W).
+      returned: where the device tells
+      type: float
+    kwh:
+      description: The outlet's energy counter (kWh), which counts from whenever it was last reset.
+      returned: where the device tells
+      type: float
+  sample: {"5": {"before": "on", "after": "on", "seconds": 0.0, "watts": 41.0, "kwh": 310.2}}
 dialect:
   description: >-
     How the PDU turned out to speak, V(menu) or V(cli), its table of outlets with SNMP, the name of the fence agent,

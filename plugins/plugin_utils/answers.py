@@ -214,6 +214,8 @@ BOARD = dict(
     events=maybe(list_of(EVENT)),
     boot=maybe(of(MEANS)),
     health=maybe(of(HEALTH)),
+    watts=maybe(is_number),
+    energy_kwh=maybe(is_number),
 )
 #: An image of a proxy node's store.
 IMAGE = dict(

@@ -15,6 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, gibibytes, left
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_number
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
@@ -53,7 +54,10 @@ def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None
         board.get("ip") or "-",
         board.get("image") or "-",
         "-" if since is None else age(since),
-        (lease(board), "; ".join(filter(None, (board.get("note"), health(board))))),
+        (
+            ", ".join(filter(None, (lease(board), drawn(board)))),
+            "; ".join(filter(None, (board.get("note"), health(board)))),
+        ),
     )
 
 
@@ -145,6 +149,12 @@ def lease(board: dict[str, Any]) -> str:
     return "" if seconds is None else f"lease {left(seconds)}"
 
 
+def drawn(board: dict[str, Any]) -> str:
+    """Return what a board draws, and has drawn for its claim ("41 W, 1.2 kWh"), as far as its device tells."""
+    told = [(board.get("watts"), ".0f", "W"), (board.get("energy_kwh"), ".1f", "kWh")]
+    return ", ".join(f"{value:{form}} {unit}" for value, form, unit in told if is_number(value) and value >= 0)
+
+
 def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any = None) -> list[str]:
     by_proxy = boards if isinstance(boards, dict) else {None: {"boards": boards}}
     listed = [seen.get("boards") if isinstance(seen, dict) else None for seen in by_proxy.values()]
@@ -167,7 +177,7 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:
-    """Return rows as a table. A note without room in its row comes below, except for what is left of a lease."""
+    """Return rows as a table. A note without room comes below; what is left of a lease, and is drawn, stays."""
     room = left_beside([HEADING[:-1], *(cells for *cells, _note in rows)], WIDEST)
     beside, below = [HEADING], []
     for *cells, (lent, said) in rows:

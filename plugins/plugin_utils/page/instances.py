@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Sequence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
 
+from ..filters.status_table import drawn
 from .rack import Node
 from .text import Moment, is_seconds, moment, since
 from .timeline import Bar, Boot, Scale, bar_of, last_boot
@@ -30,13 +31,15 @@ class Row(NamedTuple):
     gpus: str | None
     note: Any
     boot: Bar | None
+    drawn: str
 
 
 class Instances(NamedTuple):
-    """All instances, and the scale of their bars; None where there is no bar."""
+    """All instances, whether it is known what any of them draws, and the scale of their bars; None without a bar."""
 
     rows: list[Row]
     with_boards: bool
+    measured: bool
     scale: Scale | None
 
 
@@ -62,9 +65,11 @@ def instances(nodes: Sequence[Node]) -> Instances:
     taken = sorted((node for node in nodes if node.said.get("instance")), key=lambda node: str(node.said["instance"]))
     boots = [last_boot(node.said.get("events") or (), node.said["instance"]) for node in taken]
     scale = Scale(boots)
+    rows = [_row(node, boot, scale) for node, boot in zip(taken, boots)]
     return Instances(
-        rows=[_row(node, boot, scale) for node, boot in zip(taken, boots)],
+        rows=rows,
         with_boards=any(not node.on_host for node in taken),
+        measured=any(row.drawn for row in rows),
         scale=scale if any(boots) else None,
     )
 
@@ -85,6 +90,7 @@ def _row(node: Node, boot: Boot, scale: Scale) -> Row:
         gpus=", ".join(said["gpus"]) if node.on_host and said.get("gpus") else None,
         note=None if runs else said.get("note") or "-",
         boot=bar_of(boot, scale) if runs and boot else None,
+        drawn=drawn(said),
     )
 
 

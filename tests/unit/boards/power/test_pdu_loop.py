@@ -22,6 +22,9 @@ class Loop(PduLoop):
         super().__init__("the proxy")
         self.told, self.threads, self.asking = [], set(), dict(asking)
 
+    def _all_works(self):
+        return [work for works in self.asking.values() for work in works]
+
     def _asking(self, pdu):
         return self.asking.get(pdu, [])
 

@@ -102,6 +102,7 @@ def before(path):
         )
         db.execute("INSERT INTO boards SELECT * FROM older")
         db.execute("DROP TABLE older")
+        db.execute("DROP TABLE energy")
         db.execute("PRAGMA user_version = 1")
         db.commit()
 

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Event, Record
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.energy import Energy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import info
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.drawn import Drawn
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
 
 BOARD = SimpleNamespace(
@@ -95,6 +98,7 @@ def test_what_is_not_known_of_a_board_is_none():
     assert info.board_fields(BOARD, Record(2, note="x"), 97.0, Wire())["error"] is None
 
 
+NO_METER = dict(watts=None, energy_kwh=None)
 BOARDS = {number: SimpleNamespace(id=number, name=f"board{number}") for number in (3, 0, 1)}
 WIRING = {0: Wire(pdu="pdu-b", outlet="8"), 1: Wire(pdu="pdu-a", outlet="1"), 3: Wire()}
 CLAIMS = [
@@ -117,6 +121,7 @@ def node(monkeypatch):
 
     store = SimpleNamespace(claims=lambda: list(CLAIMS), records=records, newest_events=newest)
     store.ended = lambda name: [f"end of {name}"]
+    store.energies = dict
     found = SimpleNamespace(store=store, boards=BOARDS, board=BOARDS.get, config=ProxyConfig(), read=read)
     found.wiring = lambda board: WIRING[board.id]
     monkeypatch.setattr(info.refusals, "last", lambda folder, names: dict.fromkeys(names, f"{folder}: no"))
@@ -165,7 +170,7 @@ def test_the_rest_of_what_is_known(node):
     event = dict(id=9, time=1.0, actor="me", board=1, instance=None, phase="boot", text="text", seconds=0.5)
     board = {"id": 1, "wired": "1", "events": [event], "boot": "means of board1", "withheld": "why"}
     assert found == dict(
-        boards=[dict(board, health={"whole": True})],
+        boards=[dict(board, health={"whole": True}, **NO_METER)],
         claims=[],
         roots={"promised": 1, "root_gb": 8},
         images=["image"],
@@ -275,3 +280,14 @@ def test_a_free_board_that_the_node_gives_to_nobody_says_why(monkeypatch):
     records[3] = Record(3)
     assert withheld()[3] == fed, "a board that the boards file does not name any more has an outlet, too"
     assert info._withheld(node, None, BOARDS.values(), records)[3] is None
+
+
+def test_readings_that_nobody_wrote_down_are_shown():
+    """Lost: what boards draw just now, where who asks has no right to write."""
+    energy = Energy("pdu-a outlet 1", 1.0, 310.0, 40.0, time.time())
+    node = SimpleNamespace(store=SimpleNamespace(energies=lambda: {"eve-1": energy}))
+    boards = [dict(NO_METER, id=number, instance=None, pdu="pdu-a", outlet=str(number)) for number in (1, 2, 3)]
+    boards[0]["instance"] = "eve-1"
+    info.add_readings(node, boards, {1: Drawn(41.0, 310.25), 2: Drawn(7.0, 9.0)})
+    told = [{key: board[key] for key in NO_METER} for board in boards]
+    assert told == [dict(watts=41.0, energy_kwh=1.25), dict(watts=7.0, energy_kwh=None), NO_METER]

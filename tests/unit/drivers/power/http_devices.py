@@ -39,6 +39,7 @@ class Device(ThreadingHTTPServer):
 
     def __init__(self, kind, outlets, certificate=None):
         super().__init__(("127.0.0.1", 0), Handler)
+        self.meters = {}  # outlet: (watts, counter), in the device's own units
         self.kind, self.outlets, self.stuck, self.faults, self.asked = kind, dict(outlets), set(), {}, []
         self.password = TOKEN if kind == "home_assistant" else PASSWORD
         if certificate:
@@ -147,6 +148,11 @@ class Handler(BaseHTTPRequestHandler):
     # ---- what each kind answers; None where there is no such thing
 
     def _shelly1(self, path, query, _body):
+        if path == "/status":
+            meters = [
+                {"power": watts, "is_valid": True, "total": total} for watts, total in self.server.meters.values()
+            ]
+            return {"relays": [{"ison": is_on} for is_on in self.server.outlets.values()], "meters": meters}
         outlet = path[len("/relay/") :]
         if outlet not in self.server.outlets:
             return None
@@ -162,9 +168,13 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/rpc/Switch.Set":
             self.server.switch(outlet, query["on"] == ["true"])
             return {"was_on": before}
-        return {"id": int(outlet), "source": "http", "output": before, "apower": 8.9}
+        watts, total = self.server.meters.get(outlet, (8.9, None))
+        counter = {"aenergy": {"total": total, "by_minute": [0.1, 0.2, 0.3]}} if total is not None else {}
+        return {"id": int(outlet), "source": "http", "output": before, "apower": watts, **counter}
 
     def _tasmota(self, path, query, _body):
+        if query["cmnd"] == ["Status 0"]:
+            return self._tasmota_status()
         name, _blank, order = query["cmnd"][0].partition(" ")
         outlet = name[len("Power") :]
         if path != "/cm" or outlet not in self.server.outlets:
@@ -173,6 +183,16 @@ class Handler(BaseHTTPRequestHandler):
             self.server.switch(outlet, order == "On")
         key = "POWER" if len(self.server.outlets) == 1 else f"POWER{outlet}"
         return {key: "ON" if self.server.outlets[outlet] else "OFF"}
+
+    def _tasmota_status(self):
+        states = {outlet: "ON" if is_on else "OFF" for outlet, is_on in self.server.outlets.items()}
+        one = len(states) == 1
+        sts = {"POWER": states["1"]} if one else {f"POWER{outlet}": state for outlet, state in states.items()}
+        watts, totals = zip(*self.server.meters.values()) if self.server.meters else ((), ())
+        lone = len(watts) == 1
+        energy = {"Power": watts[0] if lone else watts, "Total": totals[0] if lone else totals, "Today": 0.1}
+        sns = {"Time": "2026-01-01T00:00:00", **({"ENERGY": energy} if watts else {})}
+        return {"Status": {"Module": 0}, "StatusSNS": sns, "StatusSTS": sts}
 
     def _home_assistant(self, path, _query, body):
         if self.command == "POST":
@@ -189,10 +209,13 @@ class Handler(BaseHTTPRequestHandler):
         for order in json.loads(body)["Outputs"] if self.command == "POST" else []:
             self.server.switch(str(order["ID"]), order["Action"] == 1)
         outputs = [
-            {"ID": int(outlet), "Name": f"output_{outlet}", "State": int(is_on), "Action": 6}
+            {"ID": int(outlet), "Name": f"output_{outlet}", "State": int(is_on), "Action": 6, **self._load(outlet)}
             for outlet, is_on in reversed(self.server.outlets.items())
         ]
         return {"Agent": {"Model": "NETIO 4All", "NumOutputs": len(outputs)}, "Outputs": outputs}
+
+    def _load(self, outlet):
+        return dict(zip(("Load", "Energy"), self.server.meters.get(outlet, ())))
 
     def _dli(self, path, _query, body):
         found = re.fullmatch(r"/restapi/relay/outlets/(\d+)/(state|physical_state)/", path)

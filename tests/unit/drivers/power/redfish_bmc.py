@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 USER, PASSWORD = "operator", "te'st-1957 ä"
 SYSTEMS = "/redfish/v1/Systems"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
+CHASSIS = "/redfish/v1/Chassis"
 RESET = "#ComputerSystem.Reset"
 #: Reset type → PowerState.
 OBEYED = {"On": "On", "ForceOn": "On", "ForceOff": "Off", "GracefulShutdown": "Off"}
@@ -39,6 +40,8 @@ class RedfishBmc(ThreadingHTTPServer):
         self.no_sessions = False
         self.after = 0.0  # seconds before each answer
         self.faults = {}  # (method, end of the path) → function of this BMC that returns (status, text) or None
+        self.chassis = {}  # {Id of a system: Ids of its chassis}
+        self.metrics, self.consumed = {}, {}  # {Id of a chassis: its EnvironmentMetrics, its PowerConsumedWatts}
         self.links = ""  # what stands before each path that it tells
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -76,7 +79,25 @@ class RedfishBmc(ThreadingHTTPServer):
             if time.monotonic() >= when:
                 state = self.power[name] = end
         boot = {"BootSourceOverrideTarget@Redfish.AllowableValues": ["None", "Pxe", "Hdd"]}
-        return {"@odata.id": path, "Id": name, "PowerState": state, "Boot": boot, "Actions": {RESET: reset}}
+        told = {"@odata.id": path, "Id": name, "PowerState": state, "Boot": boot, "Actions": {RESET: reset}}
+        ids = self.chassis.get(name)
+        return dict(told, Links={"Chassis": [self.link(CHASSIS, one) for one in ids]}) if ids is not None else told
+
+    def link(self, *parts):
+        return {"@odata.id": f"{self.links}{'/'.join(parts)}"}
+
+    def chassis_of(self, path):
+        """The resource of a chassis, or what it links to; None where there is none."""
+        name, _slash, part = path[len(CHASSIS) + 1 :].partition("/")
+        systems = [self.link(SYSTEMS, system) for system, ids in self.chassis.items() if name in ids]
+        if not part:
+            told = {"Id": name, "Links": {"ComputerSystems": systems}}
+            for key, there in (("EnvironmentMetrics", self.metrics), ("Power", self.consumed)):
+                told.update({key: self.link(CHASSIS, name, key)} if name in there else {})
+            return told if systems else None
+        if part == "Power":
+            return {"PowerControl": [{"MemberId": "0", "PowerConsumedWatts": self.consumed[name]}]}
+        return self.metrics[name]
 
     def reset(self, name, kind):
         self.resets.append((name, kind))
@@ -149,6 +170,8 @@ class Handler(BaseHTTPRequestHandler):
             return 204, ""
         if path == SYSTEMS:
             return 200, {"Members": [{"@odata.id": f"{bmc.links}{SYSTEMS}/{name}"} for name in bmc.power]}
+        if path.startswith(CHASSIS) and self.command == "GET" and bmc.chassis_of(path):
+            return 200, bmc.chassis_of(path)
         name, _slash, action = path[len(SYSTEMS) + 1 :].partition("/")
         if not path.startswith(SYSTEMS) or name not in bmc.power:
             return 404, error("no such thing")

@@ -162,6 +162,8 @@ class Agent(wire.Agent):
             for column, _value in device.kind.orders:
                 values[numbers(f"{column}.{index}")] = wire.pack_integer(1)
             values[numbers(f"{device.kind.state}.{index}")] = wire.pack_integer(state)
+        for oid, value in device.measures.items():
+            values[numbers(oid)] = wire.pack_integer(value)
         return values
 
     def _commands(self):
@@ -190,6 +192,7 @@ class Device:
         self.kind = KINDS[name]
         self.object_id = object_id or self.kind.object_id
         self.settings = {"snmp": {"object_id": self.object_id, "write": COMMUNITY}}
+        self.measures = {}  # {OID: number}
         self.states = dict.fromkeys(indexes or self.kind.outlets.values(), self.kind.off)
         self.stuck, self.refused, self.error, self.silent, self.done = set(), set(), NOT_WRITABLE, False, []
         self._loop, ready = asyncio.new_event_loop(), threading.Event()

@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadli
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import ipmi
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.drawn import Drawn
 from ansible_collections.hetero.compute.tests.unit.drivers.power.simulated_bmc import OBEY
 from ansible_collections.hetero.compute.tests.unit.drivers.power.test_pdu_power import run
 
@@ -220,6 +221,30 @@ def test_what_is_no_state_is_none(monkeypatch, said):
     one = ipmi.Ipmi("bmc-a", {"host": "bmc"}, {}, Deadline(9))
     with pytest.raises(HeteroError, match="bmc-a: does not tell its state"):
         one.status()
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "told"),
+    [
+        (0, "    Instantaneous power reading:                   220 Watts\n", {"1": Drawn(220.0)}),
+        (0, "    Instantaneous power reading:   0 Watts\n    Power reading state is:   deactivated\n", {}),
+        (1, "DCMI request failed because: Invalid command (c1)", {}),
+        (0, "", {}),
+    ],
+)
+def test_what_dcmi_tells_of_power(monkeypatch, code, said, told):
+    """Lost: what a server draws; or 0 W of a BMC that does not measure."""
+    monkeypatch.setattr(ipmi, "ended", lambda *_given, **_more: subprocess.CompletedProcess((), code, said, ""))
+    assert ipmi.Ipmi("bmc-a", {"host": "bmc"}, {}, Deadline(9)).drawn(["1"]) == told
+
+
+def test_a_bmc_without_dcmi_is_switched_as_before(bmc, tmp_path):
+    """Lost: a server whose BMC knows nothing of power readings, as ipmi_sim's does."""
+    one, deadline = bmc(), Deadline(60)
+    with power.session("bmc-a", settings_of(one), one.secrets, deadline, str(tmp_path)) as session:
+        assert session.drawn(["1"]) == {}
+        assert power.set_outlets(session, {"1": "on"}, deadline)["1"]["after"] == "on"
+    assert one.asked == ["on"], "a reading switches nothing"
 
 
 def test_fence_ipmilan_beside_ours(bmc, tmp_path, capsys):

@@ -108,6 +108,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
                 self._close_lines()
                 for boot in self.boots.values():
                     boot.work.look_if_over()
+        self._keep_measures()
 
     # ---- threads
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...core.end_requests import EndRequest
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
+    from ..work.board_work import BoardWork
     from .boot_progress import Boot
 
 #: Seconds between two looks.
@@ -38,6 +39,9 @@ class EndedBoots(PduLoop):
     def __init__(self, proxy: Proxy) -> None:
         super().__init__(proxy)
         self._ended = threading.Event()  # the loop has ended
+
+    def _all_works(self) -> list[BoardWork]:
+        return [boot.work for boot in self.boots.values()]
 
     def _listen_for_ends(self) -> None:
         """Look whether anybody asks for the boards of this loop, until it ends."""

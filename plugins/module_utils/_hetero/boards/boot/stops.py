@@ -103,6 +103,10 @@ class Stopping(PduLoop):
             finally:
                 for line in self.lines.values():
                     line.close()
+        self._keep_measures()
+
+    def _all_works(self) -> Sequence[BoardWork]:
+        return self.works
 
     def _asking(self, pdu: str) -> list[BoardWork]:
         return self._of(pdu)

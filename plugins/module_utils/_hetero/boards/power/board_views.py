@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ...core.changes import Change
     from ...core.errors import HeteroError, Refused
     from ...drivers.boot.driver import BootDriver, System
+    from ...drivers.power.drawn import Drawn
     from ...site.boards_file import Board
     from ...site.proxy_config import ProxyConfig
     from ..records.claim_records import Claim, Kept
@@ -85,6 +86,9 @@ class PowerWork(Protocol):
 
     def say(self, phase: str, text: str, seconds: float | None = None) -> None:
         """Report a phase of the work."""
+
+    def drew(self, drawn: Drawn | None) -> None:
+        """Add a reading of the outlet's meter to what the claim has drawn."""
 
     def fail(self, blame: str | None, error: HeteroError, **evidence: Any) -> None:
         """End the work without success."""

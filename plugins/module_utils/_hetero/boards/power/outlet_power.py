@@ -15,21 +15,28 @@ from ...drivers.power.outlets import session
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
+    from ...drivers.power.drawn import Drawn
+    from ...drivers.power.outlets import Session
     from ..records.proxy import Proxy
 
 #: ({outlet: state}, None) of a PDU that answered; ({}, why) of one that did not.
 Status = Tuple[Dict[str, str], Optional[str]]
 #: A function that is called, from any thread, with (PDU name, text on what is waited for).
 Tell = Callable[[str, str], None]
+#: The same, with (PDU name, the session with it) once its status was read.
+Also = Callable[[str, "Session"], None]
 
 #: Most PDUs that are asked at the same time; they are separate devices, so they do not disturb each other.
 AT_ONCE = 100
 
 
-def outlet_power(proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadline) -> dict[str, str]:
+def outlet_power(
+    proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadline, meters: dict[int, Drawn] | None = None
+) -> dict[str, str]:
     """Ask the PDUs of these boards and put the answers into their `power` and `power_seen`; None without an answer.
 
     :param boards: boards as work/info.py describes them.
+    :param meters: where given, the outlets' meters are read as well: {board id: Drawn} of those that tell is put here.
     :returns: {PDU name: why it did not answer}.
     """
     outlets: dict[str, list[tuple[str, dict[str, Any]]]] = {}
@@ -39,8 +46,15 @@ def outlet_power(proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadl
         if fed_by:
             outlets.setdefault(fed_by[0], []).append((fed_by[1], board))
 
+    read: dict[int, Drawn] = {} if meters is None else meters
+
+    def measure(name: str, pdu: Session) -> None:
+        drawn = pdu.drawn([outlet for outlet, _board in outlets[name]])
+        read.update({board["id"]: drawn[outlet] for outlet, board in outlets[name] if outlet in drawn})
+
     errors = {}
-    for name, (status, error) in statuses(proxy, outlets, deadline).items():
+    also = None if meters is None else measure
+    for name, (status, error) in statuses(proxy, outlets, deadline, also=also).items():
         fed = outlets[name]
         missing = [outlet for outlet, board in fed if error is None and outlet not in status]
         if missing:
@@ -53,18 +67,23 @@ def outlet_power(proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadl
     return errors
 
 
-def statuses(proxy: Proxy, names: Iterable[str], deadline: Deadline, tell: Tell | None = None) -> dict[str, Status]:
+def statuses(
+    proxy: Proxy, names: Iterable[str], deadline: Deadline, tell: Tell | None = None, also: Also | None = None
+) -> dict[str, Status]:
     """Return {PDU name: its Status}, in the order of `names`."""
     names = list(names)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return dict(zip(names, pool.map(lambda name: _ask(proxy, name, deadline, tell), names)))
+        return dict(zip(names, pool.map(lambda name: _ask(proxy, name, deadline, tell, also), names)))
 
 
-def _ask(proxy: Proxy, name: str, deadline: Deadline, tell: Tell | None) -> Status:
+def _ask(proxy: Proxy, name: str, deadline: Deadline, tell: Tell | None, also: Also | None) -> Status:
     try:
         settings, secrets = proxy.pdu(name)
         run_folder, telling = proxy.config.run_folder, partial(tell, name) if tell else None
         with session(name, settings, secrets, deadline, run_folder, proxy.actor, telling) as pdu:
-            return pdu.status(), None
+            status = pdu.status()
+            if also:
+                also(name, pdu)
+            return status, None
     except HeteroError as error:
         return {}, str(error)

@@ -10,6 +10,7 @@ boot/stops.py) decide what to switch, and what a refusal means.
 from __future__ import annotations
 
 import queue
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple, Sequence
@@ -19,6 +20,7 @@ from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
 from ...drivers.power.outlets import OutletsFailed, session, set_outlets
 
 if TYPE_CHECKING:
+    from ...drivers.power.drawn import Drawn
     from ...drivers.power.outlets import Session
     from ..records.proxy import Proxy
 
@@ -33,6 +35,12 @@ NOT_THE_OUTLET = (BadInput, Busy, Lost, TimedOut)
 IDLE = 3.0
 #: The part of a session's time that must be left for the next request; with less, that gets a new session.
 LEFT = 0.5
+#: Seconds. Where outlets' meters take longer, no other is read in the same line: boards may be waiting for their turn.
+SLOW = 1.0
+
+
+def _unheard(_drawn: Mapping[str, Drawn]) -> None:
+    """Do nothing with what outlets draw."""
 
 
 class Listener(NamedTuple):
@@ -43,6 +51,7 @@ class Listener(NamedTuple):
     :param on_refused: is called with (outlet, error) for each outlet that did not obey.
     :param on_down: is called with (line, error) when the PDU cannot be talked to; the line is over then.
     :param on_wait: is called with what is waited for, as a text, where that takes long.
+    :param on_drawn: is called with {outlet: Drawn} of outlets that were switched, and that the device measures.
     """
 
     on_status: Callable[[Mapping[str, str]], object]
@@ -50,6 +59,7 @@ class Listener(NamedTuple):
     on_refused: Callable[[str, HeteroError], object]
     on_down: Callable[[PduLine, HeteroError], object]
     on_wait: Callable[[str], None]
+    on_drawn: Callable[[Mapping[str, Drawn]], object] = _unheard
 
 
 class PduLine:
@@ -67,6 +77,8 @@ class PduLine:
         self.listener = listener
         self._asked: queue.Queue[tuple[str, str, LastLook | None] | None] = queue.Queue()
         self._last_looks: dict[str, LastLook | None] = {}  # {outlet: its function, of its newest request}
+        self._unmeasured: set[str] = set()  # outlets that were switched since their meters were read
+        self._is_slow = False  # whether that took long
         self._told = self._closed = False  # whether the status was reported, and whether close() was called
 
     def ask(self, outlet: str, state: str, last_look: LastLook | None = None) -> None:
@@ -107,11 +119,25 @@ class PduLine:
                     self.listener.on_status(pdu.status())
                 if wanted:
                     self._switch(pdu, wanted, deadline)
-                if self._closed:
-                    return {}
-                wanted = self._next(IDLE)
+                    self._unmeasured.update(wanted)
+                    wanted = {} if self._closed else self._next(0.0)  # who waits for power goes first
+                if not wanted and self._told:
+                    self._measure(pdu)
+                    if self._closed:
+                        return {}
+                    wanted = self._next(IDLE)
                 if not (wanted or not self._told) or deadline.left < LEFT * deadline.seconds:
                     return wanted
+
+    def _measure(self, pdu: Session) -> None:
+        """Read the meters of the outlets that were switched."""
+        outlets, self._unmeasured = sorted(self._unmeasured), set()
+        if outlets and not self._is_slow:
+            began = time.monotonic()
+            drawn = pdu.drawn(outlets)
+            self._is_slow = time.monotonic() - began > SLOW
+            if drawn:
+                self.listener.on_drawn(drawn)
 
     def _next(self, seconds: float | None) -> dict[str, str]:
         """Return {outlet: state} asked for by now; wait for the first, so many seconds (None: for ever)."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence
 
 from .pdu_line import Listener, PduLine
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     from ...core.errors import HeteroError
+    from ...drivers.power.drawn import Drawn
     from ..records.proxy import Proxy
     from .board_views import PowerWork
 
@@ -40,6 +41,7 @@ class PduLoop(ABC):
         self.proxy = proxy
         self.lines: dict[str, PduLine] = {}
         self._inbox: queue.Queue[Callable[[], object]] = queue.Queue()
+        self._measures: queue.Queue[tuple[str, Mapping[str, Drawn]]] = queue.Queue()
 
     def _turn(self) -> None:
         """Wait for a posted result, and handle it, with those that came meanwhile, AT_ONCE at most."""
@@ -62,6 +64,7 @@ class PduLoop(ABC):
                 on_refused=partial(self._post, self._on_refused, name),
                 on_down=partial(self._post, self._on_down, name),
                 on_wait=partial(self._post, self._on_wait, name),
+                on_drawn=partial(self._on_drawn, name),
             )
             self.lines[name] = PduLine(self.proxy, name, PDU, listener)
             self._spawn(self.lines[name].run)
@@ -71,6 +74,23 @@ class PduLoop(ABC):
         for name in list(self.lines):
             if not self._asks(name):
                 self.lines.pop(name).close()
+
+    def _on_drawn(self, pdu: str, drawn: Mapping[str, Drawn]) -> None:
+        """Have a reading of meters kept, by the loop or, where that has ended, by who ran it; for any thread."""
+        self._measures.put((pdu, drawn))
+        self._post(self._keep_measures)
+
+    def _keep_measures(self) -> None:
+        """Add readings of meters to what the boards' claims have drawn."""
+        while not self._measures.empty():
+            pdu, drawn = self._measures.get()
+            for work in self._all_works():
+                if work.pdu == pdu:
+                    work.drew(drawn.get(work.outlet))
+
+    @abstractmethod
+    def _all_works(self) -> Iterable[PowerWork]:
+        """Return the work on all boards of the loop, also on those that are done."""
 
     @abstractmethod
     def _asking(self, pdu: str) -> Sequence[PowerWork]:

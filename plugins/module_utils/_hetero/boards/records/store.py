@@ -23,6 +23,7 @@ from ...site.owners import must_be_made, refuse_mixed, refuse_taken
 from .board_records import CLAIM_PHASE, MAY_HAVE_RUN, RELEASE_PHASE, RELEASED, STATE_PHASE, UNWATCHED
 from .claim_copies import KeptClaims, tells_of_power
 from .claim_records import Claim
+from .energy import MeteredClaims
 from .maintenance_records import STATES, OutOfUse, agree
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def why_not_free(record: Record, now: float) -> str | None:
     return board_states.why_not_free(record.state, record.note, instance, now - (record.since or now), now - created)
 
 
-class Store(KeptClaims):
+class Store(MeteredClaims, KeptClaims):
     """The state database of a proxy node."""
 
     # ---- boards
@@ -270,6 +271,7 @@ class Store(KeptClaims):
                 raise Refused(what, f"board{board}", "nothing of it is touched: run this again")
             self.move(board, board_states.ERROR if out_of_use else board_states.POWER_OFF, out_of_use or "")
             if found:
+                self._account(found)
                 self.event(board, RELEASE_PHASE, RELEASED.format(name=found.instance), instance=found.instance)
                 self._end(found)
 
@@ -302,6 +304,7 @@ class Store(KeptClaims):
     def forget(self, claim: Claim, why: str) -> None:
         """End a claim by an operator's word; do not touch the board's state, its root, or what runs on it."""
         with self._db.transaction():
+            self._account(claim)
             text = f"{claim.instance}'s claim is ended by an operator's word: {why}"
             self.event(claim.board, RELEASE_PHASE, text, instance=claim.instance)
             self._end(claim)

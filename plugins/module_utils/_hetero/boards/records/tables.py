@@ -30,8 +30,11 @@ FROM_EVENTS = (
         SELECT passed FROM health WHERE health.board = boards.board ORDER BY id DESC LIMIT 20))
         WHERE board IN (SELECT board FROM health)""",
 )
+ENERGY = """CREATE TABLE energy (
+            instance TEXT PRIMARY KEY, created REAL NOT NULL, outlet TEXT NOT NULL, kwh REAL, counter REAL, watts REAL,
+            seen REAL NOT NULL)"""
 LAYOUT = Layout(
-    schema=2,
+    schema=3,
     tables=(
         """CREATE TABLE boards (
             board INTEGER PRIMARY KEY, state TEXT NOT NULL, since REAL,
@@ -45,10 +48,12 @@ LAYOUT = Layout(
             phase TEXT NOT NULL, text TEXT NOT NULL, seconds REAL)""",
         "CREATE INDEX events_of_board ON events (board, id)",
         *HEALTH,
+        ENERGY,
     ),
-    # 2: each board has a history.
+    # 2: each board has a history. 3: what each claim has drawn; nothing is known of what was drawn before.
     upgrades={
         1: ("ALTER TABLE boards ADD COLUMN score INTEGER NOT NULL DEFAULT 100", *HEALTH, *FROM_EVENTS),
+        2: (ENERGY,),
     },
     set_up=SET_UP,
     restore=how_to_restore,

@@ -45,6 +45,7 @@ from .tenants_boards import correct_entry, correct_off, correct_power, left_over
 
 if TYPE_CHECKING:
     from ...core.changes import Change
+    from ...drivers.power.drawn import Drawn
     from ...site.boards_file import Board
     from ..records.claim_records import Kept
     from ..records.proxy import Proxy
@@ -195,8 +196,10 @@ def _catch_up(look: Look) -> None:
 
 def _ask_outlets(proxy: Proxy, looks: Sequence[Look], deadline: Deadline) -> None:
     seen: dict[int, dict[str, Any]] = {look.work.board.id: {"id": look.work.board.id} for look in looks}
-    errors = outlet_power(proxy, list(seen.values()), deadline)
+    meters: dict[int, Drawn] = {}
+    errors = outlet_power(proxy, list(seen.values()), deadline, meters)
     for look in looks:
+        look.work.drew(meters.get(look.work.board.id))
         work, power = look.work, seen[look.work.board.id]["power"]
         error = errors.get(work.pdu, "no answer") if power is None else unread_outlet(work, {work.outlet: power})
         look.power = None if error else power

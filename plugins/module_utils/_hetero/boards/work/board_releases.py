@@ -115,7 +115,7 @@ def end_claim(
 ) -> None:
     """Give one board back whose lock the caller holds, as free_boards.give_back does; add the outcome to `result`."""
     board = board_of(proxy, claim)
-    start, name = time.monotonic(), board.name
+    start, name, energy = time.monotonic(), board.name, proxy.store.energy_of(claim)
     if change.check:
         # In check mode the steps before this one (stop, remove) were not done: what is left is no error.
         text = "; ".join(in_the_way(proxy, board)) or "nothing is left"
@@ -126,10 +126,10 @@ def end_claim(
         remedy = CLEAN_FIRST.format(way=play("terminate_instance", instance=claim.instance))
         give_back(proxy, board, claim, claim.instance, remedy, on, out_of_use)
         seconds = round(time.monotonic() - start, 3)
-        text = _given_back(proxy, board)
+        text = _given_back(proxy, board) + ("" if energy.kwh is None else f"; it drew {energy.kwh:.3f} kWh")
         result["lines"].append(line(claim.instance, name, RELEASE, text, seconds))
     change.note(claim.instance, shown(claim), {})
-    result["boards"].append(claim_fields(board, proxy.store.record(board.id), claim))
+    result["boards"].append(dict(claim_fields(board, proxy.store.record(board.id), claim), **energy.told))
 
 
 def _given_back(proxy: Proxy, board: Board) -> str:

@@ -9,7 +9,7 @@ boot/starts.py and boot/stops.py start and stop boards; they have a BoardWork fo
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterable, Mapping, Sequence
 
 from ...core.errors import BadInput, HeteroError, Refused
@@ -26,6 +26,7 @@ from ..records.store import must_be_of
 if TYPE_CHECKING:
     from ...core.changes import Change
     from ...drivers.boot.driver import BootDriver
+    from ...drivers.power.drawn import Drawn
     from ...site.boards_file import Board
     from ..records.board_records import Record
     from ..records.claim_records import Claim
@@ -250,6 +251,14 @@ class BoardWork:
             self.proxy.store.power_seen(self.board.id, power)
             self.record = self.proxy.store.record(self.board.id)
 
+    def drew(self, drawn: Drawn | None) -> None:
+        """Add a reading of the outlet's meter to what the claim has drawn; one that cannot be written is no fault of
+        the board.
+        """
+        if drawn and self.claim and not self.change.check:
+            with suppress(HeteroError):
+                self.proxy.store.drew(self.claim, self.outlet_name, drawn)
+
     def shows(self, words: str) -> None:
         """Note in power_proof what the board itself shows of the switching of its outlet."""
         self.power_proof = dict(self.power_proof or {}, board=words)
@@ -315,6 +324,7 @@ class BoardWork:
             blame=self.blame,
             error=self.error,
             evidence=self.evidence,
+            **self.proxy.store.energy_of(self.claim).told,
         )
 
 

@@ -25,8 +25,10 @@ from ..evidence.record_notes import told_of_record
 from ..evidence.unclaimed_instances import unclaimed
 from ..power.last_outlet import Feeds
 from ..records.board_health import FULL
+from ..records.energy import NOT_MEASURED
 
 if TYPE_CHECKING:
+    from ...drivers.power.drawn import Drawn
     from ...site.boards_file import Board
     from ...site.proxy_config import Wire
     from ..records.board_records import Record
@@ -199,7 +201,9 @@ def information(
     told = _told(proxy, feeds, boards, records, withheld)
     found = [board_fields(board, told[board.id], now, proxy.wiring(board)) for board in boards]
     drivers, health = BootDrivers(proxy), _health(proxy, records, ids is not None or events > 0)
+    energies = proxy.store.energies()
     for fields, board in zip(found, boards):
+        fields.update(energies.get(fields.get("instance") or "", NOT_MEASURED).fields)
         fields.update(boot=drivers.means(board), withheld=withheld[board.id], health=health.get(board.id))
     pdus = sorted(filter(None, {proxy.wiring(board).pdu for board in boards}))
     for fields in found:
@@ -215,3 +219,19 @@ def information(
         "alike": [] if instance is None or claims else alike(everybodys, instance),
         "pdu_errors": refusals.last(proxy.config.run_folder, pdus),
     }
+
+
+def add_readings(proxy: Proxy, boards: Iterable[dict[str, Any]], meters: Mapping[int, Drawn]) -> None:
+    """Bring what boards draw, and their claims have drawn, up to date by readings that nobody has written down.
+
+    :param boards: of the result of board_info.
+    :param meters: {board id: Drawn}.
+    """
+    energies, now = proxy.store.energies(), time.time()
+    for board in boards:
+        drawn = meters.get(board["id"])
+        if drawn and board["instance"]:
+            known = energies.get(board["instance"], NOT_MEASURED)
+            board.update(known.after(f"{board['pdu']} outlet {board['outlet']}", drawn, now).fields)
+        elif drawn:
+            board["watts"] = drawn.watts

@@ -21,6 +21,7 @@ from .masking import Mask
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
+    from .drawn import Drawn
 
 #: Characters that end a line or control a terminal, and lone surrogates.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -62,6 +63,8 @@ class PowerDriver(ABC):
     dialect: str | None = None
     #: Whether the PDU can be read while others use it, so that only switching needs its lock.
     readers = False
+    #: Whether it reads what outlets draw (`drawn`), where its device tells.
+    measures = False
     #: Whether it reaches no PDU without a host.
     needs_host = True
     #: Seconds that an outlet has to show its new state, up to the deadline; None for as many as a relay has.
@@ -183,3 +186,11 @@ class PowerDriver(ABC):
     @abstractmethod
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         """Tell the PDU to turn outlets "on" or "off"; return {outlet: Answer}. Doing it twice does no harm."""
+
+    def drawn(self, outlets: list[str]) -> Mapping[str, Drawn]:
+        """Return {outlet: Drawn} of what outlets draw by the device's own meter, of those of which it tells.
+
+        A driver that has it sets `measures`. It is called in an open session, with `deadline` set to a few seconds; any
+        error counts as no reading.
+        """
+        return {}

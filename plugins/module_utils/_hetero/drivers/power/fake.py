@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A PDU that is a JSON file, for tests: `{"outlets": {"1": "off"}, "faults": {…}}` at the path in setting `path`.
 
-Faults: `stuck` (outlets that report success and do not switch), `refused` (outlets that are refused), `busy` (number of
-logins that find the PDU in use), `hang` (nothing answers). They are in the file, so that a test can change them.
+Its `meters`, where it has any, are {outlet: {"watts": …, "kwh": …}}. Faults: `stuck` (outlets that report success and
+do not switch), `refused` (outlets that are refused), `busy` (number of logins that find the PDU in use), `hang`
+(nothing answers). They are in the file, so that a test can change them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 from typing import Any
 
 from ...core.errors import BadInput, Busy, Lost
+from .drawn import Drawn
 from .driver import Answer, PowerDriver
 
 
@@ -21,7 +23,9 @@ class Fake(PowerDriver):
     """Outlets in a file, which is read each time and replaced by each change, so that processes share it."""
 
     dialect = "fake"
+    measures = True
     needs_host = False  # its file is named by path
+    _has_meters = False
 
     def login(self) -> None:
         data = self._read()
@@ -47,6 +51,13 @@ class Fake(PowerDriver):
         self._write(data)
         return {outlet: Answer(False, "refused") if outlet in refused else Answer(True, "done") for outlet in outlets}
 
+    def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
+        if not self._has_meters:
+            return {}  # without reading the file of thousands of played boards once more
+        data = self._read()
+        self._hang(data)
+        return {outlet: Drawn(**one) for outlet, one in data.get("meters", {}).items() if outlet in outlets}
+
     def _hang(self, data: dict[str, Any]) -> None:
         if data["faults"].get("hang"):
             while not self.deadline.passed:
@@ -61,6 +72,7 @@ class Fake(PowerDriver):
         except (OSError, ValueError) as error:
             raise BadInput(f"cannot be read ({error})", path, f"write the file of fake PDU {self.name}") from error
         data.setdefault("faults", {})
+        self._has_meters = bool(data.get("meters"))
         return data
 
     def _write(self, data: dict[str, Any]) -> None:

@@ -11,13 +11,16 @@ Others read back whether an outlet switched.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, Iterator, Mapping
 
 from ...core.errors import BadInput, HeteroError, Lost
 from ...core.printable import brief
 from ...core.spelling import instead
+from .drawn import Drawn
 from .driver import Answer
 from .http_apis import APIS, NUMBER, OUTLET, Api, Ask, filled, found, named, own, wrong_table
+from .http_meters import METERS
 from .web import WebDriver
 
 #: The user that devices have where none is given.
@@ -28,6 +31,7 @@ class Http(WebDriver):
     """A device that is asked by HTTP, an outlet at a time. There is no session, so that reading disturbs nobody."""
 
     readers = True
+    measures = True
 
     @classmethod
     def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
@@ -61,6 +65,21 @@ class Http(WebDriver):
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         return {outlet: self._order(outlet, state) for outlet in outlets}
+
+    def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
+        """Return {outlet: Drawn} by the device's meter, without those that it cannot be asked for."""
+        meter = METERS.get(str(self.settings.get("api")))
+        if meter is None:
+            return {}
+        answers: dict[Ask, Any] = {}
+        found: dict[str, Drawn] = {}
+        for outlet in outlets:
+            with suppress(HeteroError, ValueError, RecursionError):
+                ask = self._filled(meter.read, outlet)
+                if ask not in answers:
+                    answers[ask] = json.loads(self._send(ask, outlet))
+                found[outlet] = meter.drawn(answers[ask], outlet)
+        return found
 
     def _state(self, outlet: str, answers: dict[Ask, Any]) -> str:
         """Return an outlet's state.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ...core.command import Limits, ended
 from ...core.errors import Busy, HeteroError, Lost
 from ...core.output import MOST_OF_OTHERS
+from .drawn import Drawn, measure
 from .driver import NAMELESS, Answer
 from .program import ProgramDriver
 
@@ -26,6 +27,9 @@ OUTLET = "1"
 #: Seconds until ipmitool asks again, and how often it does; a silent BMC is given up after some 12 s.
 ANSWER, AGAIN = "1", "3"
 STATE = re.compile(r"^Chassis Power is (on|off)$", re.M | re.I)
+#: What ipmitool says of DCMI's power reading, which not every BMC has (DCMI 1.5, 6.6.1).
+READING = re.compile(r"^\s*Instantaneous power reading:\s*([0-9]+) Watts", re.M)
+NOT_MEASURED = re.compile(r"^\s*Power reading state is:\s*deactivated", re.M)
 #: What ipmitool says with -v; without, a wrong password looks like no answer.
 WRONG_CREDENTIAL = re.compile(
     r"HMAC is invalid|invalid integrity check|unauthorized name|invalid name length|Username is too long"
@@ -46,6 +50,7 @@ class Ipmi(ProgramDriver):
     """One BMC, asked by a run of ipmitool for each question."""
 
     dialect = "ipmi"
+    measures = True
     window = float("inf")  # a machine may take a minute, of which its BMC tells
     stuck = "look at the machine, and at the log of its BMC"
     _hung = Lost
@@ -57,7 +62,7 @@ class Ipmi(ProgramDriver):
         """Do nothing: ipmitool ends its session."""
 
     def status(self) -> dict[str, str]:
-        done = self._run("status")
+        done = self._run("chassis", "power", "status")
         found = STATE.search(done.stdout)
         if done.returncode or not found:
             remedy = "check what this account may do, and whether it is a BMC"
@@ -68,10 +73,18 @@ class Ipmi(ProgramDriver):
         return {outlet: self._order(state) for outlet in outlets}
 
     def _order(self, state: str) -> Answer:
-        done = self._run(state)
+        done = self._run("chassis", "power", state)
         return Answer(done.returncode == 0, self._words(done) if done.returncode else done.stdout.strip())
 
-    def _run(self, action: str) -> subprocess.CompletedProcess[str]:
+    def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
+        """Return the watts of the whole machine; a BMC has no counter."""
+        done = self._run("dcmi", "power", "reading")
+        found = READING.search(done.stdout)
+        if done.returncode or not found or NOT_MEASURED.search(done.stdout):
+            return {}
+        return {OUTLET: Drawn(measure(found[1]))}
+
+    def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run ipmitool and return its end.
 
         :raises Lost: the BMC did not answer.
@@ -90,7 +103,7 @@ class Ipmi(ProgramDriver):
         remedy = f"{self.way}, that it has power, and that IPMI over LAN is turned on there"
 
         def run(limit: float) -> subprocess.CompletedProcess[str]:
-            return ended([*argv, "chassis", "power", action], self.name, remedy, Limits(limit, MOST_OF_OTHERS), env=env)
+            return ended([*argv, *words], self.name, remedy, Limits(limit, MOST_OF_OTHERS), env=env)
 
         done = self._asked(run, "ask", "ipmitool", remedy)
         if done.returncode:

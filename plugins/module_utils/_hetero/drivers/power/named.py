@@ -55,11 +55,18 @@ def named(params: Mapping[str, Any]) -> Named:
 
 
 def tell(opened: Session, outlets: Sequence[str] | None) -> dict[str, Result]:
-    """Return the states of outlets (of all if none is named) in the form that switching them returns."""
+    """Return the states of outlets (of all if none is named) in the form that switching them returns, and what they
+    draw: `watts` and `kwh`, each only where the device tells.
+    """
     status = opened.status()
     if not outlets or "all" in outlets:
         outlets = list(status)
     missing = [outlet for outlet in outlets if outlet not in status]
     if missing:
         raise BadInput(f"no outlet {', '.join(missing)} (it has {', '.join(status)})", opened.name, "correct outlets")
-    return {outlet: dict(before=status[outlet], after=status[outlet], seconds=0.0) for outlet in outlets}
+    found: dict[str, Result] = {
+        outlet: dict(before=status[outlet], after=status[outlet], seconds=0.0) for outlet in outlets
+    }
+    for outlet, drawn in opened.drawn(list(outlets)).items():
+        found[outlet].update({name: value for name, value in drawn._asdict().items() if value is not None})
+    return found

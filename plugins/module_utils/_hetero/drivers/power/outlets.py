@@ -18,6 +18,7 @@ from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut
 from ...core.locks import lock
 from ...core.printable import brief
 from . import refusals
+from .drawn import told
 from .driver import Answer
 from .inrush import Inrush, NoTurn
 from .registry import driver_of
@@ -25,6 +26,7 @@ from .wait_notes import QUIET, Waiting
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
+    from .drawn import Drawn
     from .driver import PowerDriver
 
 #: Result for an outlet: before, after, seconds.
@@ -135,6 +137,10 @@ class Session:
             return {outlet: answers[outlet] if outlet in rest else OBEYED for outlet in left}
 
         return self._ask(what, order)
+
+    def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
+        """Return {outlet: Drawn} of what is known of them (drawn.py), which never fails."""
+        return told(self._driver, self._deadline, outlets)
 
     def _order(self, outlets: list[str], state: str) -> dict[str, Answer]:
         if state == "off" or self._inrush is None:

@@ -18,6 +18,7 @@ from urllib.parse import urljoin, urlsplit
 from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut
 from ...core.printable import brief
 from ...core.spelling import instead
+from .drawn import Drawn, measure
 from .driver import CONTROL, Answer
 from .web import Reply, WebDriver
 
@@ -100,6 +101,7 @@ class Redfish(WebDriver):
 
     dialect = "redfish"
     readers = True
+    measures = True
     tls = True
     patience = 20.0
     window = float("inf")  # a machine may take a minute, of which its BMC tells
@@ -152,6 +154,31 @@ class Redfish(WebDriver):
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         return {outlet: self._answered(outlet, state) for outlet in outlets}
+
+    def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
+        """Return {system: Drawn} of systems that have a chassis for themselves; one that is silent hides no other."""
+        found: dict[str, Drawn] = {}
+        for outlet in outlets:
+            with suppress(HeteroError, Absent, *ODD):
+                found[outlet] = self._drawn(self._answer("GET", self._systems[outlet]).json())
+        return found
+
+    def _drawn(self, system: Any) -> Drawn:
+        """Return what a system draws: EnvironmentMetrics of its chassis (Chassis 1.15), or the older Power."""
+        (path,) = [link["@odata.id"] for link in system["Links"]["Chassis"]]  # of two, which draws what is not known
+        chassis = self._answer("GET", path).json()
+        if len(chassis.get("Links", {}).get("ComputerSystems", ())) > 1:
+            return Drawn()  # it is the power of others, too
+        told = Drawn()
+        if "EnvironmentMetrics" in chassis:
+            with suppress(HeteroError, Absent, *ODD):
+                metrics = self._answer("GET", chassis["EnvironmentMetrics"]["@odata.id"]).json()
+                sensors = [metrics.get(name) or {} for name in ("PowerWatts", "EnergykWh")]
+                told = Drawn(*(measure(sensor.get("Reading")) for sensor in sensors))
+        if told.watts is None and "Power" in chassis:
+            control = self._answer("GET", chassis["Power"]["@odata.id"]).json()["PowerControl"]
+            told = told._replace(watts=measure(control[0]["PowerConsumedWatts"]))
+        return told
 
     def _enter(self, user: str | None, password: str | None) -> None:
         """Read the service root, which needs no credential, and open a session; without sessions send the password."""

@@ -13,13 +13,16 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from typing import Any, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Iterator, Mapping, Sequence
 
 from ...core.command import MOST_WORDS, Limits, ended
 from ...core.errors import BadInput, HeteroError, Lost, TimedOut
 from ...core.output import MOST_OF_OTHERS, TooMuch
 from ...core.printable import brief
+from .drawn import Drawn, measure
 from .driver import CUT_OFF, HOST, NAMELESS, Answer, PowerDriver
+from .snmp_meters import METERS, Column
 from .snmp_tables import TABLES, Order, likely, own, wrong_table
 
 SYS_OBJECT_ID = "1.3.6.1.2.1.1.2.0"
@@ -28,6 +31,8 @@ VERSIONS = ("1", "2c", "3")
 ANSWER, AGAIN = 3.0, 1
 #: RFC 3414, 11.2. net-snmp refuses shorter ones.
 SHORTEST_PASSPHRASE = 8
+#: Most objects of one question, so that an answer fits into a packet of 484 bytes, which every agent takes (RFC 3417).
+AT_ONCE = 12
 
 ROW = re.compile(r"^\.([\d.]+)[ \t]+(.*)$", re.M)
 #: net-snmp's words for endOfMibView (RFC 3416, 3).
@@ -49,6 +54,7 @@ class Snmp(PowerDriver):
     """A PDU that is asked by SNMP. There is no login, so that reading disturbs nobody."""
 
     readers = True
+    measures = True
     _folder: Any = None  # with snmp.conf, from login to logout
     _table: Any = None  # the Table that it answers
 
@@ -92,6 +98,45 @@ class Snmp(PowerDriver):
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         rows, order = self._rows(), self._table.on if state == "on" else self._table.off
         return {outlet: self._order(order, rows[outlet][0]) for outlet in outlets}
+
+    def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
+        """Return {outlet: Drawn} by the columns of its kind of device."""
+        meter = METERS.get(self._table.name)
+        if meter is None:
+            return {}
+        indexes = {outlet: index for outlet, (index, _state) in self._rows().items() if outlet in outlets}
+        watts, kwh = self._measured(meter.watts, indexes), self._measured(meter.kwh, indexes)
+        return {outlet: Drawn(watts.get(outlet), kwh.get(outlet)) for outlet in indexes}
+
+    def _measured(self, columns: Sequence[Column], indexes: Mapping[str, str]) -> dict[str, float]:
+        """Return {outlet: measure} by the first of the columns that has any."""
+        for column in columns:
+            rows = {outlet: column.row(index) for outlet, index in indexes.items()}
+            values = self._got(list(rows.values()))
+            digits = {outlet: column.row(index, column.digits) for outlet, index in indexes.items() if column.digits}
+            behind = self._got(list(digits.values())) if values else {}
+            found = {
+                outlet: measure(values.get(row), column.factor / 10 ** int(behind.get(digits.get(outlet, ""), "0")))
+                for outlet, row in rows.items()
+            }
+            if any(value is not None for value in found.values()):
+                return {outlet: value for outlet, value in found.items() if value is not None}
+        return {}
+
+    def _got(self, oids: list[str]) -> dict[str, str]:
+        """Return {OID: value} of objects. Of version 1's answers, one that is missing hides others: ask one by one."""
+        found: dict[str, str] = {}
+        for first in range(0, len(oids), AT_ONCE):
+            some = oids[first : first + AT_ONCE]
+            try:
+                found.update(self._ask("snmpget", *some))
+            except Lost:
+                raise
+            except HeteroError:
+                for oid in some if len(some) > 1 else ():
+                    with suppress(HeteroError):
+                        found.update(self._ask("snmpget", oid))
+        return {oid: value for oid, value in found.items() if value.lstrip("-").isdigit()}
 
     def _order(self, order: Order, index: str) -> Answer:
         try:
