@@ -56,6 +56,8 @@ GOALS = {
     "the same of that account, 0.2 s a screen": "below fence_apc, 1 outlet",
     "pdu_power, 8 of 24 outlets, command line of AOS 5": "below fence_apc, 1 outlet",
     "the same of AOS 5, 0.2 s a screen": "below fence_apc, 1 outlet",
+    "redfish, a machine off or on": "below fence_redfish",
+    "ipmi, a machine off or on": "below fence_ipmilan",
     "100 PDUs, 8 outlets each, times one": "≤ 2.0",
     "a private root, beside cp -a": None,
     "a claim with 10,000 boards, beside 10": None,

@@ -99,6 +99,16 @@ class SimulatedBmc:
             "agent_options": options,
         }
 
+    def fence(self, action):
+        """(exit code, what it said) of Debian's fence_ipmilan."""
+        agent = shutil.which("fence_ipmilan", path="/usr/sbin")
+        assert agent, "fence_ipmilan (Debian: fence-agents) is not installed: run tools/setup test"
+        settings = self.settings
+        options = dict(settings["agent_options"], ip=settings["host"], ipport=settings["port"], action=action)
+        given = "".join(f"{name}={value}\n" for name, value in {**options, **self.secrets}.items())
+        done = subprocess.run([agent], input=given, capture_output=True, text=True, timeout=300, check=False)
+        return done.returncode, done.stderr
+
     def hang(self):
         self.process.send_signal(signal.SIGSTOP)
 
