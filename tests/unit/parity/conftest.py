@@ -39,7 +39,7 @@ def environment():
 
 
 def _run(argv):
-    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, f"{argv[-1]}: {done.stdout}{done.stderr}"
 
 

@@ -182,10 +182,13 @@ def test_two_plays_take_turns(rack):
     site = rack(1, tftp=0.2, nfs=1.0, running=1.1)
     done = []
     many = threading.Thread(target=lambda: done.append(site.run("start", 0, 1, 2)))
-    many.start()
-    until(lambda: any(site.events(number, ("power",)) for number in range(3)))
     one = threading.Thread(target=lambda: done.append(site.run("start", 3)))
-    one.start()
+    with BootPlaces(site.config["run_folder"], 1) as places:
+        assert places.take(99)
+        many.start()
+        until(lambda: all(waits(site, number) for number in range(3)))
+        one.start()
+        until(lambda: waits(site, 3))
     for thread in (many, one):
         thread.join(LONG)
         assert not thread.is_alive()
