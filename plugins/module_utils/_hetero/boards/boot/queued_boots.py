@@ -61,11 +61,16 @@ class QueuedBoots(EndedBoots):
         return self._places
 
     def _listen_for_places(self) -> None:
-        """Have the loop look for free places until it ends: other plays leave them without a word."""
+        """Have the loop look for free places until it ends: other plays leave them without a word.
+
+        The loop also gives back the place of a board that asks for nothing, of which no event tells.
+        """
         while self._limit is not None and not self._ended.wait(TICK):
             if self._queued:
                 self._post(self._let_in)
                 self._post(self._tell_so_far)
+            elif any(_needs_no_place(self.boots[board]) for board in self._places.held):
+                self._post(self._give_places_back)
 
     def _may_boot(self, boot: Boot) -> bool:
         """Return whether a board has a place; else it is queued, and begun again once it has one."""
