@@ -207,6 +207,7 @@ ASKING = {
     "maintenance of a board": dict(node="board3", state="off"),
     "reconcile": {},
     "cabling": dict(node="board3,board4", seconds=1, learn=""),
+    "check of boards": dict(node="board3,board4", proxy="p1"),
     "set up the proxy nodes": dict(nova_compute="true"),
     "set up the GPU hosts": {},
     "set up the KVM hosts": {},

@@ -265,7 +265,7 @@ def test_two_that_have_an_instance_of_one_name(proxies):
 
 
 #: Those for localhost alone, which --limit leaves no host.
-HOSTLESS = ["repair p1", "maintenance localhost", "cabling p2", "image p1", "console localhost"]
+HOSTLESS = ["repair p1", "maintenance localhost", "cabling p2", "check p2", "image p1", "console localhost"]
 
 
 @pytest.mark.parametrize(

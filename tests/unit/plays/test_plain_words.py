@@ -52,7 +52,10 @@ def test_a_stop_that_has_nothing_to_do_says_how_it_stands(alone):
 def test_one_proxy_is_not_several(alone):
     """Lost: the time of who looks for the others. What was given is no board."""
     _proxy, plays = alone
-    for playbook, words in (("repair", "Name the board (-e node=board3)"), ("cabling", "Name boards as board3,board4")):
+    several = "Name boards as board3,board4"
+    for playbook, words in (
+        ("repair", "Name the board (-e node=board3)"), ("cabling", several), ("check", several)
+    ):  # fmt: skip
         text, _many = said(plays, playbook, rc=2, node="bord3")
         assert f"node is bord3. {words}" in text
         assert "several" not in text

@@ -63,6 +63,8 @@ ON_PROXY = (
     ("tilera_boot", True, dict(boards=[0], state="running", timeout=1.0)),
     ("tilera_boot", True, dict(boards=[0], state="stopped", timeout=1.0)),
     ("board_cabling", True, dict(boards=[0], timeout=1)),
+    ("board_check", True, dict(timeout=1)),
+    ("board_check", True, dict(boards=[0, 1], timeout=1)),
     ("board_reconcile", True, dict(timeout=1.0)),
     ("pdu_info", False, dict(pdu="pdu-a", timeout=1.0)),
     ("pdu_power", False, dict(pdu="pdu-a", outlets=["1"], state="on", timeout=1.0)),

@@ -87,6 +87,17 @@ def test_of_an_owners_boards_those_that_failed_least_come_first():
                      (("p1", 1), ("p1", 2), ("p1", 0), ("p2", 0), ("p2", 2), ("p2", 1))]  # fmt: skip
 
 
+def test_a_board_that_is_being_checked_serves_as_the_last():
+    """Lost: a request that finds no other, to the check of a board that would end for it."""
+    checked = board(0, "shutting down") | dict(note="its health is being checked; found off")
+    others = board(1, health=dict(score=0)), board(2, "shutting down")
+    found = schedule([proxy("p1", checked, *others)], TP64, name="x")
+    assert names(found["candidates"]) == [("p1", "board1"), ("p1", "board0")]
+    assert names(found["rejected"]) == [("p1", "board2")]
+    taken = checked | dict(instance="jackie")
+    assert schedule([proxy("p1", taken)], TP64, name="x")["room"] == 0
+
+
 def test_one_answer_over_all_kinds_as_the_tour_shows_it():
     """The words of the tour, letter for letter: a reason for each kind, not one for each node."""
     nodes = [proxy("p1", *map(board, range(10))), host("gpu1", gpu(5)), host("gpu2", gpu(5))]

@@ -51,6 +51,8 @@ CALLS = [
     ("p1", "board_console_info", {"board": 0}, refuses("console")),
     ("p1", "board_reconcile", {}, succeeds(changed=False)),
     ("p1", "board_wipe", {"boards": [1]}, succeeds(changed=False)),
+    ("p1", "board_check", {}, succeeds(changed=False)),
+    ("p1", "board_check", {"boards": [1]}, refuses("no RAM image is configured")),
     ("p1", "tilera_boot", {"boards": [0], "state": "stopped"}, succeeds(changed=True)),
     ("p1", "board_rebuild", {"instance": "jackie", "image": "debian", "fresh": True}, succeeds(changed=True)),
     ("p1", "board_image", {"boards": [0], "state": "absent"}, succeeds(changed=True)),

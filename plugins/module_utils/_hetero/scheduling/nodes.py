@@ -30,6 +30,8 @@ SEVERAL = {kind.nodes: kind.several for kind in KINDS.values()}
 #: Room of a host for instances that ask for nothing limited.
 PLENTY = 500
 IN_USE = "in use"
+#: The score of a free board that is being checked: others come first.
+LAST = -1
 WITHHELD = "given to nobody"
 NO_ROOM = "without room for a root"
 
@@ -87,6 +89,8 @@ def board_verdict(
     busy, brief = _busy(board)
     room = 0 if never or busy else 1
     score = (board.get("health") or {}).get("score", 100)
+    if board_states.is_checked(board["state"], board.get("note")):
+        score = LAST
     most = 0 if never else 1
     return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, most, score=score)
 
@@ -127,6 +131,8 @@ def _busy(board: dict[str, Any]) -> tuple[list[str], str]:
     """Return (why a board cannot be claimed at present, the same in brief)."""
     state, instance, now = board["state"], board.get("instance"), time.time()
     since, claimed = board.get("since_seconds") or 0, now - (board.get("created") or now)
+    if not instance and board_states.is_checked(state, board.get("note")):
+        return [], ""  # its check ends where its owner has no other
     words = board_states.why_not_free(state, board.get("note") or "", instance, since, claimed)
     if words is None:
         withheld = board.get("withheld")

@@ -23,6 +23,10 @@ AT_WORK = (RUNNING, BOOTING)
 #: Note of a board that is recorded as off because its outlet was seen off.
 FOUND_OFF = "found off"
 
+#: Note of a free board that is being checked (boards/verbs/checks.py), in state "shutting down". A request that finds
+#: no other board gets it as soon as the check has ended.
+CHECKING = "its health is being checked"
+
 #: State → states that may follow. A board may always stay in its state (the same verb again).
 TRANSITIONS = {
     POWER_OFF: {BOOTING, MAINTENANCE, ERROR},
@@ -43,6 +47,14 @@ def is_at_rest(state: str, power: str | None) -> bool:
     return power == "off" and state in (POWER_OFF, SHUTTING_DOWN, MAINTENANCE)
 
 
+def is_checked(state: str, note: str | None) -> bool:
+    """Return whether a board that nobody has is only being checked, or was when the check was killed.
+
+    :param note: the board's note, which may go on with what else is known.
+    """
+    return state == SHUTTING_DOWN and bool(note and note.startswith(CHECKING))
+
+
 def why_not_free(state: str, note: str, instance: str | None, since: float, claimed: float) -> str | None:
     """Return in words why a board cannot be claimed, or None if it is free.
 
@@ -55,4 +67,6 @@ def why_not_free(state: str, note: str, instance: str | None, since: float, clai
         return f"claimed for {instance} since {age(claimed)}"
     if instance:
         return f"{state} {instance} since {age(since)}"
+    if is_checked(state, note):
+        return f"{CHECKING} since {age(since)}"
     return None if state == POWER_OFF else f"{state} since {age(since)}"

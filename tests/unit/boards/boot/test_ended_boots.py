@@ -29,7 +29,7 @@ CLAIM = SimpleNamespace(instance="jackie-1", request="jackie", created=12.5)
 
 class Work:
     def __init__(self, claim=CLAIM, over=False):
-        self.did, self.claim, self.over, self.may_be_ended = [], claim, over, True
+        self.did, self.claim, self.over, self.may_be_ended, self.gives_way = [], claim, over, True, False
         self.instance = claim and claim.instance
 
     def say(self, *given):
@@ -87,6 +87,18 @@ def test_others_boots_and_those_whose_outlet_is_in_between_go_on(boot, asked):
     ended_boots.EndedBoots._on_end_request(boot, asked)
     assert boot.work.did == []
     assert not boot.cancelled.is_set()
+
+
+@pytest.mark.parametrize(("stage", "ends"), [(BOOTING, True), (DECIDING, True), (SWITCHING, False)])
+def test_a_boot_of_nobodys_board_ends_for_who_wants_the_board(stage, ends):
+    """Lost: minutes of who has no other board, to the boot of a check."""
+    boot = boot_of(Work(claim=None), stage)
+    boot.work.gives_way = True
+    ended_boots.EndedBoots._on_end_request(boot, EndRequest("jackie", []))
+    assert (boot.work.over, boot.cancelled.is_set(), boot.has_power.is_set()) == (ends, ends, ends)
+    if ends:
+        assert boot.work.did[0][1].startswith("board0: jackie wants it, so its boot is not waited for any longer")
+        assert boot.work.evidence == dict(ends="jackie")
 
 
 class Loop(ended_boots.EndedBoots):

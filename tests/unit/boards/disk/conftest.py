@@ -88,7 +88,7 @@ class LocalShell(Shell):
         self.hidden.add(name)
 
     def _here(self, word):
-        return re.sub("/dev/(?!null|zero)|/mnt|/tmp/|/sys/", lambda found: f"{self.folder}{found[0]}", word)
+        return re.sub("/dev/(?!null|zero|urandom)|/mnt|/tmp/|/sys/", lambda found: f"{self.folder}{found[0]}", word)
 
     def run(self, argv, deadline, stdin=None):
         self.ran.append(argv)

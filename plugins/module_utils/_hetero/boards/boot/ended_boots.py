@@ -28,6 +28,8 @@ TICK = 0.25
 WAITS = (DECIDING, ASKED, BOOTING, QUEUED)
 #: What is said of such a boot, and to who asked for it.
 ENDED = "{name} is being {word}, so its boot is not waited for any longer"
+#: What is said of a boot of a board that nobody has.
+WANTED = "{name} wants it, so its boot is not waited for any longer"
 REMEDY = "ask anew where it is still wanted"
 
 
@@ -55,7 +57,14 @@ class EndedBoots(PduLoop):
     @staticmethod
     def _on_end_request(boot: Boot, asked: EndRequest) -> None:
         work, claim = boot.work, boot.work.claim
-        if work.over or boot.stage not in WAITS or claim is None:
+        if work.over or boot.stage not in WAITS:
+            return
+        if work.gives_way and claim is None:
+            boot.cancelled.set()
+            boot.has_power.set()
+            work.fail(None, Refused(WANTED.format(name=asked.instance), boot.board.name, REMEDY), ends=asked.instance)
+            return
+        if claim is None:
             return
         if asked.instance not in (claim.instance, claim.request) or not _is_meant(claim, asked):
             return

@@ -58,6 +58,7 @@ class RamWork(BoardWork):
         self.record, self.driver = work.record, work.driver
         self.pdu, self.outlet = work.pdu, work.outlet
         self.only_from_off = work.only_from_off
+        self.may_be_ended = self.gives_way = work.gives_way
         self._system = system
         self._asked: set[str] = set()  # senders that asked for the initrd in this try
 
@@ -211,7 +212,7 @@ def _ready(work: BoardWork) -> RamWork | None:
 def _act(act: Callable[[Any, Shell], None], ram: RamWork) -> None:
     try:
         ram.must_be_the_board()
-        ram.outer.key_proof = ram.key
+        ram.outer.key_proof, ram.outer.ram_phases = ram.key, dict(ram.phases)
         act(ram.outer, ram.driver.shell(ram.board, ram.system))
     except (Lost, TimedOut) as error:
         remedy = "look at its power and its console, and run this again: it goes on where it was"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from ...claims.servable import must_be_servable
+from ...core.deadline import Deadline
 from ...core.descriptors import make_room
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused
 from ...core.lines import line
@@ -37,6 +38,7 @@ from ..power.last_outlet import Feeds
 from ..records.board_health import FULL
 from ..records.board_records import Record
 from ..records.store import ClaimTerms, why_not_free
+from . import checked_boards
 from .board_leases import REAPER
 from .info import claim_fields
 
@@ -98,9 +100,24 @@ class ClaimRequest:
 def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, Any]:
     """Claim what `request` asks for, or find it claimed; one transaction, which check mode takes back.
 
+    Where no board is free but some that are being checked, their checks end, and the request waits for that.
+
     :returns: boards (the claims), rejected, rejected_lines, lines.
     :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
     """
+    deadline = Deadline(checked_boards.LONGEST)
+    while True:
+        try:
+            return _present(proxy, request, change)
+        except NoneFree as none:
+            pool = [board for board in proxy.boards.values() if request.board in (None, board.id)]
+            could = [board for board in pool if board.name not in none.facts.get("unfit", {})]
+            wanted = len(request.instances)
+            if change.check or not checked_boards.given_way(proxy, request.request, could, wanted, deadline):
+                raise
+
+
+def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, Any]:
     request.check()
     if request.lease_hours:
         begin_lease(proxy.store, REAPER, change.check)

@@ -61,6 +61,8 @@ class BoardWork:
     up = ("running", "ssh answers")
     #: Whether who ends the instance may end a boot that is only waited for (boot/ended_boots.py).
     may_be_ended = True
+    #: Whether the work on a board that nobody has ends as soon as a request wants the board.
+    gives_way = False
     #: Whether the work refuses a board that may be at work at another address (evidence/changed_addresses.py).
     keeps_address = True
 
@@ -95,6 +97,8 @@ class BoardWork:
         self.power_proof: dict[str, Any] | None = None
         #: How the proxy knows that the host key of a RAM system is the board's.
         self.key_proof: str | None = None
+        #: Seconds from power on to each phase of its boot into RAM.
+        self.ram_phases: dict[str, float] = {}
         self.lines: list[dict[str, Any]] = []
         self.over = False
         self._held = ExitStack()  # its lock

@@ -57,6 +57,11 @@ def begins(proxy: Proxy, board: Board) -> int:
     return int(begun[2]) if (inode, True) == (int(begun[1]), int(begun[2]) <= size) else 0
 
 
+def looked_at(proxy: Proxy, board: Board) -> tuple[int, int]:
+    """Return (inode, size in bytes) of the log of a board's console; zeros where there is none."""
+    return _look(proxy.wiring(board).console)
+
+
 def _look(file: str | None) -> tuple[int, int]:
     """Return (inode, size in bytes) of a log; zeros for a missing one."""
     try:
