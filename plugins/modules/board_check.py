@@ -33,21 +33,19 @@ options:
     elements: int
     default: []
   memory_mb:
-    description: Most MiB of memory that are tested; half of what is free at most.
+    description:
+      - Most MiB of memory that are tested; half of what is free at most.
+      - Of this and the other limits, what C(tftp_proxy_check) of the proxy says is the default, else V(256).
     type: int
-    default: 256
   disk_mb_s:
-    description: MB/s at which each disk must be read, at its slowest place.
+    description: MB/s at which each disk must be read, at its slowest place; V(5) by default.
     type: float
-    default: 5
   network_mb_s:
-    description: MB/s that must come from the proxy node, by ssh.
+    description: MB/s that must come from the proxy node, by ssh; V(1) by default.
     type: float
-    default: 1
   boot_seconds:
-    description: Seconds from power on until the RAM system answers, above which a board fails.
+    description: Seconds from power on until the RAM system answers, above which a board fails; V(300) by default.
     type: float
-    default: 300
   timeout:
     description: Seconds from power on until the RAM system answers, after which a board is kept out of use.
     type: int
@@ -145,15 +143,16 @@ from ..module_utils._hetero.boards.verbs.measures import Limits
 from ..module_utils._hetero.boards.work.job import in_background
 from ..module_utils._hetero.core.argument_spec import PROXY, ArgumentSpec
 from ..module_utils._hetero.core.module import run
+from ..module_utils._hetero.site.proxy_config import read_config
 
 LIMITS = ("memory_mb", "disk_mb_s", "network_mb_s", "boot_seconds")
 SPEC = PROXY + ArgumentSpec(
     dict(
         boards=dict(type="list", elements="int", default=[]),
-        memory_mb=dict(type="int", default=256),
-        disk_mb_s=dict(type="float", default=5),
-        network_mb_s=dict(type="float", default=1),
-        boot_seconds=dict(type="float", default=300),
+        memory_mb=dict(type="int"),
+        disk_mb_s=dict(type="float"),
+        network_mb_s=dict(type="float"),
+        boot_seconds=dict(type="float"),
         timeout=dict(type="int", default=300),
         background=dict(type="bool", default=False),
     )
@@ -162,7 +161,8 @@ SPEC = PROXY + ArgumentSpec(
 
 def asked(params, check_mode):
     """The request that the arguments make."""
-    return CheckRequest(Limits(**{name: params[name] for name in LIMITS}), params["timeout"], check_mode)
+    limits = Limits.of(read_config(params["config"]).check, **{name: params[name] for name in LIMITS})
+    return CheckRequest(limits, params["timeout"], check_mode)
 
 
 def work(params, check_mode):

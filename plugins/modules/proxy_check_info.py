@@ -112,6 +112,10 @@ options:
     description: How disks are wiped, with C(method), C(verify) and C(samples).
     type: dict
     default: {}
+  check_interval:
+    description: How often idle boards are checked, as a time span of systemd; empty for never.
+    type: str
+    default: ""
   dhcp_router:
     description: Router that boards are told of by DHCP; empty for none.
     type: str
@@ -260,6 +264,7 @@ SPEC = PLANNED + ArgumentSpec(
         boards=dict(type="dict", default={}),
         credential_keys=dict(type="dict", no_log=False),
         wipe=dict(type="dict", default={}),
+        check_interval=dict(type="str", default=""),
         dhcp_router=dict(type="str", default=""),
         dhcp_ra_prefix=dict(type="str", default=""),
         boards_interface_ra=dict(type="bool", default=False),

@@ -21,6 +21,7 @@ from .tools import ASKS
 #: `parser` knows these words. Module node_tools brings all.
 VERBS = {
     "backup": ".proxy.backup",
+    "check": ".proxy.check",
     "kernels": ".proxy.kernels",
     "reap": ".proxy.reap",
     "restore": ".proxy.restore",

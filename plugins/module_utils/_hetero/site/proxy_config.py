@@ -160,6 +160,23 @@ class UsualWipe:
     others: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class UsualCheck:
+    """How boards are checked where nobody says; None is what the file does not say.
+
+    :param hours: hours after which the timer has a board checked again.
+    :param boards: boards that one turn of the timer checks.
+    """
+
+    memory_mb: int | None = declared(whole(1, 10**6))
+    disk_mb_s: float | None = declared(number(0, 10**6))
+    network_mb_s: float | None = declared(number(0, 10**6))
+    boot_seconds: float | None = declared(number(0, 86400))
+    hours: float | None = declared(number(0, 10**5))
+    boards: int | None = declared(whole(1, 1000))
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+
 #: The reader of one entry of `boards`.
 WIRE = RecordOf(Wire)
 
@@ -196,6 +213,7 @@ class ProxyConfig:
     boards: Mapping[str, Wire] = declared(TableOf(WIRE), {})
     ram_images: Mapping[str, str] = declared(TableOf(TEXT), {})
     wipe: UsualWipe = declared(RecordOf(UsualWipe), UsualWipe())  # noqa: RUF009 (it is frozen)
+    check: UsualCheck = declared(RecordOf(UsualCheck), UsualCheck())  # noqa: RUF009 (it is frozen)
     others: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -21,6 +21,7 @@ from ...drivers.boot.shell import NoProgram
 
 if TYPE_CHECKING:
     from ...drivers.boot.shell import Shell
+    from ...site.proxy_config import UsualCheck
 
 MIB = 1 << 20
 #: Seconds for one piece of a test; the slowest limit that can be asked for is far above that.
@@ -85,6 +86,13 @@ class Limits:
     disk_mb_s: float = 5.0
     network_mb_s: float = 1.0
     boot_seconds: float = 300.0
+
+    @classmethod
+    def of(cls, usual: UsualCheck, **given: Any) -> Limits:
+        """Return the given limits; for those that are None this proxy's (tftp_proxy_check), else the defaults."""
+        names = ("memory_mb", "disk_mb_s", "network_mb_s", "boot_seconds")
+        said = {name: getattr(usual, name) if given.get(name) is None else given[name] for name in names}
+        return cls(**{name: value for name, value in said.items() if value is not None})
 
 
 @dataclass(frozen=True)

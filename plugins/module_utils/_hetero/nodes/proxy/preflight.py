@@ -95,6 +95,7 @@ def look(plan: Plan) -> Findings:
     words_check.wipe(plan.wipe, found)
     plan_check.images("tftp_proxy_images", plan.images, found)
     plan_check.interval("tftp_proxy_reap_interval", plan.reap_interval, found)
+    plan_check.interval("tftp_proxy_check_interval", plan.check_interval or None, found)
     mistakes = settings_check.mistakes(plan)
     wrong = settings_check.wrong_keys(mistakes)
     if "state_folder" not in wrong:

@@ -40,6 +40,7 @@ class Plan:
     wipe: dict[str, Any] = field(default_factory=dict)
     images: list[dict[str, Any]] = field(default_factory=list)
     reap_interval: str | None = None
+    check_interval: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     dhcp_router: str = ""
     dhcp_ra_prefix: str = ""
