@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
-from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_restoring import restore
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_restoration import restore
 
 
 def test_it_starts_with_its_gpu(host):
