@@ -38,11 +38,12 @@ def up():
 
 @pytest.fixture
 def lab(up):
-    """The lab with all boards free; checks afterwards that a test left none claimed."""
+    """The lab with all boards free, none better than another; checks afterwards that a test left none claimed."""
     yield up
     info = up.module("board_info", power=True)
     if info["claims"]:
         for claim in info["claims"]:
             up.terminate(claim["instance"])
         info = up.module("board_info", power=True)
+    up.forget_failures()
     assert {(board["state"], board["power"]) for board in info["boards"]} == {("power off", "off")}

@@ -54,10 +54,7 @@ def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None
         board.get("ip") or "-",
         board.get("image") or "-",
         "-" if since is None else age(since),
-        (
-            ", ".join(filter(None, (lease(board), drawn(board)))),
-            "; ".join(filter(None, (board.get("note"), health(board)))),
-        ),
+        (", ".join(filter(None, (lease(board), drawn(board)))), board.get("note"), health(board)),
     )
 
 
@@ -177,14 +174,15 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:
-    """Return rows as a table. A note without room comes below; what is left of a lease, and is drawn, stays."""
+    """Return rows as a table. What of a note has no room comes below; of a lease, and of what is drawn, all stays."""
     room = left_beside([HEADING[:-1], *(cells for *cells, _note in rows)], WIDEST)
     beside, below = [HEADING], []
-    for *cells, (lent, said) in rows:
-        note = ", ".join(filter(None, (lent, said)))
-        fits = len(note) <= room or not said
-        beside.append((*cells, note if fits else lent))
-        below.append([] if fits else wrapped(said))
+    for *cells, (lent, *said) in rows:
+        parts = list(filter(None, said))
+        notes = [", ".join(filter(None, (lent, "; ".join(parts[:some])))) for some in range(len(parts) + 1)]
+        some = max(some for some, note in enumerate(notes) if len(note) <= room or not some)
+        beside.append((*cells, notes[some]))
+        below.append(wrapped("; ".join(parts[some:])) if parts[some:] else [])
     heading, *lines = aligned(beside)
     return [heading, *(text for line, more in zip(lines, below) for text in (line, *more))]
 

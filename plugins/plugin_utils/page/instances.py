@@ -15,6 +15,9 @@ from .rack import Node
 from .text import Moment, is_seconds, moment, since
 from .timeline import Bar, Boot, Scale, bar_of, last_boot
 
+#: What an instance draws where no device tells it.
+UNMEASURED = "-"
+
 
 class Row(NamedTuple):
     """An instance. Of `gpus`, `note` and `boot` the first that is not None is shown."""
@@ -69,7 +72,7 @@ def instances(nodes: Sequence[Node]) -> Instances:
     return Instances(
         rows=rows,
         with_boards=any(not node.on_host for node in taken),
-        measured=any(row.drawn for row in rows),
+        measured=any(row.drawn != UNMEASURED for row in rows),
         scale=scale if any(boots) else None,
     )
 
@@ -90,7 +93,7 @@ def _row(node: Node, boot: Boot, scale: Scale) -> Row:
         gpus=", ".join(said["gpus"]) if node.on_host and said.get("gpus") else None,
         note=None if runs else said.get("note") or "-",
         boot=bar_of(boot, scale) if runs and boot else None,
-        drawn=drawn(said),
+        drawn=drawn(said) or UNMEASURED,
     )
 
 

@@ -245,7 +245,7 @@ def test_many_short_tasks_are_not_silent(tmp_path):
     (tmp_path / "short.yml").write_text(SHORT)
     argv = [str(BIN / "ansible-playbook"), "short.yml"]
     said = subprocess.run(argv, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
-    assert re.search(r"^(Third|Fourth|Fifth) of many: \d+ s so far$", said, re.MULTILINE), said
+    assert re.search(r"^(Third|Fourth|Fifth) of many(: \d+ s so far)?$", said, re.MULTILINE), said
 
 
 @pytest.mark.parametrize(

@@ -75,3 +75,15 @@ def test_a_board_that_failed_lately_is_seen():
     said = [line.split("2 min", 1)[1].strip() for line in lines]
     seen = "health 75: 5 of 20 failed"
     assert said == [seen, f"found off; {seen}", "", "stalled at tftp", "", ""]
+
+
+def test_a_score_has_no_row_of_its_note():
+    """Lost: that a board was stopped, in the row where everybody looks for it, where it also failed lately."""
+    failed = dict(score=86, passed=6, of=7, failures=[], check=None)
+    stopped = dict(board(0, "stopped"), health=failed, lease_seconds=None)
+    room = dict(stopped, image="debian-12-with-all-that")
+    _heading, beside = status_table([stopped])
+    assert beside.endswith("2 min  stopped; health 86: 1 of 7 failed")
+    _heading, row, below = status_table([room])
+    assert row.endswith("2 min  stopped")
+    assert below.strip() == "health 86: 1 of 7 failed"

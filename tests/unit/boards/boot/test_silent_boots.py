@@ -142,7 +142,7 @@ class Work:
 class Loop(silent_boots.SilentBoots):
     """A loop whose inbox is kept."""
 
-    _asking = _on_down = _on_refused = _on_status = _on_switched = None
+    _all_works = _asking = _on_down = _on_refused = _on_status = _on_switched = None
 
     def __init__(self):
         self.got = []

@@ -31,7 +31,7 @@ def line(monkeypatch):
     def session(name, settings, secrets, deadline, run_folder, actor, tell):
         told.append(f"log in to {name}")
         one.logins.append((settings, secrets, deadline.seconds, run_folder, actor, tell))
-        yield SimpleNamespace(status=lambda: {"1": "off"})
+        yield SimpleNamespace(status=lambda: {"1": "off"}, drawn=lambda outlets: {})
         told.append("log out")
 
     def set_outlets(pdu, wanted, deadline, report):
