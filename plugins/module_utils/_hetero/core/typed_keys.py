@@ -182,7 +182,8 @@ def keys_of(made: type) -> dict[str, Key]:
 def as_said(made: Any) -> dict[str, Any]:
     """Return what the file says of a record whose keys have no defaults, as it was read: the declared keys first."""
     said = {key: getattr(made, key) for key in keys_of(type(made))}
-    return {**{key: value for key, value in said.items() if value is not None}, **made.others}
+    said = {key: getattr(value, "as_said", value) for key, value in said.items() if value is not None}
+    return {**said, **made.others}
 
 
 def read_all(kind: Kind, value: Any, place: str, mistakes: list[HeteroError]) -> Any:

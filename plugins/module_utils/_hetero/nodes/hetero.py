@@ -22,6 +22,8 @@ from .tools import ASKS
 VERBS = {
     "backup": ".proxy.backup",
     "check": ".proxy.check",
+    "console": ".proxy.console",
+    "consoles": ".proxy.consoles",
     "kernels": ".proxy.kernels",
     "reap": ".proxy.reap",
     "restore": ".proxy.restore",

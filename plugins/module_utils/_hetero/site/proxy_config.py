@@ -9,8 +9,8 @@ They are JSON because the system's Python has no YAML. The boards file says whic
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import Any, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..core import retention
 from ..core.errors import BadInput, HeteroError
@@ -41,8 +41,12 @@ from ..core.typed_keys import (
     read_file,
     whole,
 )
+from .console_lines import CONSOLE_FROM, ConsoleLine
 from .pdu_banks import NAMED as BANKS
 from .pdu_banks import banks_of
+
+if TYPE_CHECKING:
+    from .boards_file import Board
 
 #: Options that are secrets. The user name is none.
 SECRETS = ("password", "community", "privacy_password")
@@ -126,6 +130,7 @@ class Wire:
     driver: str | None = declared(TEXT)
     console: str | None = declared(PATH)
     console_command: str | None = declared(LONG_TEXT)
+    console_from: ConsoleLine | None = declared(CONSOLE_FROM)  # noqa: RUF009 (it is frozen)
     cmdline: str | None = declared(LONG_TEXT)
     kernel_source: str | None = declared(TEXT)
     request_timeout: float | None = declared(number(1, 86400))
@@ -148,6 +153,10 @@ class Wire:
     def fed(self) -> tuple[str, str] | None:
         """The names of the PDU and the outlet; None where one of them is missing."""
         return None if self.pdu is None or self.outlet is None else (self.pdu, self.outlet)
+
+
+#: The wiring of a board that proxy.json does not name.
+UNWIRED = Wire()
 
 
 @dataclass(frozen=True)
@@ -177,8 +186,26 @@ class UsualCheck:
     others: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: Keys of a console whose log another program writes.
+OF_OTHERS = ("console", "console_command")
+
+
+class _WireKind(RecordOf):
+    """One entry of `boards`. Where conserver writes a console's log, none of another program is named beside it."""
+
+    def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> Any:
+        wire = super().read(value, place, mistakes)
+        for key in OF_OTHERS if wire.console_from else ():
+            if getattr(wire, key):
+                remedy = "take it out, or console_from if another program than the proxy's conserver writes the log"
+                mistakes.append(BadInput("stands beside console_from", f"{place}.{key}", remedy))
+        return wire
+
+
 #: The reader of one entry of `boards`.
-WIRE = RecordOf(Wire)
+WIRE = _WireKind(Wire)
+#: The command that attaches to a board's console by the proxy's conserver.
+ATTACH = "/usr/local/sbin/hetero console {name}"
 
 
 @dataclass(frozen=True)
@@ -190,6 +217,8 @@ class ProxyConfig:
     :param boots_at_once: most boards that boot at the same time; 0 for as many as fill the link of `interface`.
     :param events_days: for how many days events are kept.
     :param ram_images: {arch: name of its RAM image}.
+    :param console_logs: the folder of the logs that the proxy's conserver writes.
+    :param console_port: its port at 127.0.0.1.
     :param others: keys that only a driver of the site knows.
     """
 
@@ -209,12 +238,30 @@ class ProxyConfig:
     events_days: int = declared(whole(1, 36500), retention.EVENTS_DAYS)
     soft_reboot: bool = declared(FLAG, True)
     tile_monitor: str = declared(PATH, "/usr/local/TileraMDE/bin/tile-monitor")
+    console_logs: str = declared(PATH, "/var/log/hetero/conserver")
+    console_port: int = declared(whole(1, 65535), 3782)
     pdus: Mapping[str, Mapping[str, Any]] = declared(TableOf(PDU), {})
     boards: Mapping[str, Wire] = declared(TableOf(WIRE), {})
     ram_images: Mapping[str, str] = declared(TableOf(TEXT), {})
     wipe: UsualWipe = declared(RecordOf(UsualWipe), UsualWipe())  # noqa: RUF009 (it is frozen)
     check: UsualCheck = declared(RecordOf(UsualCheck), UsualCheck())  # noqa: RUF009 (it is frozen)
     others: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def consoles_folder(self) -> str:
+        """The folder of what the proxy's conserver reads, made anew when it starts; others than root may enter it."""
+        return f"{self.run_folder}-consoles"
+
+    def console_log(self, name: str) -> str:
+        """Return the log of the board of that name, where the proxy's conserver writes it."""
+        return os.path.join(self.console_logs, f"{name}.log")
+
+    def wiring(self, board: Board) -> Wire:
+        """Return what is said of a board; of a console that the proxy's conserver serves, its log and how to attach."""
+        wire = self.boards.get(str(board.id), UNWIRED)
+        if wire.console_from is None:
+            return wire
+        return replace(wire, console=self.console_log(board.name), console_command=ATTACH.format(name=board.name))
 
 
 #: The reader of proxy.json.
@@ -234,7 +281,7 @@ def read_config(path: str) -> ProxyConfig:
 def tenants_paths(config: ProxyConfig) -> list[str]:
     """Return paths that tenants write to, or whose files hold what boards said. No image is imported from there."""
     consoles = [wire.console for wire in config.boards.values() if wire.console]
-    return [config.state_folder, config.run_folder, config.tftp_root, *consoles]
+    return [config.state_folder, config.run_folder, config.tftp_root, config.console_logs, *consoles]
 
 
 def files_of(path: str) -> dict[str, str]:

@@ -107,6 +107,7 @@ class Work:
 def loop(monkeypatch):
     """Make a loop of works whose threads are kept and whose inbox is done at once."""
     monkeypatch.setattr(boot_loop.console, "begin", lambda proxy, board: proxy.did.append("console"))
+    monkeypatch.setattr(boot_loop.console, "begin_anew", lambda proxy, board: proxy.did.append("log anew"))
 
     def make(*works, **options):
         did = works[0].did
@@ -240,11 +241,11 @@ def test_a_board_is_switched_on(loop, monkeypatch, over):
     one._on(boot)
     assert (boot.stage, boot.tries, boot.kinds) == (SWITCHING, 2, {})
     if over:
-        assert work.did == []
+        assert work.did == ["log anew"]
         return
     switch = (0, "switch", "pdu-a outlet 5 is to be switched on")
     marks = ["clock read", switch, "marked"]
-    assert work.did == ["before boot", "console", ("→", "booting"), *marks, ("ask", "5", "on", None)]
+    assert work.did == ["log anew", "before boot", "console", ("→", "booting"), *marks, ("ask", "5", "on", None)]
 
 
 @pytest.mark.parametrize(

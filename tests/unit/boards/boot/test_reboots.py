@@ -38,6 +38,7 @@ def test_a_board_that_was_told_gets_its_turn_at_the_pdu(monkeypatch):
     """Lost: a board that hangs after its reboot by ssh, and is not cut, because the play was ended meanwhile."""
     monkeypatch.setattr(reboots, "SoftReboot", lambda boot, seconds: SimpleNamespace(obstacle=lambda: None))
     monkeypatch.setattr(reboots.power_marks, "begins", lambda *given: nullcontext())
+    monkeypatch.setattr(reboots.console, "begin_anew", lambda proxy, board: None)
     loop = reboots.Rebooting.__new__(reboots.Rebooting)
     loop.options, loop.check, loop._softs, loop._spawn = lifecycle.Options(), False, {}, lambda told: None
     loop.proxy = SimpleNamespace(store=SimpleNamespace(event=lambda *given: None))

@@ -128,6 +128,7 @@ def test_a_board_is_told(loop, monkeypatch, how, check, obstacle, failure):
     monkeypatch.setattr(SoftReboot, "obstacle", lambda self: obstacle)
     monkeypatch.setattr(SoftReboot, "run", lambda self: boot.did.append(("runs", self.seconds)) or failure)
     monkeypatch.setattr(power_marks, "begins", marked(boot.did))
+    monkeypatch.setattr(reboots.console, "begin_anew", lambda proxy, board: boot.did.append("log anew"))
     one = loop(boot, how, check)
     one._not_told = lambda boot, why: boot.did.append(("not told", why))
     one._tell(boot)
@@ -142,11 +143,11 @@ def test_a_board_is_told(loop, monkeypatch, how, check, obstacle, failure):
         assert (boot.work.over, boot.stage) == (True, DECIDING)
         return
     marks = ["clock read", (0, "switch", "is to be told by ssh to reboot"), "marked"]
-    assert boot.did[:5] == ["forgets", *marks, ("runs", 7.0)]
+    assert boot.did[:6] == ["log anew", "forgets", *marks, ("runs", 7.0)]
     if failure:
-        assert boot.did[5:] == [("not told", failure)]
+        assert boot.did[6:] == [("not told", failure)]
         return
-    assert boot.did[5:] == [
+    assert boot.did[6:] == [
         "boots anew",
         ("→", "booting"),
         ("reboot", "told by ssh, boot request seen"),

@@ -46,7 +46,9 @@ def node(monkeypatch):
         store.anothers_out_of_use = lambda board: None
         known = SimpleNamespace(**{"state": "power off", "power": "off", "claim": None, **recorded})
         store.record = lambda number: known
-        return SimpleNamespace(store=store, released=released), known
+        anew = []
+        monkeypatch.setattr(free_boards.console_logs, "begin_anew", lambda *given: anew.append(given))
+        return SimpleNamespace(store=store, released=released, config="its configuration", anew=anew), known
 
     return make
 
@@ -121,11 +123,14 @@ def test_a_board_is_given_back_only_when_nothing_is_left(node, known, texts):
     proxy, _record = node(**known)
     assert free_boards.in_the_way(proxy, BOARD) == texts
     if not texts:
-        free_boards.give_back(proxy, BOARD, "the claim", "board3", "look")
-        assert proxy.released == [(3, "the claim", None)]
+        claim = SimpleNamespace(instance="jackie")
+        free_boards.give_back(proxy, BOARD, claim, "board3", "look")
+        assert proxy.released == [(3, claim, None)]
+        # what it says from now on is not read as jackie's
+        assert proxy.anew == [("its configuration", BOARD, "jackie")]
         return
     for thing, name in (("board3", ""), ("jackie", "board3 ")):
         with pytest.raises(Refused) as caught:
             free_boards.give_back(proxy, BOARD, "the claim", thing, "look")
         assert str(caught.value) == f"{thing}: {name}is not clean: {'; '.join(texts)}: look"
-    assert proxy.released == []
+    assert proxy.released == proxy.anew == []

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import StepFailed
@@ -225,3 +227,35 @@ def test_a_sign_of_any_length_is_one_short_line(tmp_path):
     file.write_text(f"Kernel panic - not syncing: \x1b[2J{'x' * 5000}\n")
     said = blame.with_sign("stalled", str(file), 0)
     assert (len(said) < 250, "\x1b" in said) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("log", "since", "spoken"),
+    [
+        ("0123456789", 10, False),
+        ("0123456789\nmore\n", 10, True),
+        ("0123456789\n[-- Console down -- Sun Nov 29 03:00:00 2026]\n[Sun Nov 29 03:00:00 2026]\n\n", 10, False),
+        # set aside since
+        ("new", 10, True),
+        ("", 10, False),
+        ("[-- Console up -- Sun Nov 29 03:00:00 2026]\n", 100, False),
+    ],
+)
+def test_whether_a_board_has_spoken(tmp_path, log, since, spoken):
+    """Lost: a board that is at work counts as silent, or what conserver notes by itself counts as life."""
+    path = tmp_path / "board0.log"
+    path.write_text(log)
+    assert blame.has_spoken(str(path), since) is spoken
+    assert not blame.has_spoken(None, since)
+    assert not blame.has_spoken(str(tmp_path / "none"), since)
+
+
+@pytest.mark.parametrize("line", ["[-- " + " -- " * 15000, "[" + "11:11:11" * 7000])
+def test_no_line_takes_long_to_be_read(tmp_path, line):
+    """Lost: minutes of the proxy's processor, and with them its boots, to a board that says such a line."""
+    path = tmp_path / "board0.log"
+    path.write_text(line)
+    began = time.process_time()
+    assert blame.has_spoken(str(path), 0)
+    assert len(blame.console_tail(str(path), 0)) == 1
+    assert time.process_time() - began < 0.4

@@ -168,6 +168,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
     def _on(self, boot: Boot) -> None:
         boot.stage = SWITCHING
         boot.tries += 1
+        console.begin_anew(self.proxy, boot.board)
         boot.forget()
         boot.work.before_boot()
         if boot.work.over:

@@ -17,6 +17,7 @@ from ...drivers.boot.driver import FIRMWARE, SYSTEM
 from ...site import board_states
 from ..power.presence import ANOTHERS, OTHER_KEY, is_others
 from ..records.board_records import SWITCH
+from ..work import console
 from . import power_marks
 from .boot_progress import ASKED, BOOTING, DECIDING, REBOOT, REQUESTED
 from .soft_reboot import HARD, SOFT, SoftReboot
@@ -67,6 +68,7 @@ class Rebooting(Starting):
             return
         boot.stage = ASKED
         askers.asked_by(None)  # this has begun: its PDU is not refused to it, should the board need that
+        console.begin_anew(self.proxy, boot.board)
         boot.forget()
         with power_marks.begins(self.proxy, boot.board):
             self.proxy.store.event(boot.board.id, SWITCH, "is to be told by ssh to reboot")

@@ -69,10 +69,10 @@ class SoftReboot:
     def _is_silent(self) -> bool:
         """Return whether the board is silent since it was told: no packet, no console output, no answer now."""
         boot = self.boot
-        spoke = boot.kinds or blame.console_size(boot.console) > boot.console_from
+        spoke = boot.kinds or blame.has_spoken(boot.console, boot.console_from)
         if spoke or boot.cancelled.is_set() or boot.work.driver.alive(boot.board, CONNECT):
             return False
-        return blame.console_size(boot.console) <= boot.console_from
+        return not blame.has_spoken(boot.console, boot.console_from)
 
     @property
     def _unheard(self) -> str:

@@ -49,4 +49,4 @@ class Seen:
 
     def consoles(self) -> list[int]:
         """Return the ids of boards whose console's log has grown since `begin`."""
-        return [board for board, path in self._consoles.items() if blame.console_size(path) > self._sizes[board]]
+        return [board for board, path in self._consoles.items() if blame.has_spoken(path, self._sizes[board])]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ...core.plays import play
 from ...core.typed_keys import as_said
+from ...site.proxy_config import UNWIRED
 from .findings import OTHER, Finding
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def corrected(proxy: Proxy, findings: Sequence[Finding[Any]], verdict: str = OTH
         if finding.verdict == verdict:
             fed = proxy.board(finding.found[0])
             place = dict(pdu=finding.work.pdu, outlet=finding.work.outlet)
-            wiring[fed.id] = {**place, **as_said(proxy.wiring(fed)), **place}
+            wiring[fed.id] = {**place, **as_said(proxy.config.boards.get(str(fed.id), UNWIRED)), **place}
     return dict(sorted(wiring.items()))
 
 

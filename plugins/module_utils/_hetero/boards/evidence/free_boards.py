@@ -20,6 +20,7 @@ from ...roots.ownership import whose_archive, whose_root
 from ...roots.provision import leftovers
 from ...site import board_states
 from ...tftp.board_folder import BoardFiles
+from ..records import console_logs
 from ..records.board_records import NOBODYS
 from ..records.disk_records import unwiped, used
 from ..records.lost_database import in_use_since
@@ -174,6 +175,7 @@ def give_back(
         board_name = "" if thing == board.name else f"{board.name} "
         raise Refused(f"{board_name}is not clean: {'; '.join(texts)}", thing, remedy)
     proxy.store.release(board.id, claim, NOBODYS.format(name=left_on.instance) if left_on else out_of_use)
+    console_logs.begin_anew(proxy.config, board, claim.instance if claim else None)  # else its next boot does
 
 
 def is_left_on(proxy: Proxy, board: Board, claim: Claim | None) -> bool:

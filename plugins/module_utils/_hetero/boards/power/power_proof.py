@@ -73,7 +73,7 @@ class Silence:
                 signs.append(ANSWERS.format(ip=self.work.board.ip))
             elif self._console:
                 window.nap(LOOK)
-            if blame.console_size(self._console) > size:
+            if blame.has_spoken(self._console, size):
                 signs.append(GROWS)
             silent = 0 if signs else silent + 1
             if signs:
@@ -132,7 +132,7 @@ def of_running(boot: PoweredBoot) -> None:
     requests = [boot.kinds[kind] for kind in asks if kind in boot.kinds]
     if requests:
         proof["board"] = f"boot request {max(0.0, min(requests) - boot.powered):.1f} s after power on"
-    elif boot.console and blame.console_size(boot.console) > boot.console_from:
+    elif blame.has_spoken(boot.console, boot.console_from):
         proof["board"] = "its console's log grew"
     else:
         proof["board"] = UNSEEN

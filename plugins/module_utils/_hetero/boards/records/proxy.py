@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 from ...core.errors import BadInput
 from ...core.spelling import in_spans
 from ...site.boards_file import read as read_boards
-from ...site.proxy_config import SET_UP, Wire, pdu, read_config
+from ...site.proxy_config import SET_UP, pdu, read_config
 from .claim_records import FOLDER
 from .lost_database import must_name_boards, must_not_be_lost
 from .store import Store
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ...site.boards_file import Board
+    from ...site.proxy_config import Wire
 
 KERNEL_SOURCES = ("tftp", "flash")
-#: The wiring of a board that proxy.json does not name.
-UNWIRED = Wire()
 
 
 class Proxy:
@@ -96,7 +95,7 @@ class Proxy:
 
     def wiring(self, board: Board) -> Wire:
         """Return what proxy.json says of a board."""
-        return self.config.boards.get(str(board.id), UNWIRED)
+        return self.config.wiring(board)
 
     def disks(self, board: Board) -> list[str]:
         """Return the device names of a board's local disks, as proxy.json has them."""

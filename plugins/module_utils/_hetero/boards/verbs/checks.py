@@ -19,7 +19,7 @@ from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming
 from ...core.plays import play
-from ...drivers.boot.blame import BOARD
+from ...drivers.boot.blame import BOARD, has_spoken
 from ...drivers.boot.registry import BootDrivers
 from ...roots.ram import ram_image
 from ...site import board_states
@@ -211,8 +211,9 @@ def _serial(work: Check) -> Found:
     if not log:
         return Found(None, "not tested: its wiring names no console", {})
     inode, size = looked_at(work.proxy, work.board)
-    said = size - work.log[1] if inode == work.log[0] else size
-    if said <= 0:
+    begins = work.log[1] if inode == work.log[0] else 0
+    said = size - begins
+    if said <= 0 or not has_spoken(log, begins):
         return Found(False, f"it said nothing in {log}: see its cable, and what should write that log", dict(bytes=0))
     return Found(True, f"it said {said} bytes", dict(bytes=said))
 

@@ -18,6 +18,7 @@ from ...core.errors import BadInput, Refused
 from ...core.lines import line
 from ...core.plays import play
 from ...drivers.boot.blame import console_tail
+from ..records import console_logs
 from ..records.store import must_be_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MOST_LINES = 10000
 #: The phase of the event that says where a claim's part of the log begins. Its text has the file's inode and the byte.
 PHASE = "console log"
+#: The phase of the event that tells that a log goes on which was to be set aside.
+LOG = "log"
 BEGINS = "{file} (inode {inode}), from byte {size}"
 BEGUN = re.compile(r"\(inode (\d+)\), from byte (\d+)$")
 NONE_YET = "its part of the log begins when the board gets power for it the next time"
@@ -41,6 +44,27 @@ def begin(proxy: Proxy, board: Board) -> None:
     if claim and file and proxy.store.first_since_claim(claim, PHASE) is None:
         inode, size = _look(file)
         proxy.store.event(board.id, PHASE, BEGINS.format(file=file, inode=inode, size=size))
+
+
+def begin_anew(proxy: Proxy, board: Board) -> None:
+    """Have a board's next boot begin a log of its own, where the proxy's conserver writes it (console_from)."""
+    failed = _set_aside(proxy, board)
+    if failed:
+        proxy.store.event(board.id, LOG, failed)
+
+
+def bound(proxy: Proxy) -> None:
+    """Set aside the logs of the proxy's conserver that have grown long within a boot; what fails is tried again."""
+    for board in proxy.boards.values():
+        if console_logs.is_long(proxy.config, board):
+            _set_aside(proxy, board)
+
+
+def _set_aside(proxy: Proxy, board: Board) -> str | None:
+    """Set a log aside: it is the claim's if that had power before, else nobody's. Return why it could not be done."""
+    claim = proxy.store.record(board.id).claim
+    is_its_own = claim and proxy.store.first_since_claim(claim, PHASE) is not None
+    return console_logs.begin_anew(proxy.config, board, claim.instance if claim and is_its_own else None)
 
 
 def begins(proxy: Proxy, board: Board) -> int:

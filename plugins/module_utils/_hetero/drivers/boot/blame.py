@@ -42,6 +42,11 @@ QUESTION = (
     r"(?:(?:authenticating|invalid) user \S+ )?{ip} port \d+(?: \[preauth\])?"
 )
 CUT_OFF = re.compile(STAMP + r"(?:error: )?kex_exchange_identification: .*")
+#: What conserver writes into a log by itself (its console.c and group.c): that it reached a console or lost it, and the
+#: time of a line that has nothing yet.
+CONSERVERS = re.compile(r"(?:\[[^]]*\])?\[-- .* -- .*\]|\[[^]]*\d\d:\d\d:\d\d[^]]*\]")
+#: Characters of the longest of these lines: one names who attached, and two times.
+CONSERVERS_WIDTH = 400
 #: Characters of one console line that are shown; a terminal has 80 to 250.
 CONSOLE_WIDTH = 1000
 #: Colours (ECMA-48, SGR), which init systems write and which are left out. Other control characters are escaped.
@@ -167,6 +172,23 @@ def console_size(path: str | None) -> int:
         return 0
 
 
+def has_spoken(path: str | None, since: int) -> bool:
+    """Return whether a console's log has grown since it ended at byte `since`, by more than what conserver itself
+    writes there when it reaches the console or loses it. All is new in one that became shorter.
+    """
+    end = console_size(path)
+    if not path or end in (0, since):
+        return False
+    try:
+        with open(path, "rb") as file:
+            file.seek(since if since < end else 0)
+            added = file.read(CONSOLE_BYTES)
+    except OSError:
+        return True
+    lines = added.decode("utf-8", "replace").splitlines()
+    return len(added) == CONSOLE_BYTES or any(line.strip() and not _is_conservers(line) for line in lines)
+
+
 def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES, asked_by: str | None = None) -> list[str]:
     """Return the last lines, at most `most`, that a console's log got after byte `since`, safe to print.
 
@@ -186,7 +208,8 @@ def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES, asked_
                 file.seek(begin)
                 text = file.read(end - begin).decode("utf-8", "replace")
                 lines = [_shown(line) for line in text.replace("\r", "\n").split("\n")]
-                lines = _without_questions([line for line in lines if line], asked_by)
+                lines = [line for line in lines if line and not _is_conservers(line)]
+                lines = _without_questions(lines, asked_by)
                 enough = most if asked_by else min(most, CONSOLE_LINES)
                 if len(lines) > enough or begin == start or size >= CONSOLE_MOST:
                     return lines[-most:]
@@ -227,6 +250,11 @@ def _without_questions(lines: list[str], asked_by: str | None) -> list[str]:
         elif left and CUT_OFF.fullmatch(left[-1]):
             del left[-1]
     return left
+
+
+def _is_conservers(line: str) -> bool:
+    """Return whether conserver itself wrote a line; it writes no long one, in which the search would take long."""
+    return len(line) <= CONSERVERS_WIDTH and CONSERVERS.fullmatch(line) is not None
 
 
 def _shown(line: str) -> str:

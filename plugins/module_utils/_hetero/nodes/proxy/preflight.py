@@ -32,6 +32,7 @@ from ...site.proxy_config import DEFAULTS, NO_DISK
 from .. import plan_check
 from . import (
     arguments_check,
+    consoles_check,
     folders_check,
     left_out_boards,
     nfs_check,
@@ -55,6 +56,8 @@ PORTS: dict[tuple[str, int], tuple[str, set[str]]] = {
     ("tcp", 2049): ("NFS", set()),
     ("udp", 67): ("DHCP", {"dnsmasq"}),
 }
+#: Keys of a board's wiring that name where its console's log comes from.
+CONSOLES = {"console", "console_from"}
 DISK = re.compile(r"/dev/[a-z][a-z0-9]*")
 #: Addresses that dnsmasq never takes from a range, for the sake of old clients (its dhcp.c, address_allocate).
 UNGIVEN = re.compile(r"(?:19[2-9]|2[01][0-9]|22[0-3])\..*\.(?:0|255)")
@@ -173,6 +176,7 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         one_machine([fed[0] for (pdu, _outlet), fed in users.items() if pdu == device], pdus, found)
     _pdus(plan, pdus, found)
     words_check.credentials(plan, pdus, found)
+    consoles_check.consoles(wires, pdus, found)
     tile_monitor_check.missing(plan, boards, wires, found)
     arguments_check.undelivered(plan, boards, wires, found)
     if (wires, pdus) == (plan.wiring, plan.pdus):
@@ -199,7 +203,7 @@ def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mappin
     ram_key = wire.get("ram_key")
     if ram_key not in (None, *RAM_KEYS):
         found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
-    elif ram_key == ON_CONSOLE and not wire.get("console") and "console" not in wire.wrong:
+    elif ram_key == ON_CONSOLE and not any(wire.get(key) for key in CONSOLES) and not wire.wrong & CONSOLES:
         found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
     words_check.boot_driver(thing, wire, found, plan.boot_drivers)
     if ram_key in RAM_KEYS and not proves_keys(wire, board):

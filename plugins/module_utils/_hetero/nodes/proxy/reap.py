@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Callable, Collection, Iterable, Mapping, Seque
 from ...boards.records.proxy import Proxy
 from ...boards.verbs.lifecycle import Options
 from ...boards.verbs.release import release
+from ...boards.work import console
 from ...boards.work.board_locks import locked
 from ...boards.work.board_work import BoardWork
 from ...claims.ended import told
@@ -211,14 +212,15 @@ def turn(files: Mapping[str, str]) -> bool:
 
 
 def _look(files: Mapping[str, str], wipes: Mapping[Child, tuple[str, Deadline]]) -> tuple[bool, list[str]]:
-    """Free what is over and what nobody wipes.
+    """Free what is over and what nobody wipes, and set aside consoles' logs that have grown long.
 
     :returns: whether all of it could be freed, and the instances whose disks are to be wiped.
     """
     but = [instance for instance, _limit in wipes.values()]
     try:
-        with Proxy(files, VERB, create=False) as proxy:
+        with Proxy(files, VERB, create=False, write=True) as proxy:
             now = node_clock.look(proxy.store, VERB).sure
+            console.bound(proxy)
         try:
             return _answered(_apart(files, but=but, later=[]), Deadline(LONGEST), "all boards")
         except HeteroError as error:

@@ -1,0 +1,93 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What conserver is told of each kind of console; conserver itself reads it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.conserver_files import (
+    configuration,
+    quoted,
+    serving,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.consoles_check import consoles
+
+LINES = {
+    "0": {"type": "serial", "device": "/dev/ttyUSB0", "flow": "rts"},
+    "1": {"type": "telnet", "host": "ts1.example", "port": 2004},
+    "2": {
+        "type": "ssh",
+        "host": "ts1",
+        "user": "port 7"[:4],
+        "key": "/etc/hetero/k",
+        "port": 2222,
+        "host_key": "a ssh-rsa B",
+    },
+    "3": {"type": "command", "command": 'echo "a;b" {c} # d \\'},
+}
+
+
+def wired(site, boards, **more):
+    config = json.loads((site.folder / "proxy.json").read_text())
+    config.update(boards=boards, **more)
+    (site.folder / "proxy.json").write_text(json.dumps(config))
+    return site.proxy()
+
+
+def test_conserver_reads_what_is_written(site):
+    """Lost: all consoles of a proxy, to one command with a brace in it."""
+    with wired(site, {board: {"console_from": line} for board, line in LINES.items()}) as proxy:
+        served = serving(proxy.config, proxy.boards)
+        file = site.folder / "conserver.cf"
+        file.write_text(configuration(proxy.config, served))
+    done = subprocess.run(
+        ["conserver", "-S", "-S", "-C", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done
+    assert "ERROR" not in done.stdout + done.stderr
+    assert "/dev/ttyUSB0,115200" in done.stdout
+    assert "ts1.example,2004" in done.stdout
+    assert 'echo "a;b" {c} # d \\' in done.stdout
+    assert "-p 2222" in done.stdout
+    assert "StrictHostKeyChecking=yes" in done.stdout
+    assert served["board2"].files[0].text == "[ts1]:2222 ssh-rsa B\n"
+
+
+def test_the_password_of_a_bmc_is_in_a_file(site):
+    """Lost: the BMC's password, to each account of the proxy that types ps."""
+    (site.folder / "credentials.json").write_text(json.dumps({"bmc0": {"username": "ann", "password": "s3cret"}}))
+    boards = {"0": {"pdu": "bmc0", "outlet": "1", "console_from": {"type": "ipmi"}}}
+    with wired(site, boards, pdus={"bmc0": {"driver": "ipmi", "host": "10.0.9.1", "cipher_suite": 17}}) as proxy:
+        served = serving(proxy.config, proxy.boards)
+        text = configuration(proxy.config, served)
+    assert "s3cret" not in text
+    assert served["board0"].files[0] == ("board0.password", "s3cret")
+    assert served["board0"].words["exec"].count(f"-f {proxy.config.consoles_folder}/board0.password") == 2
+    with wired(site, {"0": {"console_from": {"type": "ipmi"}}}) as proxy, pytest.raises(BadInput, match="is a BMC"):
+        serving(proxy.config, proxy.boards)
+
+
+@pytest.mark.parametrize("text", ["plain", "a b", 'say "x"', "{};#\\", " edge ", "tab\there"])
+def test_any_value_is_one_value(text):
+    """Lost: what a command with such a character did."""
+    assert quoted(text).replace("\\\\", "\0").replace("\\", "").replace("\0", "\\") == text
+
+
+def test_a_place_has_one_console(site):
+    """Lost: two boards' words in one log; and a console by IPMI of a board that has no BMC."""
+    found = Findings()
+    serial = {"console_from": {"type": "serial", "device": "/dev/ttyUSB0"}}
+    consoles(
+        {"1": serial, "2": serial, "3": {"pdu": "a", "console_from": {"type": "ipmi"}}}, {"a": {"driver": "apc"}}, found
+    )
+    assert [str(one.what) for one in found.defects] == [
+        "its console is at /dev/ttyUSB0, as board 1's is",
+        "its console is by IPMI, and a is no BMC",
+    ]
