@@ -32,7 +32,8 @@ def test_an_outlet_that_does_not_obey_is_the_fault_of_its_own_board():
             quarantine=lambda note, more: out_of_use.append(number),
         )
 
-    proxy = SimpleNamespace(store=SimpleNamespace(lost=list, kept_boards=list, begun=dict))
+    store = SimpleNamespace(lost=list, kept_boards=list, begun=dict)
+    proxy = SimpleNamespace(store=store, config=SimpleNamespace(pdus={}))
     works = [work(0, "pdu-a", "5"), work(1, "pdu-a", "6"), work(2, "pdu-b", "5")]
     call = Starting(proxy, works, Options())
     for boot in call.boots.values():
