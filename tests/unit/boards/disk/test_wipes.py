@@ -664,3 +664,14 @@ def test_inspect_of_a_board_without_disks(disks):
     disks.use(2)
     found = disks.wipe(2, inspect=True)["boards"][0]
     assert (found["failed"], found["hardware"]["disks"]) == (False, [])
+
+
+def test_a_wipe_by_reconcile_leaves_the_board_off_and_free(disks):
+    """Lost: the board, out of use and on for good: its own RAM system, which answers, was taken for somebody's."""
+    with disks.proxy() as proxy:
+        proxy.store.move(0, "error", "a fan")
+        proxy.store.move(0, "shutting down")
+        found = reconcile(proxy, [0], Change(), 20)["boards"][0]["found"]
+        assert [one["done"] for one in found] == ["off, cleaned, free"], found
+        assert proof(proxy, proxy.board(0)) is not None
+    assert (disks.record(0).state, disks.power(0)) == ("power off", "off")

@@ -148,7 +148,8 @@ def in_ram(
     :param options: lifecycle.Options, with the seconds for a boot and the number of tries.
     :param ended: is called with each work as soon as its own board is off again, or failed to boot, while others go on.
     """
-    options = replace(options, wait=True, check=False)
+    # what answers once it is to be off is the RAM system, whatever nobody asked for by name
+    options = replace(options, wait=True, check=False, by_guess=False)
     rams: list[RamWork] = []
 
     def end(ram: RamWork) -> None:
@@ -222,15 +223,20 @@ def _act(act: Callable[[Any, Shell], None], ram: RamWork) -> None:
             ram.outer.fail(None, error, **error.facts)
 
 
+def clear(work: BoardWork) -> None:
+    """Remove the boot entry and the files of a boot into RAM."""
+    remove_entry(work)
+    files = board_folder.BoardFiles(work.proxy.config.tftp_root, work.board.ip)
+    for name in work.driver.files(work.board):
+        files.drop(name)
+    if files.exists() and not files.names():
+        files.remove()
+
+
 def _clear(ram: RamWork) -> None:
-    """Remove the boot entry and the files of this boot; a failure is this board's alone."""
+    """Remove what this boot put there; a failure is this board's alone."""
     try:
-        remove_entry(ram)
-        files = board_folder.BoardFiles(ram.proxy.config.tftp_root, ram.board.ip)
-        for name in ram.driver.files(ram.board):
-            files.drop(name)
-        if files.exists() and not files.names():
-            files.remove()
+        clear(ram)
     except HeteroError as error:
         ram.at_end = None  # this is its end
         ram.fail(PROXY, error, **error.facts)

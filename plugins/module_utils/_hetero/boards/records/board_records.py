@@ -153,9 +153,13 @@ class Recorded(BoardHealth):
         )
         return Event(**dict(rows[0])) if rows else None
 
-    def newest_told(self, phase: str, text: str) -> Event | None:
-        """Return the newest event of a phase, of any board or of none, whose text fits a pattern of SQL's LIKE."""
-        found = self._events("phase = ? AND text LIKE ?", [phase, text], None, None, "DESC", 1)
+    def newest_told(self, phase: str, text: str, board: int | None = None) -> Event | None:
+        """Return the newest event of a phase whose text fits a pattern of SQL's LIKE.
+
+        :param board: of this board; None for any board, or none.
+        """
+        boards = None if board is None else [board]
+        found = self._events("phase = ? AND text LIKE ?", [phase, text], boards, None, "DESC", 1)
         return found[0] if found else None
 
     def begin_end(self, claim: RootClaim) -> None:

@@ -5,7 +5,7 @@
 
 Only a board that nobody has, or may have, is checked. While it is, it is in state "shutting down" with the note
 CHECKING, as one whose hardware is looked at for a repair. A request that finds no other board asks for it, and its
-check ends (core/end_requests.py). One that was killed leaves the note; the next check, and reconcile, free the board.
+check ends (core/end_requests.py). One that was killed leaves the note; ended_checks.py frees the board.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping
 from ...core import end_requests
 from ...core.changes import Change
 from ...core.deadline import Deadline
-from ...core.errors import HeteroError, Refused, naming
-from ...core.plays import play
+from ...core.errors import HeteroError, Refused
 from ...drivers.boot.blame import BOARD, has_spoken
 from ...drivers.boot.registry import BootDrivers
 from ...roots.ram import ram_image
@@ -26,17 +25,15 @@ from ...site import board_states
 from ...site.board_states import CHECKING
 from ..boot.ram_boot import PHASE as IN_RAM
 from ..boot.ram_boot import in_ram
-from ..evidence.free_boards import in_the_way, somebodys
+from ..evidence.free_boards import somebodys
 from ..power.last_outlet import Feeds
 from ..records.board_health import CHECK
-from ..records.board_records import STATE_PHASE, SWITCH
-from ..records.disk_records import unwiped
 from ..records.store import NOBODY
 from ..work.board_locks import locked
 from ..work.board_work import BoardWork
 from ..work.console import looked_at
-from . import measures
-from .lifecycle import Options, switch_off
+from . import ended_checks, measures
+from .lifecycle import Options
 from .measures import Found, Limits
 
 if TYPE_CHECKING:
@@ -50,8 +47,6 @@ PHASE = "check"
 PATIENCE = 5.0
 #: Seconds that tests take at most beside the boot: 1 GB of memory in pieces, and three places of some disks.
 TESTS_TIME = 900.0
-#: Of a board's newest events, more than a check writes.
-RECENT = 200
 ENDED = "{name} wants it: its check ends"
 IN_FLASH = "its kernel is in flash: it boots no RAM image"
 
@@ -107,14 +102,15 @@ class Check(BoardWork):
 
 def why_not(proxy: Proxy, feeds: Feeds, board: Board, record: Record) -> str | None:
     """Return why a board is not checked: somebody has it or may have it, it is out of use, or it boots no RAM image."""
-    claim, own = record.claim, board_states.is_checked(record.state, record.note)
+    claim, own = record.claim, ended_checks.is_left(record)
     if claim:
         return f"{claim.instance} of {claim.owner} has it"
     if record.state != board_states.POWER_OFF and not own:
         return f"it is in state {record.state}{f' ({record.note})' if record.note else ''}"
     try:
         proxy.outlet(board)
-        why = somebodys(proxy, board, record) or feeds.feeds_another(board)
+        why = ended_checks.whose(proxy, board, record) if own else somebodys(proxy, board, record)
+        why = why or feeds.feeds_another(board)
         means = BootDrivers(proxy).means(board)
         if why is None and means is not None and means["flash"]:
             why = IN_FLASH
@@ -145,13 +141,18 @@ def check(proxy: Proxy, board_id: int, request: CheckRequest) -> dict[str, Any]:
     """
     work = Check(proxy, proxy.board(board_id), request)
     with locked([work], PHASE, Deadline(PATIENCE)):
-        if not (work.over or request.check) and board_states.is_checked(work.state, work.record.note):
+        if not (work.over or request.check) and ended_checks.is_left(work.record):
             _free(work)  # of a check that was killed, which may have left it on
         if not work.over:
             _begin(work)
         if not work.over:
-            in_ram(proxy, [work], replace(request.options, wait=True), partial(_act, request.limits))
-            _end(work)
+            is_off = False
+            try:
+                in_ram(proxy, [work], replace(request.options, wait=True), partial(_act, request.limits))
+                is_off = not work.failed
+                _keep(work)
+            finally:  # whatever nobody foresaw, the board is off and free
+                _free(work, is_off)
     return dict(work.result(), lines=work.lines)
 
 
@@ -218,8 +219,8 @@ def _serial(work: Check) -> Found:
     return Found(True, f"it said {said} bytes", dict(bytes=said))
 
 
-def _end(work: Check) -> None:
-    """Write down what came of a check, and free the board, unless it is out of use by now."""
+def _keep(work: Check) -> None:
+    """Write down what came of a check, unless the board is out of use by now."""
     proxy, board = work.proxy, work.board
     if work.wanted_by:
         work.say(PHASE, ENDED.format(name=work.wanted_by))
@@ -236,47 +237,27 @@ def _end(work: Check) -> None:
             work.fail(BOARD, f"{board.name} failed: {text}")
         done = sum(1 for found in work.tests.values() if found.passed is not None)
         work.say(PHASE, f"{done - len(bad)} of {done} tests passed")
-    _free(work)
 
 
-def _free(work: Check) -> None:
-    """Switch the board off where its boot was cut short, and make it free, as it was before its check.
+def _free(work: Check, is_off: bool = False) -> None:
+    """Free a board (ended_checks.py) that is not out of use by now, with the reason; this check fails where that does.
 
-    Nothing of it was made but what in_ram removed, and nothing was written to its disks: they are as they were found.
-    A board that this check did not switch on, and that is on, is somebody's: that nobody gets it, its outlet says.
+    :param is_off: whether this check has switched it off, read back.
     """
-    proxy, board = work.proxy, work.board
-    work.record = proxy.store.record(board.id)
-    if not board_states.is_checked(work.state, work.record.note):
-        return  # out of use, with the reason
-    own = BoardWork(proxy, board, work.change, NOBODY)
+    work.record = work.proxy.store.record(work.board.id)
+    if not ended_checks.is_left(work.record):
+        return
+    own = BoardWork(work.proxy, work.board, work.change, NOBODY)
     try:
-        with naming(board.name):
-            own.read()
-        ours = _was_switched(work)
-        if ours and own.record.power != "off":
-            switch_off(proxy, [own], replace(work.request.options, ends=True))
-        left = [text for text in in_the_way(proxy, board) if text not in unwiped(proxy, board)] if ours else []
-        if left and not own.failed:
-            raise Refused(f"is not free after its check: {'; '.join(left)}", board.name, play("reconcile"))
-        if not own.failed:
-            proxy.store.release(board.id, None)
+        own.read()
     except HeteroError as error:
         own.fail(None, error, **error.facts)
+    else:
+        ended_checks.free(own, work.request.options, is_off)
     work.lines += own.lines
     if own.failed and not work.failed:
         work.fail(own.blame, str(own.error), **own.evidence)
-    work.record = proxy.store.record(board.id)
-
-
-def _was_switched(work: Check) -> bool:
-    """Return whether the board's outlet was to be switched since its check began, by this process or a killed one."""
-    for event in reversed(work.proxy.store.newest_events(work.board.id, RECENT)):
-        if event.phase == SWITCH:
-            return True
-        if event.phase == STATE_PHASE and event.text.endswith(CHECKING):
-            return False
-    return True
+    work.record = work.proxy.store.record(work.board.id)
 
 
 def told(result: Mapping[str, Any]) -> str:

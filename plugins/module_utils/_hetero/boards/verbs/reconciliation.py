@@ -39,6 +39,7 @@ from ..work import maintenance
 from ..work.board_locks import locked
 from ..work.board_work import BoardWork, unread_outlet
 from ..work.looks import PHASE, Look, Seen, not_adopted
+from . import ended_checks
 from .lifecycle import OUT_OF_USE, Options, start
 from .release import free_board, release
 from .tenants_boards import correct_entry, correct_off, correct_power, left_over, put_parts_back, see_cuts
@@ -344,6 +345,9 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
         names = ", ".join(crossed)
         look.note(f"its outlet is on, and nobody has it; it may feed {names}: not switched: {power_proof.PLUGS}")
         return
+    if ended_checks.is_left(work.record) and (look.power != "on" or ended_checks.was_switched(proxy, work.board)):
+        _of_a_check(proxy, look)
+        return
     if look.power == "on" and _lives(work):
         answers = power_proof.ANSWERS.format(ip=work.board.ip)
         look.note(f"its outlet is on, nobody has it, and {answers}: nothing of it is touched: {PUT_BACK}")
@@ -367,6 +371,22 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
     if work.state != board_states.POWER_OFF:
         look.note(f"recorded as {work.state}, and nobody has it", done)
     look.nobodys = bool(look.found)
+
+
+def _of_a_check(proxy: Proxy, look: Look) -> None:
+    """Free a board whose check was killed: what is on there is its RAM system, and its disks stay as they are."""
+    work = look.work
+    whose = ended_checks.whose(proxy, work.board, work.record)
+    if whose:
+        look.note(whose)
+    elif work.change.check:
+        look.note(ended_checks.KILLED, "would be switched off, and freed")
+    else:
+        ended_checks.free(work, Options())
+        if work.failed:
+            look.note(f"{ended_checks.KILLED}, and it could not be freed: {work.error}")
+        else:
+            look.mend(ended_checks.KILLED, ended_checks.FREE)
 
 
 def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:

@@ -1,0 +1,116 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Free boards whose check (checks.py) has ended, or was killed: off, without what they booted, disks as they are.
+
+What a killed check left is taken up by the next check of the board, by reconcile, and by `hetero reap`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Callable
+
+from ...core.changes import Change
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError, Refused, naming
+from ...core.locks import held_by_another
+from ...core.plays import play
+from ...drivers.boot.registry import BootDrivers
+from ...site import board_states
+from ..boot.ram_boot import clear
+from ..evidence.free_boards import WIPE, in_the_way, left_by
+from ..records.board_records import STATE_PHASE, SWITCH
+from ..records.disk_records import unwiped, used
+from ..records.store import NOBODY
+from ..work.board_locks import locked
+from ..work.board_work import BoardWork
+from .lifecycle import Options, switch_off
+
+if TYPE_CHECKING:
+    from ...site.boards_file import Board
+    from ..records.board_records import Event, Record
+    from ..records.proxy import Proxy
+
+#: Seconds that it waits for a board's lock: who has it by now works on the board.
+PATIENCE = 1.0
+#: What is found of such a board, and what is done about it.
+KILLED, FREE = "its check was killed", "off, free"
+
+
+def is_left(record: Record) -> bool:
+    """Return whether a board that nobody has is being checked, or was when its check was killed."""
+    return record.claim is None and board_states.is_checked(record.state, record.note)
+
+
+def whose(proxy: Proxy, board: Board, record: Record) -> str | None:
+    """Return why a board that is_left may be somebody's, or None: the database may be older than its claim.
+
+    Its outlet and its boot files tell nothing: the check may have left them so.
+    """
+    why = left_by(proxy, board, record)
+    disks = [] if why else used(proxy, board)
+    return f"{disks[0]} {WIPE.format(board=board.name)}" if disks else why
+
+
+def free(work: BoardWork, options: Options, is_off: bool = False) -> None:
+    """Switch a board off where its check switched it on, remove what it booted, and make it free, as it was before.
+
+    Nothing was written to its disks: they are as they were found. A board that its check did not switch, and that is
+    on, is somebody's: that nobody gets it, its outlet says.
+
+    :param work: of a board that is_left, locked and read. It fails where something goes wrong; a next call goes on.
+    :param is_off: whether this process has switched it off, read back; else its outlet is read.
+    """
+    proxy, board = work.proxy, work.board
+    try:
+        with naming(board.name):
+            why = whose(proxy, board, work.record)
+            if why:
+                raise Refused(why, board.name, None)
+            ours = was_switched(proxy, board)
+            if ours and not is_off:
+                switch_off(proxy, [work], replace(options, ends=True))
+            if work.failed:
+                return
+            if _began(proxy, board):
+                work.driver = BootDrivers(proxy).of(board)
+                clear(work)
+            left = [text for text in in_the_way(proxy, board) if text not in unwiped(proxy, board)] if ours else []
+            if left:
+                raise Refused(f"is not free after its check: {'; '.join(left)}", board.name, play("reconcile"))
+            proxy.store.release(board.id, None)
+            work.record = proxy.store.record(board.id)
+    except HeteroError as error:
+        work.fail(None, error, **error.facts)
+
+
+def take_up(proxy: Proxy, verb: str, say: Callable[[str], object]) -> bool:
+    """Free the boards whose checks were killed; return whether all of them could be freed.
+
+    :param verb: the command that does so, for the locks.
+    :param say: called with a text for each.
+    """
+    done = True
+    for number, record in proxy.store.records(sorted(proxy.boards)).items():
+        board = proxy.board(number)
+        if not is_left(record) or held_by_another(proxy.config.run_folder, board.name):
+            continue
+        work = BoardWork(proxy, board, Change(), NOBODY)
+        with locked([work], verb, Deadline(PATIENCE)):
+            if not work.over and is_left(work.record):
+                free(work, Options())
+        done = done and not work.failed
+        say(f"{board.name}: {KILLED}: {f'not freed: {work.error}; it is tried again' if work.failed else FREE}")
+    return done
+
+
+def was_switched(proxy: Proxy, board: Board) -> bool:
+    """Return whether the board's outlet was to be switched since its check began, by that process or a killed one."""
+    began = _began(proxy, board)
+    return began is not None and proxy.store.has_since(board.id, SWITCH, began)
+
+
+def _began(proxy: Proxy, board: Board) -> Event | None:
+    """Return the event of the beginning of the board's newest check; None where the database has it no more."""
+    return proxy.store.newest_told(STATE_PHASE, f"%{board_states.CHECKING}", board.id)
