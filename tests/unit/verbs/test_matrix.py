@@ -4,7 +4,7 @@
 """Every combination of record, outlet, board's answer and root, and what each verb makes of it. If these fail, what may
 be somebody's is destroyed by a guess: a root removed, power cut, a board given away.
 
-Left out is only what nobody can ask for: where the database has no claim, no verb but provision finds a board.
+Left out is only what nobody can ask for: where the database has no claim, verbs of an instance find no board.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import starts
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof, presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import mounts_below, unmount
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.reap import reap
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.restore import restore
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import MODULES, Points
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR, Site
@@ -36,7 +39,10 @@ RECORDS = ("nothing", "lost", "running", "stopped", "older", "behind", "half off
 JACKIES = ("running", "stopped", "behind", "half off")
 OUTLETS, ANSWERS = ("off", "on"), ("own key", "another key", "silent")
 ROOTS = ("none", "own", "another's", "unreadable")
-VERBS = ("start", "stop", "reboot", "rebuild", "terminate", "provision", "reconcile")
+#: Verbs of a tenant, who names an instance.
+OF_INSTANCES = ("start", "stop", "reboot", "rebuild", "extend", "terminate")
+#: Verbs that need no claim: of a newcomer, of an operator, of timers, and of the node's own start.
+OTHERS = ("provision", "reconcile", "repair", "maintenance", "cabling", "check", "reap", "lease over", "restore")
 ANOTHER = json.dumps({"claim": "eve 1.5", "image": "0" * 64, "kind": "overlay", "whole": True})
 #: Of alice, who gave the board back before jackie claimed it.
 ALICE_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAlice"
@@ -111,7 +117,8 @@ class Cells:
         config["boards"]["0"]["fake"] = play
         (site.folder / "proxy.json").write_text(json.dumps(config))
         (site.folder / "ganesha.json").write_text("{}")
-        shutil.rmtree(site.tftp, ignore_errors=True)
+        for left in (site.tftp, site.state / "maintenance", site.run_folder / "cuts", site.run_folder / "ends"):
+            shutil.rmtree(left, ignore_errors=True)  # what the verbs of other cells left
 
     def _database(self, record):
         path = self.site.params["state_db"]
@@ -135,10 +142,8 @@ class Cells:
 
     def run(self, verb, name):
         """The last result of a verb for an instance."""
-        if verb == "reconcile":
-            return self._module("board_reconcile", timeout=5)
-        if verb == "provision":
-            return self._provision(name)
+        if verb in OTHERS:
+            return self._of_nobody()[verb](name)
         boards = self._boards(name)
         if not boards:
             return {"failed": True, "msg": "no such instance"}
@@ -148,6 +153,7 @@ class Cells:
             "stop": [("tilera_boot", dict(work, state="stopped", keep=True, timeout=1))],
             "reboot": [("tilera_boot", dict(work, state="rebooted", timeout=1))],
             "rebuild": [("board_rebuild", dict(instance=name)), ("board_image", work)],
+            "extend": [("board_lease", dict(instance=name, hours=3))],
             "terminate": [
                 ("tilera_boot", dict(work, state="stopped", timeout=1)),
                 ("board_image", dict(work, state="absent")),
@@ -155,6 +161,49 @@ class Cells:
             ],
         }
         return self._each(steps[verb])
+
+    def _of_nobody(self):
+        board = dict(boards=[0])
+        free = dict(board, instance="")
+        repair = [
+            ("tilera_boot", dict(free, state="stopped", timeout=1)),
+            ("board_image", dict(free, state="absent")),
+            ("board_wipe", dict(free, inspect=True, timeout=1)),
+            ("board_claim", dict(board=0, state="absent")),
+        ]
+        return {
+            "provision": self._provision,
+            "reconcile": lambda _name: self._module("board_reconcile", timeout=5),
+            "repair": lambda _name: self._repair(repair),
+            "maintenance": lambda _name: self._module("board_maintenance", state="on", reason="its fan", **board),
+            "cabling": lambda _name: self._module("board_cabling", timeout=1, **board),
+            "check": lambda _name: self._module("board_check", timeout=1, **board),
+            "reap": lambda _name: self._reap(),
+            "lease over": lambda _name: self._reap(over=True),
+            "restore": lambda _name: self._restore(),
+        }
+
+    def _repair(self, steps):
+        refused = self._module("board_claim", check=True, board=0, state="absent")
+        return refused if refused.get("failed") else self._each(steps)
+
+    def _reap(self, over=False):
+        with self.site.proxy() as proxy:
+            for claim in proxy.store.claims() if over else ():
+                proxy.store.put(claim.instance, expires=time.time() - 120)
+        said = []
+        with Proxy(self.site.params, "reap", create=False, write=True) as proxy:
+            done = reap(proxy, said.append)
+        return {"failed": not done, "msg": said}
+
+    def _restore(self):
+        said = []
+        try:
+            with self.site.proxy() as proxy:
+                restore(proxy, said.append)
+        except HeteroError as error:
+            said.append(str(error))
+        return {"failed": bool(said), "msg": said}
 
     def _provision(self, name):
         request = dict(instance=name, owner=name, flavor=FLAVOR, image="debian", ssh_public_key=KEY)
@@ -169,12 +218,12 @@ class Cells:
                 break
         return result
 
-    def _module(self, name, **given):
+    def _module(self, name, check=False, **given):
         module = importlib.import_module(MODULES + name)
         params = {option: spec.get("default") for option, spec in module.SPEC.options.items()}
         params.update(self.site.params, **given)
         try:
-            return module.work(params, False)
+            return module.work(params, check)
         except HeteroError as error:
             return {"failed": True, "msg": str(error)}
 
@@ -188,7 +237,8 @@ class Cells:
         outlets = json.loads((self.site.folder / "pdu-a.json").read_text())["outlets"]
         boots = json.loads(self.boot.read_text())["boots"]
         kept = self.record.read_text() if self.record.exists() else None
-        return dict(claims=claims, outlet=outlets["1"], boots=boots, root=self._identity(), record=kept)
+        unused = (self.site.state / "maintenance" / "board0.json").exists()
+        return dict(claims=claims, outlet=outlets["1"], boots=boots, root=self._identity(), record=kept, unused=unused)
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +268,7 @@ def cells(tmp_path_factory):
 
 def asked_by(record, verb):
     """Whose word a verb is: that of the instance that the database gives the board to; else of a newcomer."""
-    if verb == "reconcile":
+    if verb in OTHERS and verb != "provision":
         return "nobody"
     return {"nothing": "bob", "lost": "bob", "older": "alice"}.get(record, "jackie")
 
@@ -227,15 +277,18 @@ def breaks(cell, verb, before, after):
     """What of the rule a verb broke in a cell, as texts."""
     record, outlet, answer, root = cell
     mine = record in JACKIES
-    ends = verb == "terminate" and mine and root != "another's"
+    ends = verb in ("terminate", "lease over") and mine and root != "another's"
     found = []
     if before["root"] is not None and after["root"] != before["root"] and not (ends and root in ("own", "unreadable")):
         found.append("a root that ran was removed")
     whose = {"own key": mine, "another key": False}.get(answer)
     switched = (before["outlet"], before["boots"]) != (after["outlet"], after["boots"])
-    if switched and whose is False and not ends:
+    # Who repairs a board that is nobody's names it, and may have it off; its outlet may be tried that was off before.
+    free = record == "nothing" and root == "none"
+    named = free and (verb == "repair" or (verb == "cabling" and outlet == "off"))
+    if switched and whose is False and not ends and not named:
         found.append("the power of a board was switched that shows a key which is not the claim's")
-    if switched and outlet == "on" and not mine and not (record == "nothing" and answer == "silent" and root == "none"):
+    if switched and outlet == "on" and not mine and not named and not (free and answer == "silent"):
         found.append("a board with power was switched for who has no claim to it")
     works = record in JACKIES and record != "stopped" and root in ("own", "unreadable")
     if switched and works and (outlet, answer) == ("on", "silent") and verb in ("start", "provision", "reconcile"):
@@ -267,9 +320,10 @@ def in_words(verb, before, after, result):
         done.append(
             "adopted" if verb == "reconcile" and names[1] == ["jackie"] else "freed" if not names[1] else "claimed"
         )
-    said = result.get("failed") or any(
-        entry["done"] is None for board in result.get("boards", []) for entry in board.get("found", [])
-    )
+    if after["unused"]:
+        done.append("kept out")
+    told = [entry for board in result["boards"] for entry in board["found"]] if verb == "reconcile" else []
+    said = result.get("failed") or any(entry["done"] is None for entry in told)
     return "+".join(done) + ("!" if said else "") or "as it is"
 
 
@@ -277,9 +331,9 @@ def in_words(verb, before, after, result):
 @pytest.mark.parametrize("record", RECORDS)
 def test_no_cell_destroys(cells, record, root):
     """The table: what each verb did; `!` where it was refused or said, nothing by itself."""
-    verbs = [verb for verb in VERBS if record not in ("nothing", "lost") or verb in ("provision", "reconcile")]
+    verbs = [*(OF_INSTANCES if record not in ("nothing", "lost") else ()), *OTHERS]
     heading = f"{'record':9}{'root':12}{'outlet':8}{'answer':13}"
-    lines = [heading + "".join(f"{verb:20}" for verb in verbs)]
+    lines = [heading + "".join(f"{verb:29}" for verb in verbs)]
     broken = []
     for outlet, answer in itertools.product(OUTLETS, ANSWERS):
         cell = (record, outlet, answer, root)
@@ -291,6 +345,6 @@ def test_no_cell_destroys(cells, record, root):
             after = cells.seen()
             words.append(in_words(verb, before, after, result))
             broken += [(cell, verb, text, result.get("msg")) for text in breaks(cell, verb, before, after)]
-        lines.append(f"{record:9}{root:12}{outlet:8}{answer:13}" + "".join(f"{word:20}" for word in words))
+        lines.append(f"{record:9}{root:12}{outlet:8}{answer:13}" + "".join(f"{word:29}" for word in words))
     print("\n".join(lines))
     assert broken == []
