@@ -21,10 +21,8 @@ sys.path.insert(0, "build")
 from goals import record, turns
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import (
-    ClaimRequest,
-    present,
-)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_fit import ClaimRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import parse

@@ -27,10 +27,8 @@ from goals import record  # noqa: E402
 
 from ansible_collections.hetero.compute.bench.big_site import Site, boards  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.proxy import Proxy  # noqa: E402
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import (  # noqa: E402
-    ClaimRequest,
-    present,
-)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import present  # noqa: E402
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_fit import ClaimRequest  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.info import information  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore  # noqa: E402

@@ -232,7 +232,8 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.boards.records.proxy import Proxy
-from ..module_utils._hetero.boards.work.board_claims import ClaimRequest, present
+from ..module_utils._hetero.boards.work.board_claims import present
+from ..module_utils._hetero.boards.work.board_fit import ClaimRequest
 from ..module_utils._hetero.boards.work.board_releases import absent, make_free
 from ..module_utils._hetero.boards.work.each_board import Instances
 from ..module_utils._hetero.core.argument_spec import PROXY_CLAIMS, ArgumentSpec

@@ -145,6 +145,7 @@ boards:
           type: list
           elements: dict
         check: {description: 'Its newest check (C(time), C(passed), C(text), C(figures)), or none.', type: dict}
+    next: {description: 'The request that gets it next, with its place in the queue, or none.', type: str}
     events:
       description: Its newest events, the oldest of them first.
       type: list
@@ -218,6 +219,25 @@ ended:
     instance: {description: The instance., type: str}
     owner: {description: Whose it was., type: str}
     time: {description: When it was ended (seconds since 1970)., type: float}
+queue:
+  description:
+    - Requests that wait for what the node has, in the order in which they are served. Empty where only some were asked
+      for.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    request: {description: The request., type: str}
+    owner: {description: Who asks., type: str}
+    flavor: {description: Name of its flavor., type: str}
+    need: {description: How many instances it lacks., type: int}
+    position: {description: Its place among those that want some of the same; 1 is the first., type: int}
+    priority: {description: The highest goes first., type: int}
+    asked: {description: Since when it waits (seconds since 1970)., type: float}
+    held: {description: For how many instances enough is free and held for it here., type: int}
+    expected:
+      description: When it can start (seconds since 1970), by the ends of leases, or none where these do not tell.
+      type: float
 alike:
   description:
     - Where the node has nothing of O(instance), of each owner the instance or request whose name is most similar to it.

@@ -173,6 +173,25 @@ ended:
     instance: {description: The instance., type: str}
     owner: {description: Whose it was., type: str}
     time: {description: When it was ended (seconds since 1970)., type: float}
+queue:
+  description:
+    - Requests that wait for what the node has, in the order in which they are served. Empty where only some were asked
+      for.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    request: {description: The request., type: str}
+    owner: {description: Who asks., type: str}
+    flavor: {description: Name of its flavor., type: str}
+    need: {description: How many instances it lacks., type: int}
+    position: {description: Its place among those that want some of the same; 1 is the first., type: int}
+    priority: {description: The highest goes first., type: int}
+    asked: {description: Since when it waits (seconds since 1970)., type: float}
+    held: {description: For how many instances enough is free and held for it here., type: int}
+    expected:
+      description: When it can start (seconds since 1970), by the ends of leases, or none where these do not tell.
+      type: float
 alike:
   description:
     - Where the node has nothing of O(instance), of each owner the instance or request whose name is most similar to it.
@@ -188,6 +207,7 @@ alike:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.compute_host.host import Host
+from ..module_utils._hetero.compute_host.host_queue import HostQueue
 from ..module_utils._hetero.compute_host.info import information
 from ..module_utils._hetero.core.argument_spec import HOST, ArgumentSpec
 from ..module_utils._hetero.core.module import run
@@ -197,7 +217,8 @@ SPEC = HOST + ArgumentSpec(dict(instance=dict(type="str"), events=dict(type="int
 
 def work(params, check):
     with Host(params["config"], create=False) as host:
-        return dict(changed=False, **information(host, params["instance"], params["events"]))
+        queue = [] if params["instance"] else HostQueue(host).shown()[0]
+        return dict(changed=False, queue=queue, **information(host, params["instance"], params["events"]))
 
 
 def main():

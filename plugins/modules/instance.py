@@ -120,6 +120,16 @@ options:
     type: list
     elements: str
     default: []
+  asked:
+    description:
+      - Since when a request waits, in seconds since 1970, as M(hetero.compute.ticket) returned it. Those who wait
+        longer go first; without it, all who wait do.
+      - Counts when the instance is claimed.
+    type: float
+  priority:
+    description: Of those who wait the highest goes first, from -1000 to 1000. Counts when the instance is claimed.
+    type: int
+    default: 0
   never_ran:
     description: With O(state=absent), an instance that ever ran is refused, and nothing of it is touched.
     type: bool
@@ -137,6 +147,7 @@ options:
     type: path
     default: /var/lib/hetero/state.db
 seealso:
+  - module: hetero.compute.ticket
   - module: hetero.compute.board_info
   - module: hetero.compute.host_info
 """
@@ -297,6 +308,8 @@ SPEC = (
             wipe_method=dict(type="str", choices=list(METHODS)),
             wipe_verify=dict(type="str", choices=list(PROOFS)),
             devices=dict(type="list", elements="str", default=[]),
+            asked=dict(type="float"),
+            priority=dict(type="int", default=0),
             never_ran=dict(type="bool", default=False),
         )
     )

@@ -216,6 +216,7 @@ BOARD = dict(
     health=maybe(of(HEALTH)),
     watts=maybe(is_number),
     energy_kwh=maybe(is_number),
+    next=maybe(is_text),
 )
 #: An image of a proxy node's store.
 IMAGE = dict(
@@ -234,6 +235,32 @@ HOSTED = dict(
 ROOTS = dict(dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number), root_gb=left_out(is_number))
 UNCLAIMED = dict(instance=or_none(is_text), name=is_text, text=is_text)
 ENDED = dict(instance=is_instance, owner=is_text, time=is_made)
+#: Who waits, as status shows it.
+WAITS: dict[str, Test] = dict(
+    dict.fromkeys(("need", "position", "priority", "held", "asked"), is_number),
+    request=is_instance,
+    owner=is_text,
+    flavor=is_text,
+    expected=or_none(is_number),
+)
+#: [seconds since 1970, instances].
+STEP = 2
+
+
+def are_steps(value: object) -> bool:
+    """Return whether this is a list of [seconds since 1970, number of instances]."""
+    lists = value if isinstance(value, list) else [None]
+    return all(isinstance(one, list) and len(one) == STEP and all(map(is_number, one)) for one in lists)
+
+
+#: A place in a node's queue.
+PLACE: dict[str, Test] = dict(
+    asked=is_made,
+    ahead=list_of(dict(request=is_instance, owner=is_text)),
+    steps=are_steps,
+    ends=list_of(dict(name=is_word, owner=is_text, when=is_number)),
+    **dict.fromkeys(("may", "held", "there"), is_number),
+)
 ALIKE = dict(instance=is_instance, owner=is_text)
 DEVICE = dict(
     address=is_text,
@@ -269,6 +296,7 @@ SHAPES: dict[str, Shape] = {
         alike=left_out(list_of(ALIKE)),
         images=maybe(each_of(IMAGE)),
         pdu_errors=left_out(are_texts_by_name),
+        queue=left_out(list_of(WAITS)),
     ),
     "host_info": dict(
         name=maybe(is_word),
@@ -285,6 +313,7 @@ SHAPES: dict[str, Shape] = {
         unclaimed=left_out(list_of(UNCLAIMED)),
         ended=left_out(list_of(ENDED)),
         alike=left_out(list_of(ALIKE)),
+        queue=left_out(list_of(WAITS)),
     ),
     "board_reconcile": dict(
         dict.fromkeys(("others", "ended", "not_adopted", "removed", "gone", "kept", "unseen"), are_texts),
@@ -302,6 +331,7 @@ SHAPES: dict[str, Shape] = {
         )
     ),
     "image_store": dict(table=are_texts),
+    "ticket": dict(place=or_none(of(PLACE))),
     "board_console_info": dict(name=is_word, command=or_none(is_text)),
     "instance": dict(
         instances=list_of(

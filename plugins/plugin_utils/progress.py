@@ -54,7 +54,7 @@ SILENCE = 3
 CONNECT_AGAIN = 0.2
 #: Least and most seconds of a look in which nothing happens; news ends it. Each look is a command on the node.
 SHORTEST_LOOK, LONGEST_LOOK = 0.5, 5.0
-#: Most lines of one task, and most characters of them all: 10,000 boards (MOST of board_claims.py) boot with about ten
+#: Most lines of one task, and most characters of them all: 10,000 boards (MOST of board_fit.py) boot with about ten
 #: lines each, of 80 characters. Ansible, its log and AWX's database keep each of them.
 MOST_LINES, MOST_CHARACTERS = 200_000, 16 * 10**6
 LATER = "What was begun goes on there while it has power. Run this again: it waits for that, or goes on where it was."

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, console
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_fit, console
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import instance, leases
 from ansible_collections.hetero.compute.tests.awx import rules
 from ansible_collections.hetero.compute.tests.awx.jobs import PROJECT, ROOT
@@ -61,7 +61,7 @@ def test_limits_are_the_playbooks_own(read):
         assert bool(instance.INSTANCE.fullmatch("a" * length)) is good
         assert (rules.answer_problems(name, {"instance": "a" * length}) == []) is good
     assert question(read, "provide an instance", "hours")["max"] == leases.LONGEST
-    assert question(read, "provide an instance", "count")["max"] == board_claims.MOST
+    assert question(read, "provide an instance", "count")["max"] == board_fit.MOST
     assert question(read, "console of an instance", "lines")["max"] == console.MOST_LINES
     assert question(read, "provide an instance", "flavor")["choices"] == FLAVORS.replace(" ", "\n")
     asked = question(read, "extend an instance's lease", "hours")

@@ -17,6 +17,8 @@ MODULES = "ansible_collections.hetero.compute.plugins.modules."
 def as_before(path):
     """A host's database as the release before made it."""
     with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE tickets")
+        db.execute("DROP TABLE went_first")
         db.execute("DROP INDEX one_range_of_ids")
         db.execute("ALTER TABLE instances DROP COLUMN first_id")
         db.execute("PRAGMA user_version = 1")

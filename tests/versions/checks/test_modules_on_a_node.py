@@ -47,6 +47,7 @@ CALLS = [
     ("p1", "board_info", {"boards": [0], "power": True}, succeeds(changed=False)),
     ("p1", "pdu_info", {"pdu": "pdu-a"}, succeeds(changed=False)),
     ("p1", "pdu_power", {"pdu": "pdu-a", "outlets": ["1"], "state": "on"}, succeeds(changed=False)),
+    ("p1", "ticket", {"instance": "lab", "kind": "board", "owner": "jo", "state": "absent"}, succeeds(changed=False)),
     ("p1", "board_lease", {"instance": "jackie", "hours": 2}, succeeds(changed=True)),
     ("p1", "board_console_info", {"board": 0}, refuses("console")),
     ("p1", "board_reconcile", {}, succeeds(changed=False)),

@@ -19,6 +19,7 @@ from ..core.errors import HeteroError
 from ..site.image_names import default_name, is_source
 from . import ended
 from .pruning import RECORDS, Kept, prune
+from .tickets import Tickets
 
 if TYPE_CHECKING:
     import sqlite3
@@ -54,6 +55,8 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
         self.path = path
         self.actor = actor or f"user id {os.geteuid()} pid {os.getpid()}"
         self._db = Database(path, self.layout, create=create, busy=busy, write=write)
+        #: Those who wait.
+        self.tickets = Tickets(self._db)
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..claims.servable import must_be_servable
+from ..claims.tickets import must_be_priority
 from ..scheduling.compute_hosts import gpu_count
 from ..scheduling.fit import describe
 from ..site.instance import must_be_free_word, valid_instance
@@ -28,6 +29,8 @@ class ClaimRequest:
     :param kind: what they run in, a section of the configuration: "lxc" or "kvm".
     :param devices: addresses of the PCI devices that a guest is to get; none for any that fit.
     :param numbers: the numbers of the instances NAME-1 … NAME-N that this host is asked for; none for all.
+    :param asked: since when it waits (unix seconds, as the controller gave it); None where it does not.
+    :param priority: of its place among those that wait; the highest goes first.
     """
 
     request: str
@@ -41,6 +44,8 @@ class ClaimRequest:
     kind: str = "lxc"
     devices: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    asked: float | None = None
+    priority: int = 0
 
     @property
     def instances(self) -> list[str]:
@@ -57,5 +62,6 @@ class ClaimRequest:
         for instance in [self.request, *self.instances]:
             must_be_free_word(valid_instance(instance))
         which_image = "name an image, or give the host one (default_image of its role)"
+        must_be_priority(self.priority)
         must_be_servable(self, MOST, f"ask for 1 to {MOST}", which_image)
         gpu_count(self.flavor)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..claims.those_who_wait import NOTHING
 from ..core.deadline import Deadline
 from ..devices.pci import allocation
 from ..devices.pci.domains import is_there
 from ..hypervisors.libvirt.attachment import holder_of
 from ..hypervisors.libvirt.domain import CALL_TIME, Libvirt, must_be_name
 from ..scheduling.compute_hosts import aliases_of
-from ..site.kinds import GUEST
+from ..scheduling.places import held_for
 from .domains import free_again, of_no_claim
 from .unclaimed_instances import of_guest
 
@@ -34,7 +35,6 @@ class Guests:
     :param request: of one request.
     """
 
-    hypervisor = GUEST.hypervisor
     devices = "devices"
     #: No GPU that the store would allocate.
     wanted = None
@@ -43,6 +43,7 @@ class Guests:
         self.host = host
         self.flavor = request.flavor
         self.named = request.devices
+        self.left = NOTHING
         self._domains: set[str] | None = None
 
     @property
@@ -83,4 +84,5 @@ class Guests:
             for address, (name, *_others) in of_no_claim(self.host).items():
                 if address not in given:
                     allocation.write_down(self.host.store, holder_of(name), address, self.host.pci)
-            allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named)
+            held = {address: held_for(wish) for address, wish in self.left.devices.items()}
+            allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named, held)

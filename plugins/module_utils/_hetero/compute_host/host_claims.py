@@ -13,22 +13,27 @@ from __future__ import annotations
 import ipaddress
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ..claims.host.allocation import GpuRequest
 from ..claims.host.config import SET_UP
 from ..claims.host.store import Asked
+from ..claims.those_who_wait import NOTHING
 from ..core.errors import BadInput, NoneFree
 from ..core.lines import line
 from ..hypervisors.lxc import id_maps, liblxc
-from ..scheduling.compute_hosts import gpu_arch, gpu_count, rejections
+from ..scheduling.compute_hosts import gpu_arch, gpu_count
 from ..scheduling.extra_specs import satisfies
 from ..scheduling.fit import AMOUNTS, by_reason, nodes_found, summary
+from ..scheduling.places import held_for
 from ..site.kinds import CONTAINER, GUEST, OF_HOSTS
 from ..site.leases import as_date, kept
 from ..site.node_clock import begin_lease
 from .addresses import addresses_there
 from .guest_claims import Guests
+from .host_fit import free_gpus, unfit, without_image
+from .host_queue import HostQueue
 from .info import claim_fields
 from .lost_database import key_of_folder
 from .moved_instances import of_another
@@ -37,8 +42,6 @@ from .unclaimed_instances import made_unclaimed, of_record
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
     from ..core.changes import Change
-    from ..devices.gpus.discovery import Gpu
-    from ..images.store import Image
     from .claim_request import ClaimRequest
     from .host import Host
 
@@ -46,23 +49,20 @@ if TYPE_CHECKING:
 REAPER = "host reap"
 
 
-def wanted_of(host: Host, flavor: dict[str, Any]) -> GpuRequest | None:
-    """Return the GPUs that a flavor asks for, all of one architecture if it names any; None if it asks for no GPU."""
+def wanted_of(host: Host, flavor: dict[str, Any], held: Collection[str] = ()) -> GpuRequest | None:
+    """Return the GPUs that a flavor asks for, all of one architecture if it names any; None if it asks for no GPU.
+
+    :param held: addresses of those that are held for others.
+    """
     count, requirement = gpu_count(flavor), gpu_arch(flavor)
     if not count or requirement is None:
         return GpuRequest(count=count) if count else None
-    free = free_gpus(host)
+    free = [gpu for gpu in free_gpus(host) if gpu.address not in held]
     archs = sorted({gpu.arch for gpu in host.gpus if gpu.arch and satisfies(gpu.arch, requirement)})
     most = max(archs, key=lambda arch: sum(gpu.arch == arch for gpu in free), default=None)
     if most is None:
         raise BadInput(f"has no GPU whose gpu_arch satisfies '{requirement}'", host.name, "ask another host")
     return GpuRequest(count=count, arch=most)
-
-
-def free_gpus(host: Host) -> list[Gpu]:
-    """Return the GPUs that nobody has by the table."""
-    taken = {row.address for row in host.store.allocations()}
-    return [gpu for gpu in host.gpus if gpu.address not in taken and gpu.healthy and not gpu.unsupported]
 
 
 def present(host: Host, request: ClaimRequest, change: Change) -> dict[str, Any]:
@@ -74,15 +74,18 @@ def present(host: Host, request: ClaimRequest, change: Change) -> dict[str, Any]
     request.check()
     if request.lease_hours:
         begin_lease(host.store, REAPER, change.check)
-    kind = KINDS[request.kind](host, request)
-    if not all(map(host.store.claim_of, request.instances)) and not _unfit(host, request, kind):
+    kind, queue = KINDS[request.kind](host, request), HostQueue(host)
+    queue.look()
+    if not all(map(host.store.claim_of, request.instances)) and not unfit(host, request):
         kind.look()  # others wait for the database as long as a transaction lasts
     with host.store.transaction(dry=change.check):
         before = {claim.instance: claim for claim in map(host.store.claim_of, request.instances) if claim}
+        kind.left = queue.left_to(request)
         after = _claims(host, request, kind, before)
         for claim in after:
             old = before.get(claim.instance)
             change.note(claim.instance, shown(host, old) if old else {}, shown(host, claim))
+        queue.served(request, [claim for claim in after if claim.instance not in before])
         new = [claim.instance for claim in after if claim.instance not in before]
         text = f"wants {request.flavor['name']}: {_found(host, request, kind, len(new))}"
         lines, now = [line(request.request, "", "", text)], time.time()
@@ -126,9 +129,9 @@ def _new(claims: Iterable[Claim], before: Collection[str]) -> int:
 def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before: Collection[str]) -> list[Claim]:
     """Claim all instances, or with `partial` those that can be had. Those that are there keep what they have."""
     if len(before) < len(request.instances):
-        unfit = _unfit(host, request, kind)
-        if unfit:
-            raise _no_node(host, request, unfit, 0, len(before), {host.name: unfit})
+        never = unfit(host, request)
+        if never:
+            raise _no_node(host, request, never, 0, len(before), {host.name: never})
     claims = []
     for instance in request.instances:
         try:
@@ -140,31 +143,6 @@ def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before
                 break
             raise _no_node(host, request, _reasons(kind, none), _new(claims, before), len(before)) from none
     return claims
-
-
-def _unfit(host: Host, request: ClaimRequest, kind: Containers | Guests) -> list[str]:
-    """Return why this host serves no such request, whatever is free."""
-    offers = [kind.hypervisor] if kind.hypervisor in host.hypervisors else host.hypervisors
-    return rejections(request.flavor, dict(host.facts, hypervisors=offers)) + _without_image(host, request.image)
-
-
-def _without_image(host: Host, name: str) -> list[str]:
-    """Return why instances of this image cannot be made here."""
-    try:
-        image = host.images.get(name)
-    except BadInput as error:
-        return [f"image {name}: {error.what}"]
-    why = why_no_image(host, image)
-    return [why] if why else []
-
-
-def why_no_image(host: Host, image: Image) -> str | None:
-    """Return in words why an image does not run on this host, or None."""
-    if image.ram:
-        return f"image {image.name} is a RAM image, which has no root: it is for boards"
-    if image.arch != host.cpu_arch:
-        return f"image {image.name} is for {image.arch}, this host is {host.cpu_arch}"
-    return None
 
 
 def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instance: str, is_there: bool) -> Claim:
@@ -179,8 +157,11 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
         lease_hours=request.lease_hours,
         request=request.request,
         no_image=_no_image(host, request.image, instance),
+        held={key: (size, held_for(wish)) for key, (size, wish) in kind.left.amounts.items()},
     )
-    claim, new = host.store.claim(asked, host.capacity, host.site.look, host.gpus)
+    held = {address: held_for(wish) for address, wish in kind.left.devices.items()}
+    gpus = [replace(gpu, unsupported=held[gpu.address]) if gpu.address in held else gpu for gpu in host.gpus]
+    claim, new = host.store.claim(asked, host.capacity, host.site.look, gpus)
     if not new:
         return claim
     folder = os.path.join(host.config.disks(request.kind), instance)
@@ -194,7 +175,7 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
 def _no_image(host: Host, image: str, instance: str) -> str | None:
     """Return why an instance that is there could not be made anew of another image, or None if it could."""
     claim = host.store.claim_of(instance)
-    why = _without_image(host, image) if claim and claim.image != image else []
+    why = without_image(host, image) if claim and claim.image != image else []
     return why[0] if why else None
 
 
@@ -263,9 +244,9 @@ class Containers:
     """What containers take besides memory, processors and disk: GPUs, which the store allocates itself.
 
     :param request: of one request.
+    :ivar left: what those who wait leave to it.
     """
 
-    hypervisor = CONTAINER.hypervisor
     #: What its devices are called in answers.
     devices = "gpus"
 
@@ -273,10 +254,11 @@ class Containers:
         self.host = host
         self.flavor = request.flavor
         self.free = free_gpus(host)
+        self.left = NOTHING
 
     @property
     def wanted(self) -> GpuRequest | None:
-        return wanted_of(self.host, self.flavor)
+        return wanted_of(self.host, self.flavor, self.left.devices)
 
     @property
     def asked(self) -> str:

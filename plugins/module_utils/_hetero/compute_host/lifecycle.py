@@ -30,12 +30,13 @@ from ..site import instance_states
 from ..site.image_names import valid_image
 from ..site.instance import NOTHING_TO_REBUILD, lock_of
 from ..site.kinds import CONTAINER, GUEST
-from ..site.leases import END, ENDS, as_date, end, must_be_hours, over, until
+from ..site.leases import END, ENDS, as_date, end, later, must_be_hours, over, until
 from ..site.node_clock import extend_lease, extended_late
 from ..site.owners import is_of, must_be_made, must_own
 from .container import ContainerWork
 from .guest import GuestWork
 from .host_claims import REAPER, shown
+from .host_queue import HostQueue
 from .unclaimed_instances import refuse_unclaimed
 from .verb_options import HARD, SOFT, Options
 from .work import MADE_ANEW, TO_BE_REMOVED
@@ -154,6 +155,8 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
         now, old = time.time(), work.claim.expires
         doubt = host.store.doubt_of(work.claim)
         expires = end(hours, None if doubt else old, now)
+        if later(old, expires) != old:
+            HostQueue(host).must_end_in_time(work.claim, work.claim.instance, expires)
         before = {"expires": f"{as_date(old)} ({doubt[0]})" if doubt else as_date(old), "state": work.claim.state}
         if change.note(work.claim.instance, before, {"expires": as_date(expires), "state": state}):
             # the record, which may know more than an older database, gets no state that does not change

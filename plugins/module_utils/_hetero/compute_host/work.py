@@ -20,7 +20,7 @@ from ..drivers.boot import ssh
 from ..site import instance_states
 from ..site.instance import RUNS_ALREADY
 from ..site.leases import until
-from .host_claims import why_no_image
+from .host_fit import why_no_image
 from .info import claim_fields
 from .moved_instances import copy_beside, elsewhere, of_another
 

@@ -16,6 +16,8 @@ LONGEST = 87600
 #: Seconds. An end that differs less from the one that is asked for stays as it is, so that the same play run twice
 #: changes nothing.
 SAME = 60.0
+#: Seconds between two turns in which a node ends leases, where its role sets no other time (tftp_proxy_reap_interval).
+TURN = 60.0
 #: What is wrong with an instance whose end was interrupted after its data were removed, and what to do.
 ENDS, END = "its end was begun, and what it had is gone: no longer lease keeps it", "terminate it, then ask for it anew"
 
@@ -42,6 +44,11 @@ def end(hours: float, old: float | None, now: float) -> float | None:
 def later(one: float | None, other: float | None) -> float | None:
     """Return the later of two ends of a lease; None, for no end, is later than all."""
     return None if one is None or other is None else max(one, other)
+
+
+def not_before(expires: float | None, now: float) -> float | None:
+    """Return when what a claim has becomes free by its lease: one that is over is ended by the node's next turn."""
+    return None if expires is None else max(expires, now + TURN)
 
 
 def as_date(expires: float | None) -> str | None:

@@ -20,7 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.imag
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, board_fit
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, NoneFree, Refused
@@ -409,7 +409,7 @@ def test_nothing_of_it_is_left(disks):
 def test_only_boards_with_a_disk_serve(disks):
     """A request that cannot be served must say why before any power."""
     flavor = {"name": "any", "memory_mb": 1, "vcpus": 1, "local_gb": 1}
-    request = board_claims.ClaimRequest("jackie", "jo", flavor, "demo", KEY, board=2, boot_source="disk")
+    request = board_fit.ClaimRequest("jackie", "jo", flavor, "demo", KEY, board=2, boot_source="disk")
     with disks.proxy() as proxy, pytest.raises(NoneFree, match="no disk to boot from"):
         board_claims.present(proxy, request, Change())
 

@@ -25,10 +25,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verb
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.release import release
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_releases
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import (
-    ClaimRequest,
-    present,
-)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import present
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_fit import ClaimRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_locks import locked
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_work import BoardWork
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change

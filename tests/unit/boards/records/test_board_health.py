@@ -102,7 +102,8 @@ def before(path):
         )
         db.execute("INSERT INTO boards SELECT * FROM older")
         db.execute("DROP TABLE older")
-        db.execute("DROP TABLE energy")
+        for table in ("energy", "tickets", "went_first"):
+            db.execute(f"DROP TABLE {table}")
         db.execute("PRAGMA user_version = 1")
         db.commit()
 

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import checks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.checks import CheckRequest, Limits
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, board_fit
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import end_requests
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.end_requests import EndRequest
@@ -231,7 +231,7 @@ def test_a_request_has_its_board_as_soon_as_the_check_ends(site, when, monkeypat
         # a check is another process's; here it is another thread's
         monkeypatch.setattr(board_claims.checked_boards.locks, "held_by_another", lambda folder, name: name == "board0")
         flavor = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 10, "cpu_arch": "tilepro64"}
-        asked = board_claims.ClaimRequest("jackie", "jo", flavor, "demo", KEY, board=0)
+        asked = board_fit.ClaimRequest("jackie", "jo", flavor, "demo", KEY, board=0)
         with pytest.raises(NoneFree, match="its health is being checked since"):
             board_claims.present(proxy, asked, Change(True))
         found = board_claims.present(proxy, asked, Change())

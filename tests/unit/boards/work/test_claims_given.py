@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of boards that are claimed and given back, value by value (boards/work/board_claims.py and
+"""What is told of boards that are claimed and given back, value by value (boards/work/board_claims.py, board_fit.py and
 board_releases.py). The module itself is in records/test_board_claim.py.
 """
 
@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import (
     board_claims,
+    board_fit,
     board_releases,
     each_board,
 )
@@ -45,7 +46,7 @@ def proxy(node):
 
 
 def asked_for(request="jackie", **more):
-    return board_claims.ClaimRequest(
+    return board_fit.ClaimRequest(
         **dict(dict(request=request, owner="ann", flavor=FLAVOR, image="debian", ssh_public_key=KEY), **more)
     )
 
@@ -197,11 +198,11 @@ def test_why_no_board_fits(proxy):
 def test_a_disk_needs_no_room_on_the_node(proxy, node):
     """Lost: a board with a disk of its own, refused for the node's file system."""
     board = proxy.boards[0]
-    assert board_claims._root_sizes(proxy, asked_for(boot_source="disk"), [board]) == {"board0": 0}
-    assert board_claims._root_sizes(proxy, asked_for(), [board])["board0"] > 0
+    assert board_fit.root_sizes(proxy, asked_for(boot_source="disk"), [board]) == {"board0": 0}
+    assert board_fit.root_sizes(proxy, asked_for(), [board])["board0"] > 0
     never = SimpleNamespace(never=lambda size: size > 0, why=lambda size: "no room")
     found = [
-        board_claims._unfit(proxy, asked_for(image=image), [board], never, {"board0": size})
+        board_fit.unfit_boards(proxy, asked_for(image=image), [board], never, {"board0": size})
         for image, size in (("debian", 1), ("debian", 0), ("x", 1))
     ]
     assert found[:2] == [{"board0": ["no room"]}, {"board0": []}]

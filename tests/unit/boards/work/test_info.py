@@ -135,6 +135,8 @@ def node(monkeypatch):
     monkeypatch.setattr(info, "images_of", lambda proxy: ["image"])
     drivers = SimpleNamespace(means=lambda board: f"means of {board.name}")
     monkeypatch.setattr(info, "BootDrivers", lambda proxy: drivers)
+    queue = SimpleNamespace(shown=lambda: (["lab waits"], {"board1": "lab (queue 1)"}))
+    monkeypatch.setattr(info, "BoardQueue", lambda proxy: queue)
     monkeypatch.setattr(info, "unclaimed", lambda proxy, name: [SimpleNamespace(instance=name)])
     return found
 
@@ -170,13 +172,14 @@ def test_the_rest_of_what_is_known(node):
     event = dict(id=9, time=1.0, actor="me", board=1, instance=None, phase="boot", text="text", seconds=0.5)
     board = {"id": 1, "wired": "1", "events": [event], "boot": "means of board1", "withheld": "why"}
     assert found == dict(
-        boards=[dict(board, health={"whole": True}, **NO_METER)],
+        boards=[dict(board, health={"whole": True}, next=None, **NO_METER)],
         claims=[],
         roots={"promised": 1, "root_gb": 8},
         images=["image"],
         unclaimed=[],
         ended=[],
         alike=[],
+        queue=[],
         pdu_errors={"pdu-a": f"{ProxyConfig().run_folder}: no"},
     )
     assert info.information(node, ids=[1])["boards"][0]["events"] == []
@@ -197,6 +200,13 @@ def test_of_a_board_that_never_failed_the_score_is_told(tmp_path):
         few = info._health(proxy, store.records([0, 1, 3]), False)
         assert (few[0], few[3], few[1]["score"], few[1]["of"]) == ({"score": 100}, {"score": 100}, 0, 1)
         assert info._health(proxy, store.records([0]), True)[0]["passed"] == 1
+
+
+def test_who_waits_is_known_where_all_boards_are_asked_for(node):
+    """Lost: whom a free board is for."""
+    found = info.information(node)
+    following = [board["next"] for board in found["boards"]]
+    assert (found["queue"], following) == (["lab waits"], [None, "lab (queue 1)", None])
 
 
 def test_pdus_of_the_boards_that_are_meant(node):

@@ -66,7 +66,7 @@ def test_what_a_request_is_by_its_words(node, proxy):
     asked = request(proxy, node, count=3, numbers=[1, 3])
     assert asked.names == ["lab-1", "lab-3"]
     assert [request(proxy, node, count=count).names for count in (0, 1)] == [["lab"], ["lab"]]
-    assert len(request(proxy, node, count=10**6).names) == board_module.board_claims.MOST
+    assert len(request(proxy, node, count=10**6).names) == board_module.board_fit.MOST
     assert [request(proxy, node, attempts=number).attempts for number in (0, 1, 3)] == [1, 1, 3]
     options = request(proxy, node, check=True, how="hard", soft_timeout=7, timeout=8, created=[1.0]).options
     assert (options.check, options.instance, options.created, options.rebuilt) == (True, "lab", (1.0,), ())

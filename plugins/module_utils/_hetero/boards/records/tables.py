@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ...claims import tickets
 from ...core.backups import how_to_restore
 from ...core.database import Layout
 from ...site.proxy_config import SET_UP
@@ -34,7 +35,7 @@ ENERGY = """CREATE TABLE energy (
             instance TEXT PRIMARY KEY, created REAL NOT NULL, outlet TEXT NOT NULL, kwh REAL, counter REAL, watts REAL,
             seen REAL NOT NULL)"""
 LAYOUT = Layout(
-    schema=3,
+    schema=4,
     tables=(
         """CREATE TABLE boards (
             board INTEGER PRIMARY KEY, state TEXT NOT NULL, since REAL,
@@ -49,11 +50,14 @@ LAYOUT = Layout(
         "CREATE INDEX events_of_board ON events (board, id)",
         *HEALTH,
         ENERGY,
+        *tickets.TABLES,
     ),
-    # 2: each board has a history. 3: what each claim has drawn; nothing is known of what was drawn before.
+    # 2: each board has a history. 3: what each claim has drawn; nothing is known of what was drawn before. 4: those who
+    # wait have places.
     upgrades={
         1: ("ALTER TABLE boards ADD COLUMN score INTEGER NOT NULL DEFAULT 100", *HEALTH, *FROM_EVENTS),
         2: (ENERGY,),
+        3: tickets.TABLES,
     },
     set_up=SET_UP,
     restore=how_to_restore,

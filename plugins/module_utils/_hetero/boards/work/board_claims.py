@@ -10,27 +10,20 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
-from ...claims.servable import must_be_servable
 from ...core.deadline import Deadline
 from ...core.descriptors import make_room
-from ...core.errors import BadInput, HeteroError, NoneFree, Refused
+from ...core.errors import HeteroError, NoneFree, Refused
 from ...core.lines import line
 from ...core.plays import play
-from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
-from ...drivers.boot.registry import BootDrivers
 from ...images.capacity import no_image, without_room
 from ...images.choice import images_of
-from ...images.delivery import undelivered
-from ...images.room import room_of, size_of
-from ...scheduling.fit import NO_DISK, TOLERANCE, describe, nodes_found, rejections, summary
+from ...images.room import room_of
+from ...scheduling.fit import describe, nodes_found, summary
 from ...site import board_states
-from ...site.instance import must_be_free_word, valid_instance
 from ...site.leases import kept, later, over
 from ...site.node_clock import begin_lease
-from ...site.owners import names_of
 from ..evidence.adoption import catch_up
 from ..evidence.free_boards import RECONCILE, left_by, somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
@@ -39,7 +32,9 @@ from ..records.board_health import FULL
 from ..records.board_records import Record
 from ..records.store import ClaimTerms, why_not_free
 from . import checked_boards
+from .board_fit import root_sizes, unfit_boards
 from .board_leases import REAPER
+from .board_queue import BoardQueue
 from .info import claim_fields
 
 if TYPE_CHECKING:
@@ -49,58 +44,18 @@ if TYPE_CHECKING:
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
     from ..records.store import Store
+    from .board_fit import ClaimRequest
 
-#: Most instances of a request: the boards of the largest boards file that we measure with (10,000 hosts).
-MOST = 10000
 NO_SPACE = "the file system of the proxy's database is full: free space on it, or terminate what can go"
 #: Phase of the event that says which boards were chosen for a request.
 CHOICE = "choice"
 
 
-@dataclass(frozen=True)
-class ClaimRequest:
-    """A request for instances: `count` boards make the instances NAME-1 … NAME-N, one board makes NAME.
-
-    :param numbers: the numbers of the instances that this node is asked for; none for all.
-    """
-
-    request: str
-    owner: str
-    flavor: dict[str, Any]
-    image: str
-    ssh_public_key: str
-    board: int | None = None
-    count: int = 1
-    partial: bool = False
-    lease_hours: float | None = None
-    move: bool = False
-    tolerance: float = TOLERANCE
-    boot_source: str = NFS_ROOT
-    numbers: tuple[int, ...] = ()
-
-    @property
-    def instances(self) -> list[str]:
-        return names_of(self.request, self.count, self.numbers)
-
-    @property
-    def many(self) -> str:
-        """Return the number of boards and a blank, such as "3 ", as text before a flavor; an empty text for one."""
-        return "" if self.count == 1 else f"{len(self.instances)} "
-
-    def check(self) -> None:
-        """Raise BadInput where no node could serve this request."""
-        must_be_free_word(valid_instance(self.request))
-        must_be_servable(self, MOST, f"ask for 1 to {MOST} boards", "name an image of the store")
-        if self.count > 1 and self.board is not None:
-            raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
-        if not 0 <= self.tolerance < 1:
-            raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
-
-
 def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, Any]:
     """Claim what `request` asks for, or find it claimed; one transaction, which check mode takes back.
 
-    Where no board is free but some that are being checked, their checks end, and the request waits for that.
+    Where no board is free but some that are being checked, and are held for nobody else, their checks end, and the
+    request waits for that.
 
     :returns: boards (the claims), rejected, rejected_lines, lines.
     :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
@@ -111,7 +66,8 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
             return _present(proxy, request, change)
         except NoneFree as none:
             pool = [board for board in proxy.boards.values() if request.board in (None, board.id)]
-            could = [board for board in pool if board.name not in none.facts.get("unfit", {})]
+            never = {**none.facts.get("unfit", {}), **none.facts.get("held", {})}
+            could = [board for board in pool if board.name not in never]
             wanted = len(request.instances)
             if change.check or not checked_boards.given_way(proxy, request.request, could, wanted, deadline):
                 raise
@@ -124,16 +80,17 @@ def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, A
     make_room(len(request.instances))
     named = None if request.board is None else proxy.board(request.board)
     pool = [named] if named else [proxy.boards[key] for key in sorted(proxy.boards)]
-    promises, sizes = room_of(proxy).promises, _root_sizes(proxy, request, pool)
-    unfit = _unfit(proxy, request, pool, promises, sizes)
-    store, feeds = proxy.store, Feeds(proxy)
+    promises, sizes = room_of(proxy).promises, root_sizes(proxy, request, pool)
+    unfit = unfit_boards(proxy, request, pool, promises, sizes)
+    store, feeds, queue = proxy.store, Feeds(proxy), BoardQueue(proxy)
+    queue.look()
     scores = store.scores()
     # Boards that failed least come first; equal ones in the order of their ids.
     fit = sorted((one for one in pool if not unfit[one.name]), key=lambda one: -scores.get(one.id, FULL))
     if not all(map(store.claim_of, request.instances)):
         refuse_unclaimed(proxy, request.request, set(request.instances))
     with store.transaction(dry=change.check):
-        busy, open_to_all = _at_present(feeds, request, fit, promises, sizes)
+        busy, open_to_all = _at_present(feeds, queue, request, fit, promises, sizes)
         free = sum(1 for why in busy.values() if why is None)
         rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
         rejected = {name: reasons for name, reasons in rejected.items() if reasons}
@@ -145,7 +102,7 @@ def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, A
         try:
             moved = _claim_and_move(store, request, open_to_all, _no_other_image(proxy, request.image, known))
         except NoneFree as none:
-            raise _no_node(request, len(before), free, rejected, unfit) from none
+            raise _no_node(request, len(before), free, rejected, unfit, queue.holds) from none
         # Read back, inside the transaction so that check mode sees what would be.
         after = [claim for claim in map(store.claim_of, request.instances) if claim is not None]
         for claim in after:
@@ -154,6 +111,7 @@ def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, A
         own = {f"board{claim.board}" for claim in after if claim.instance not in moved}
         rejected = {name: reasons for name, reasons in rejected.items() if name not in own}
         headline = _headline(request, pool, fit, free, before, after)
+        queue.served(request, [claim for claim in after if claim.instance not in before])
         is_new = any(claim.instance not in before for claim in after)
         idle = not request.move and any(store.record(claim.board).state != board_states.RUNNING for claim in after)
         if is_new or idle:  # said before what is made of it; of what runs nothing is made
@@ -170,9 +128,16 @@ def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, A
 
 
 def _at_present(
-    feeds: Feeds, request: ClaimRequest, fit: Sequence[Board], promises: Promises, sizes: Mapping[str, int]
+    feeds: Feeds,
+    queue: BoardQueue,
+    request: ClaimRequest,
+    fit: Sequence[Board],
+    promises: Promises,
+    sizes: Mapping[str, int],
 ) -> tuple[dict[str, str | None], list[int]]:
     """Return what keeps boards that fit from being given at present.
+
+    Free boards may be held for others who wait.
 
     :returns: {board name: why it is not free, None for a free one}, and the ids of the boards that nothing keeps but
         their records, which the store reads by itself.
@@ -181,12 +146,15 @@ def _at_present(
     records = store.records([board.id for board in fit])
     others = {board.id: somebodys(proxy, board, records[board.id]) for board in fit}
     busy = {board.name: why_not_free(records[board.id], now) or others[board.id] for board in fit}
+    held, size_held = queue.held(request, busy)
+    busy.update(held)
+    promises.take(size_held)
     wanted = {name: sizes[name] for name, why in busy.items() if why is None}
     full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
     busy.update(full)
     fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(request.instances))
     busy.update(fed)
-    return busy, [board.id for board in fit if not (board.name in {**full, **fed} or others[board.id])]
+    return busy, [board.id for board in fit if not (board.name in {**held, **full, **fed} or others[board.id])]
 
 
 def _lines(
@@ -247,35 +215,6 @@ def _refuse_moved(proxy: Proxy, claims: Mapping[str, Claim]) -> None:
             if board is None:
                 remedy = f"add board{number} to the boards file, then {remedy}"
             raise Refused(what, claim.instance, remedy)
-
-
-def _root_sizes(proxy: Proxy, request: ClaimRequest, pool: Iterable[Board]) -> dict[str, int]:
-    """Return {board name: bytes that its root takes on the proxy}."""
-    return {
-        board.name: 0 if request.boot_source == DISK_ROOT else size_of(proxy, board, request.flavor) for board in pool
-    }
-
-
-def _unfit(
-    proxy: Proxy, request: ClaimRequest, pool: Iterable[Board], promises: Promises, sizes: Mapping[str, int]
-) -> dict[str, list[str]]:
-    """Return {board name: why it could not serve the request even if it were free}, an empty list where it could.
-
-    A missing image, what the board would not get of it, or a root too large for the proxy, is named only where all else
-    fits.
-    """
-    images, drivers = images_of(proxy), BootDrivers(proxy)
-    found: dict[str, list[str]] = {}
-    for board in pool:
-        why = rejections(request.flavor, board, request.tolerance)
-        if request.boot_source == DISK_ROOT and not proxy.disks(board):
-            why.append(NO_DISK)
-        why += [] if why else filter(None, [no_image(request.image, images, board.arch)])
-        lacks = None if why else undelivered(request.image, images, board.id, drivers.means(board), request.boot_source)
-        why += [": ".join(lacks)] if lacks else []
-        why += [] if why or not promises.never(sizes[board.name]) else [promises.why(sizes[board.name])]
-        found[board.name] = why
-    return found
 
 
 def _no_other_image(proxy: Proxy, image: str, known: Iterable[Claim]) -> str | None:
@@ -357,7 +296,12 @@ def _headline(
 
 
 def _no_node(
-    request: ClaimRequest, there: int, free: int, rejected: dict[str, list[str]], unfit: dict[str, list[str]]
+    request: ClaimRequest,
+    there: int,
+    free: int,
+    rejected: dict[str, list[str]],
+    unfit: dict[str, list[str]],
+    held: dict[str, str],
 ) -> NoneFree:
     """Return the error `bob wants tgx.8x8 (…): no node.` with the reason for each board.
 
@@ -368,4 +312,4 @@ def _no_node(
     found = nodes_found(free, len(request.instances), there, "boards")
     text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
     unfit = {name: reasons for name, reasons in unfit.items() if reasons}
-    return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit)
+    return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit, held=held)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...roots.ownership import is_gone, refuse_anothers
-from ...site.leases import END, ENDS, as_date, end, must_be_hours, until
+from ...site.leases import END, ENDS, as_date, end, later, must_be_hours, until
 from ...site.node_clock import extend_lease, extended_late
 from ..evidence.unknown_leases import unknown_lease
+from .board_queue import BoardQueue
 from .each_board import each, ids_of
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def extend(
             raise Refused(ENDS, claim.instance, END)
         now = time.time()
         expires = end(hours, claim.expires, now)
+        if later(claim.expires, expires) != claim.expires:
+            BoardQueue(proxy).must_end_in_time(claim, board.name, expires)
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
         if changed:
             unknown = unknown_lease(proxy, replace(claim, expires=expires))

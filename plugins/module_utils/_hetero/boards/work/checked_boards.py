@@ -17,6 +17,7 @@ from ...site import board_states
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
     from ...site.boards_file import Board
+    from ..records.board_records import Record
     from ..records.proxy import Proxy
 
 #: Seconds that a request waits for the end of a check: a piece of a test, and a PDU that is slow.
@@ -29,24 +30,28 @@ WAITS = "{name} waits for the end of this board's check"
 def given_way(proxy: Proxy, request: str, boards: Iterable[Board], count: int, deadline: Deadline) -> bool:
     """Have the checks of some boards end; return whether one of the boards left its check before the deadline.
 
-    A board whose check was killed is none of them: nobody would hear.
-
     :param request: the name of the instance or request that wants them.
     :param count: how many it wants.
     """
     folder = proxy.config.run_folder
-    found = [one for one in boards if _is_checked(proxy, one) and locks.held_by_another(folder, one.name)][:count]
+    found = [one for one in boards if gives_way(proxy, proxy.store.record(one.id))][:count]
     with ExitStack() as asked:
         for board in found:
             asked.enter_context(end_requests.asked(folder, board.name, end_requests.EndRequest(request, ())))
             proxy.store.event(board.id, "wait", WAITS.format(name=request), instance=request)
         while found and not deadline.passed:
-            if not all(_is_checked(proxy, board) for board in found):
+            if not all(_is_checked(proxy.store.record(board.id)) for board in found):
                 return True
             deadline.nap(TICK)
     return False
 
 
-def _is_checked(proxy: Proxy, board: Board) -> bool:
-    record = proxy.store.record(board.id)
+def gives_way(proxy: Proxy, record: Record) -> bool:
+    """Return whether a board is being checked, and is free as soon as a request wants it. One whose check was killed is
+    not: nobody would hear.
+    """
+    return _is_checked(record) and locks.held_by_another(proxy.config.run_folder, f"board{record.board}")
+
+
+def _is_checked(record: Record) -> bool:
     return record.claim is None and board_states.is_checked(record.state, record.note)

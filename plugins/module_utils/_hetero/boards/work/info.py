@@ -26,6 +26,7 @@ from ..evidence.unclaimed_instances import unclaimed
 from ..power.last_outlet import Feeds
 from ..records.board_health import FULL
 from ..records.energy import NOT_MEASURED
+from .board_queue import BoardQueue
 
 if TYPE_CHECKING:
     from ...drivers.power.drawn import Drawn
@@ -205,6 +206,13 @@ def information(
     for fields, board in zip(found, boards):
         fields.update(energies.get(fields.get("instance") or "", NOT_MEASURED).fields)
         fields.update(boot=drivers.means(board), withheld=withheld[board.id], health=health.get(board.id))
+    waits, following = [], {}
+    if ids is None and instance is None:
+        queue = BoardQueue(proxy)
+        queue.busy = {board.name: withheld[board.id] for board in boards}
+        waits, following = queue.shown()
+    for fields in found:
+        fields["next"] = following.get(f"board{fields['id']}")
     pdus = sorted(filter(None, {proxy.wiring(board).pdu for board in boards}))
     for fields in found:
         newest = proxy.store.newest_events(fields["id"], events) if events else []
@@ -217,6 +225,7 @@ def information(
         "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],
         "ended": [] if instance is None or claims else proxy.store.ended(instance),
         "alike": [] if instance is None or claims else alike(everybodys, instance),
+        "queue": waits,
         "pdu_errors": refusals.last(proxy.config.run_folder, pdus),
     }
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
 from ...core.errors import BadInput, NoneFree, Refused
@@ -58,6 +58,7 @@ class Asked:
     :param lease_hours: hours from now until its lease ends; None or 0 for no end.
     :param request: the common name, if it is one of several instances.
     :param no_image: why an instance that is claimed already could not have the image, in words; None where it could.
+    :param held: {memory_mb and so on: (how much of it others are to get, who in words)}.
     """
 
     instance: str
@@ -70,6 +71,7 @@ class Asked:
     lease_hours: float | None = None
     request: str | None = None
     no_image: str | None = None
+    held: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,22 +123,24 @@ class Store(KeptClaims):
             there = self._claims() if old is None else [old]
             refuse_mixed(list(map(vars, there)), request, [instance])
             if old is None:
-                self._insert(asked, request, self._fitting(instance, asked.flavor, capacity))
+                self._insert(asked, request, self._fitting(asked, capacity))
             claim = self._must_have(instance)
             if asked.wanted is not None:
                 allocate(self, claim.holder, asked.wanted, gpus, live)
         return claim, old is None
 
-    def _fitting(self, instance: str, flavor: Mapping[str, Any], capacity: Mapping[str, int]) -> dict[str, int]:
+    def _fitting(self, asked: Asked, capacity: Mapping[str, int]) -> dict[str, int]:
         """Return what the flavor takes; raise NoneFree if the host has less left."""
-        takes = {key: int(flavor.get(key) or 0) for key in AMOUNTS}
+        instance, takes = asked.instance, {key: int(asked.flavor.get(key) or 0) for key in AMOUNTS}
         # a record in its own place is no lack of room: who claims for it sees that its name is taken
         claims = [claim for claim in self.in_use() if claim.instance != instance]
         short = {}
         for key, unit in AMOUNTS.items():
             left = capacity[key] - sum(getattr(claim, key) for claim in claims)
-            if takes[key] > left:
-                short[key] = f"{takes[key]} {unit} wanted, {max(0, left)} of {capacity[key]} left"
+            held, why = asked.held.get(key, (0, ""))
+            if takes[key] > left - held:
+                told = f" ({held} {why})" if held else ""
+                short[key] = f"{takes[key]} {unit} wanted, {max(0, left)} of {capacity[key]} left{told}"
         if short:
             raise NoneFree("; ".join(short.values()), instance, "wait, or ask for less", rejected=short)
         return takes

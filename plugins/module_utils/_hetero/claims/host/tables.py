@@ -9,6 +9,7 @@ import os
 
 from ...core.backups import copies, how_to_restore
 from ...core.database import Layout
+from .. import tickets
 from .config import SET_UP
 
 
@@ -50,7 +51,7 @@ def marked_in(path: str) -> dict[str, str | None]:
 
 ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
 LAYOUT = Layout(
-    schema=2,
+    schema=3,
     tables=(
         """CREATE TABLE instances (
             instance TEXT PRIMARY KEY, request TEXT NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL,
@@ -70,9 +71,11 @@ LAYOUT = Layout(
         """CREATE TABLE events (
             id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, actor TEXT NOT NULL, instance TEXT, address TEXT,
             phase TEXT NOT NULL, text TEXT NOT NULL, seconds REAL)""",
+        *tickets.TABLES,
     ),
     # 2: each container has user ids of its own; the table has none for those made before.
-    upgrades={1: ("ALTER TABLE instances ADD COLUMN first_id INTEGER", ONE_RANGE)},
+    # 3: those who wait have places.
+    upgrades={1: ("ALTER TABLE instances ADD COLUMN first_id INTEGER", ONE_RANGE), 2: tickets.TABLES},
     set_up=SET_UP,
     restore=_restore,
 )

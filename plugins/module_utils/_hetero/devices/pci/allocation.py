@@ -36,6 +36,7 @@ PHASE = "pci"
 #: What holders say of the table as it was before this transaction, which is asked here itself.
 TABLE = ALLOCATED.format(holder="")
 PF = "type-PF"
+NONE_KEPT: Mapping[str, str] = {}
 
 
 def requested(flavor: Mapping[str, Any], aliases: Mapping[str, Any], host: str) -> list[tuple[Alias, int]]:
@@ -79,12 +80,18 @@ def _fits(device: Device, spec: Mapping[str, Any]) -> bool:
 
 
 def allocate(
-    store: Table, holder: str, asked: Sequence[tuple[Alias, int]], paths: Paths, named: Sequence[str] = ()
+    store: Table,
+    holder: str,
+    asked: Sequence[tuple[Alias, int]],
+    paths: Paths,
+    named: Sequence[str] = (),
+    kept: Mapping[str, str] = NONE_KEPT,
 ) -> list[Allocation]:
     """Write down which devices `holder` has, and with each the other functions of its card.
 
     :param asked: [(Alias, count)].
     :param named: addresses of the devices that it is to be; without any, all that fit may be chosen.
+    :param kept: {address of a device that it is not to be, though it may be free: why}.
     :raises NoneFree: `facts['rejected']` says for each device why it is not given.
     """
     named = [sysfs.address_of(name) for name in named]
@@ -100,6 +107,7 @@ def allocate(
     for alias, number in asked:
         fitting = [one for one in devices.values() if fits(one, alias) and (not named or one.address in named)]
         rejected = {one.address: why_not(one, holder, devices, table, held, others) for one in fitting}
+        rejected = {address: why or kept.get(address) for address, why in rejected.items()}
         # a function that came with its card may also be asked for by an alias of its own
         come = [one for one in fitting if one.address in given - answered]
         free = [one for one in fitting if rejected[one.address] is None and one.address not in given]

@@ -20,7 +20,7 @@ from ...boards.evidence.unclaimed_instances import refuse_unclaimed
 from ...boards.image import board_images, rebuilds
 from ...boards.records.proxy import Proxy
 from ...boards.verbs import lifecycle, release
-from ...boards.work import board_claims, board_leases, board_releases
+from ...boards.work import board_claims, board_fit, board_leases, board_releases
 from ...boards.work.each_board import Instances, board_of, claims_of
 from ...boards.work.info import claim_fields
 from ...boards.work.steps import AS_IT_IS, Steps
@@ -98,7 +98,7 @@ class Request:
     @property
     def names(self) -> list[str]:
         """Return the instances that it has or is to have."""
-        return names_of(self.name, max(1, min(self.params["count"], board_claims.MOST)), self.params["numbers"])
+        return names_of(self.name, max(1, min(self.params["count"], board_fit.MOST)), self.params["numbers"])
 
     @property
     def claims(self) -> list[Claim]:
@@ -180,14 +180,14 @@ class Request:
 
         :param move: whether an instance whose board is in error gets another one.
         """
-        fields = board_claims.ClaimRequest.__dataclass_fields__
+        fields = board_fit.ClaimRequest.__dataclass_fields__
         given = {name: value for name, value in self.params.items() if name in fields}
         given.update(numbers=tuple(self.params["numbers"]), image=self.params["image"] or "", move=move)
         change = Change(self.check)
         try:
             with change.step("claim"):
                 self.must_take_user_data([self.params["image"]])
-                result = board_claims.present(self.proxy, board_claims.ClaimRequest(self.name, **given), change)
+                result = board_claims.present(self.proxy, board_fit.ClaimRequest(self.name, **given), change)
         except BadInput as error:
             error.facts.setdefault(AS_IT_IS, {})
             raise

@@ -1,0 +1,124 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What those who wait for boards of a proxy node would take, which boards are free, and which become free when.
+
+claims/those_who_wait.py keeps the places, and tells a claim what it may have.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Mapping
+
+from ...claims.those_who_wait import NOTHING, Needs, Waiting
+from ...claims.tickets import Ticket
+from ...drivers.boot.driver import DISK_ROOT
+from ...images.room import room_of, size_of
+from ...scheduling.places import held_for
+from ...scheduling.queue import Lot
+from ...site import board_states
+from ...site.leases import not_before
+from ..evidence.free_boards import somebodys
+from . import checked_boards
+from .board_fit import ClaimRequest, root_sizes, unfit_boards
+
+if TYPE_CHECKING:
+    from ...images.capacity import Promises
+    from ..records.board_records import Record
+    from ..records.claim_records import Claim
+    from ..records.proxy import Proxy
+
+#: What boards have in common that can be divided: bytes that may yet be promised to roots.
+ROOTS = "roots"
+#: States in which the end of a claim makes no board free.
+OUT = (board_states.ERROR, board_states.MAINTENANCE)
+#: Fields of a request that a ticket keeps.
+KEPT = ("flavor", "image", "board", "count", "partial", "lease_hours", "boot_source", "numbers")
+
+
+class BoardQueue(Waiting[ClaimRequest]):
+    """Those who wait for boards of one proxy node.
+
+    :ivar busy: {board name: why it is not free, None for a free one} of boards that the caller has looked at.
+    :ivar holds: {board name: for whom it is held}, as `held` returned it.
+    """
+
+    def __init__(self, proxy: Proxy) -> None:
+        super().__init__(proxy.store)
+        self.proxy = proxy
+        self.busy: Mapping[str, str | None] = {}
+        self.holds: dict[str, str] = {}
+        self._checked: set[str] = set()
+        self._needs: dict[str, Needs | None] = {}
+        self._promises: Promises | None = None
+
+    @property
+    def promises(self) -> Promises:
+        """The bytes that may yet be promised to roots, looked up once: it takes a look at each root."""
+        if self._promises is None:
+            self._promises = room_of(self.proxy).promises
+        return self._promises
+
+    def request_of(self, ticket: Ticket) -> ClaimRequest:
+        wish = dict(ticket.wish, numbers=tuple(ticket.wish["numbers"]))
+        return ClaimRequest(ticket.request, ticket.owner, ssh_public_key="", **wish)
+
+    def needs(self, request: ClaimRequest) -> Needs | None:
+        asked = (request.flavor, request.image, request.board, request.tolerance, request.boot_source)
+        key = json.dumps(asked, sort_keys=True)
+        if key not in self._needs:
+            proxy, boards = self.proxy, self.proxy.boards
+            pool = [boards[id] for id in sorted(boards) if request.board in (None, id)]
+            sizes = root_sizes(proxy, request, pool)
+            unfit = unfit_boards(proxy, request, pool, self.promises, sizes)
+            fits = frozenset(name for name, why in unfit.items() if not why)
+            size = max((sizes[name] for name in fits), default=0)
+            self._needs[key] = Needs({ROOTS: size} if size else {}, ((fits, 1),)) if fits else None
+        return self._needs[key]
+
+    def lots(self, now: float) -> list[Lot]:
+        """Return them as Waiting.lots does. Of free boards those that failed least come first, as a claim takes them;
+        last those that are being checked, as their checks end where a request finds no other.
+        """
+        records = sorted(self.proxy.store.records(self.proxy.boards).items())
+        wanted = {name for needs in self._needs.values() if needs for fits, _count in needs.devices for name in fits}
+        unclaimed = [record for id, record in records if record.claim is None and f"board{id}" in wanted]
+        free = sorted((one for one in unclaimed if self._is_free(one)), key=lambda one: -one.score)
+        checked = [f"board{one.board}" for one in unclaimed if checked_boards.gives_way(self.proxy, one)]
+        self._checked = set(checked)
+        there = (*(f"board{one.board}" for one in free), *checked)
+        lent = [one.claim for _id, one in records if one.claim is not None and one.state not in OUT]
+        return [Lot(0.0, {ROOTS: int(self.promises.left)}, there), *(self._lent(claim, now) for claim in lent)]
+
+    def _is_free(self, record: Record) -> bool:
+        if record.state != board_states.POWER_OFF:
+            return False
+        name = f"board{record.board}"
+        why = self.busy[name] if name in self.busy else somebodys(self.proxy, self.proxy.boards[record.board], record)
+        return why is None
+
+    def _lent(self, claim: Claim, now: float) -> Lot:
+        board, name = self.proxy.boards[claim.board], f"board{claim.board}"
+        size = 0 if claim.boot_source == DISK_ROOT else size_of(self.proxy, board, claim.flavor)
+        return Lot(not_before(claim.expires, now), {ROOTS: size}, (name,), name, claim.owner)
+
+    def held(self, request: ClaimRequest, busy: Mapping[str, str | None]) -> tuple[dict[str, str], int]:
+        """Return {board name: for whom it is held} of the free boards that a request does not get, also of those that
+        are being checked, and the bytes of roots that are held.
+
+        An instance that moves from a board that failed goes before all who wait.
+
+        :param busy: as the attribute, of the boards that fit.
+        """
+        self.busy = dict(busy)
+        found = NOTHING if request.move else self.left_to(request)
+        held = [name for name in found.devices if busy.get(name, "") is None or name in self._checked]
+        self.holds = {name: held_for(found.devices[name]) for name in held}
+        return self.holds, found.amounts[ROOTS][0] if ROOTS in found.amounts else 0
+
+
+def kept(proxy: Proxy, request: ClaimRequest, ticket: Ticket, check: bool) -> dict[str, Any] | None:
+    """Keep a request's place, as Waiting.kept does; raise BadInput where no node could serve such a request."""
+    request.check()
+    return BoardQueue(proxy).kept(ticket, check)

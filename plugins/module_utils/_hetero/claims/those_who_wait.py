@@ -1,0 +1,214 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who waits on a node, and what of it is held for them: places are kept here, and a claim is told what it may have.
+
+What a request takes of a node, and what the node has, each kind of node knows: boards/work/board_queue.py and
+compute_host/host_queue.py. The rules are scheduling/queue.py's.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Collection, Generic, Iterable, Mapping, NamedTuple, Protocol, Sequence, TypeVar
+
+from ..core.errors import Refused
+from ..scheduling.places import place, shown
+from ..scheduling.queue import Left, Wish, left, starts
+from ..site.leases import at
+from ..site.owners import refuse_taken
+
+if TYPE_CHECKING:
+    from ..scheduling.queue import Lot, Steps
+    from ..site.owners import MadeClaim
+    from .store import ClaimsStore
+    from .tickets import Ticket
+
+NOTHING = Left(0, {}, {})
+
+
+class Needs(NamedTuple):
+    """What each instance of a request takes, as scheduling/queue.py has it."""
+
+    amounts: Mapping[str, int]
+    devices: tuple[tuple[frozenset[str], int], ...]
+
+
+class Request(Protocol):
+    """A request for instances, of whatever kind."""
+
+    @property
+    def request(self) -> str: ...
+
+    @property
+    def owner(self) -> str: ...
+
+    @property
+    def flavor(self) -> dict[str, Any]: ...
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def partial(self) -> bool: ...
+
+    @property
+    def lease_hours(self) -> float | None: ...
+
+    @property
+    def asked(self) -> float | None: ...
+
+    @property
+    def priority(self) -> int: ...
+
+    @property
+    def instances(self) -> list[str]: ...
+
+
+AnyRequest = TypeVar("AnyRequest", bound=Request)
+
+
+class Waiting(ABC, Generic[AnyRequest]):
+    """Those who wait on one node."""
+
+    def __init__(self, store: ClaimsStore[Any]) -> None:
+        self.store = store
+        self._goes_first = False
+
+    @abstractmethod
+    def request_of(self, ticket: Ticket) -> AnyRequest:
+        """Return the request that a ticket was made of."""
+
+    @abstractmethod
+    def needs(self, request: AnyRequest) -> Needs | None:
+        """Return what each instance of a request takes; None where this node can never serve it."""
+
+    @abstractmethod
+    def lots(self, now: float) -> Sequence[Lot]:
+        """Return what is free, and what becomes free when, as far as those want it whose `needs` were looked up."""
+
+    def look(self) -> None:
+        """Find what would do for those who wait, before a transaction keeps others waiting."""
+        for ticket in self.store.tickets.living():
+            self.needs(self.request_of(ticket))
+
+    def left_to(self, request: AnyRequest) -> Left:
+        """Return what those who wait leave to a request.
+
+        It is called in the transaction of its claim. Where nobody else waits, and for a request that lacks nothing, it
+        holds nothing, and `may` says nothing.
+        """
+        others = self._others(request)
+        missing = len(self._missing(request)) if others else 0
+        needs = self.needs(request) if missing else None
+        if needs is None:
+            return NOTHING
+        now, own = time.time(), self._own(request)
+        asked = min(filter(None, (request.asked, own.asked if own else None)), default=now)
+        asker = _wish(request, needs, missing, asked, own.priority if own else request.priority)
+        wishes = self._wishes(others)
+        found = left(now, self.lots(now), wishes, asker)
+        self._goes_first = found.goes_first
+        return found
+
+    def served(self, request: AnyRequest, new: Iterable[MadeClaim]) -> None:
+        """Give up the place of a request that has all of it, or, where that is enough, a part.
+
+        :param new: the claims that it got, by what `left_to` returned.
+        """
+        for claim in new if self._goes_first else ():
+            self.store.tickets.note_first(claim.instance, claim.created, {one.instance for one in self.store.claims()})
+        ticket = self.store.tickets.of(request.request, request.owner)
+        if ticket is not None:
+            asked = self.request_of(ticket)
+            lacks = len(self._missing(asked))
+            if not lacks or (asked.partial and lacks < len(asked.instances)):
+                self.store.tickets.end(request.request, request.owner)
+
+    def must_end_in_time(self, claim: MadeClaim, lot: str, expires: float | None) -> None:
+        """Raise Refused where a claim went before others by its lease, and a longer one would put their start off.
+
+        :param lot: what is called so that becomes free with the claim (Lot.name).
+        :param expires: the new end of its lease.
+        """
+        if not self.store.tickets.went_first(claim.instance, claim.created):
+            return
+        now = time.time()
+        wishes = self._wishes(self.store.tickets.living())
+        for start in starts(now, self.lots(now), wishes):
+            wish, by = start.wish, start.when
+            late = expires is None or by is None or expires > by
+            if late and wish.asked < claim.created and any(one.name == lot for one in start.ends):
+                when = f"at {at(by)}" if by is not None else "as soon as it can"
+                what = f"went before {wish.request} of {wish.owner} by its lease, and that is to start {when}"
+                raise Refused(what, claim.instance, "leave its lease as it is, or ask anew with -e wait=MINUTES")
+
+    def kept(self, ticket: Ticket, check: bool) -> dict[str, Any] | None:
+        """Keep a request's place, new or renewed, and return it as scheduling/places.py does.
+
+        :returns: None where this node could never serve any of it; then no place is kept.
+        :raises Refused: the name is another owner's.
+        """
+        request = self.request_of(ticket)
+        self.look()
+        needs = self.needs(request)
+        with self.store.transaction(dry=check):
+            refuse_taken(map(vars, self.store.claims()), request.request, request.instances, request.owner)
+            missing, now = self._missing(request), time.time()
+            there, others = len(request.instances) - len(missing), self._wishes(self._others(request))
+            if needs is None or not missing:
+                self.store.tickets.end(ticket.request, ticket.owner)
+                nothing = dict(asked=ticket.asked, ahead=[], may=0, held=0, there=there, steps=[], ends=[])
+                return nothing if there else None
+            (own,) = self._wishes([self.store.tickets.keep(ticket)])
+            return place(now, self.lots(now), [*others, own], own, there)
+
+    def shown(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        """Return those who wait, and {device: the request that gets it next}, as `status` shows them."""
+        tickets = self.store.tickets.living()
+        if not tickets:
+            return [], {}
+        now, flavors = time.time(), {(one.request, one.owner): str(one.wish["flavor"].get("name")) for one in tickets}
+        wishes = self._wishes(tickets)
+        return shown(now, self.lots(now), wishes, flavors)
+
+    def _own(self, request: AnyRequest) -> Ticket | None:
+        """Return the ticket of a request, unless that is for less: a place for one is none for eight."""
+        own = self.store.tickets.of(request.request, request.owner)
+        same = own is not None and own.wish["flavor"] == request.flavor and request.count <= own.wish["count"]
+        return own if same else None
+
+    def _others(self, request: AnyRequest) -> list[Ticket]:
+        """Return the tickets of all other requests."""
+        tickets, own = self.store.tickets.living(), (request.request, request.owner)
+        return [one for one in tickets if (one.request, one.owner) != own]
+
+    def _wishes(self, tickets: Iterable[Ticket]) -> list[Wish]:
+        """Return what those who wait still lack, and this node could give."""
+        found = []
+        for ticket in tickets:
+            request = self.request_of(ticket)
+            missing, needs = self._missing(request), self.needs(request)
+            if missing and needs is not None:
+                found.append(_wish(request, needs, len(missing), ticket.asked, ticket.priority, ticket.elsewhere))
+        return found
+
+    def _missing(self, request: AnyRequest) -> Collection[str]:
+        there = {claim.instance for claim in self.store.claims() if claim.owner == request.owner}
+        return [name for name in request.instances if name not in there]
+
+
+def _wish(request: Request, needs: Needs, missing: int, asked: float, priority: int = 0, elsewhere: Steps = ()) -> Wish:
+    return Wish(
+        request.request,
+        request.owner,
+        asked,
+        missing,
+        1 if request.partial else missing,
+        priority,
+        amounts=needs.amounts,
+        devices=needs.devices,
+        seconds=3600 * request.lease_hours if request.lease_hours else None,
+        elsewhere=elsewhere,
+    )

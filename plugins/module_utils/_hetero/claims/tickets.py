@@ -1,0 +1,145 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The places in the queue that plays keep on a node, in the node's database.
+
+A play that waits renews its ticket each time it asks. One that does not come back loses its place when the ticket is
+over, by this node's clock; until then a play for the same request takes the place over. scheduling/queue.py knows who
+is served first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Collection
+
+from ..core.errors import BadInput
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..core.database import Database
+    from ..scheduling.queue import Steps
+
+TABLE = """CREATE TABLE tickets (
+    request TEXT NOT NULL, owner TEXT NOT NULL, asked REAL NOT NULL, priority INTEGER NOT NULL, wish TEXT NOT NULL,
+    elsewhere TEXT NOT NULL, renewed REAL NOT NULL, lasts REAL NOT NULL,
+    PRIMARY KEY (request, owner))"""
+#: Claims that went before others, as their lease is over when those start.
+FIRST = "CREATE TABLE went_first (instance TEXT PRIMARY KEY, created REAL NOT NULL)"
+TABLES = (TABLE, FIRST)
+#: Seconds that a place is kept for a play that does not ask again.
+LASTS = 60.0
+#: Most seconds of that, for plays that look seldom.
+LONGEST = 86400.0
+#: Highest and lowest priority.
+PRIORITIES = 1000
+#: Most entries of `elsewhere`: each is the end of a lease, of the boards of the largest boards file (board_fit.MOST).
+MOST = 10000
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A place in the queue.
+
+    :param asked: when it was asked for, by the controller's clock (unix seconds).
+    :param wish: what is asked for, with flavor and count, as the kind of node needs it.
+    :param elsewhere: what other nodes can give it by when.
+    :param renewed: when it was asked for last, by this node's clock (unix seconds).
+    :param lasts: seconds after that for which it counts.
+    """
+
+    request: str
+    owner: str
+    asked: float
+    wish: dict[str, Any]
+    priority: int = 0
+    elsewhere: Steps = ()
+    renewed: float = 0.0
+    lasts: float = LASTS
+
+    def check(self) -> None:
+        """Raise BadInput for a time, a priority or a length of time that cannot be."""
+        if not (0 < self.asked < math.inf):
+            raise BadInput(f"is {self.asked:g}", "asked", "give the unix seconds at which it was asked for")
+        must_be_priority(self.priority)
+        if not 0 < self.lasts <= LONGEST:
+            raise BadInput(f"is {self.lasts:g}", "seconds", f"give more than 0 and at most {LONGEST:g}")
+        if len(self.elsewhere) > MOST:
+            raise BadInput(f"has {len(self.elsewhere)} entries", "elsewhere", f"give {MOST} at most")
+
+    def lives(self, now: float) -> bool:
+        """Return whether it counts. A clock that was set back makes no ticket count for longer."""
+        return abs(now - self.renewed) <= self.lasts
+
+    def goes_on(self, before: Ticket) -> bool:
+        """Return whether this keeps the place of an earlier ticket, which it does where it asks for no more."""
+        same = self.wish["flavor"] == before.wish["flavor"]
+        return same and bool(self.wish["count"] <= before.wish["count"])
+
+
+def must_be_priority(priority: int) -> None:
+    """Raise BadInput for a number that is no priority."""
+    if not -PRIORITIES <= priority <= PRIORITIES:
+        raise BadInput(f"is {priority}", "priority", f"give -{PRIORITIES} to {PRIORITIES}")
+
+
+class Tickets:
+    """The tickets of one node."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def living(self) -> list[Ticket]:
+        """Return those that count, in no order."""
+        now = time.time()
+        return [one for one in map(_ticket, self._db.rows("SELECT * FROM tickets")) if one.lives(now)]
+
+    def of(self, request: str, owner: str) -> Ticket | None:
+        """Return the ticket of a request that counts, or None."""
+        return next((one for one in self.living() if (one.request, one.owner) == (request, owner)), None)
+
+    def keep(self, ticket: Ticket) -> Ticket:
+        """Write a ticket down, new or renewed, and remove those that are over.
+
+        :returns: the ticket with the earlier time, where it keeps the place of one that is there.
+        """
+        ticket.check()
+        with self._db.transaction():
+            before, now = self.of(ticket.request, ticket.owner), time.time()
+            asked = min(ticket.asked, before.asked) if before and ticket.goes_on(before) else ticket.asked
+            row = dict(vars(ticket), asked=asked, renewed=now)
+            row.update(wish=json.dumps(ticket.wish, sort_keys=True), elsewhere=json.dumps(ticket.elsewhere))
+            self._db.write("DELETE FROM tickets WHERE abs(? - renewed) > lasts", (now,))
+            places = ", ".join("?" for column in row)
+            words = f"INSERT OR REPLACE INTO tickets ({', '.join(row)}) VALUES ({places})"
+            self._db.write(words, tuple(row.values()))
+            return Ticket(**dict(vars(ticket), asked=asked, renewed=now))
+
+    def end(self, request: str, owner: str) -> bool:
+        """Give a place up; return whether there was one."""
+        with self._db.transaction():
+            there = bool(self._db.rows("SELECT 1 FROM tickets WHERE request = ? AND owner = ?", (request, owner)))
+            if there:
+                self._db.write("DELETE FROM tickets WHERE request = ? AND owner = ?", (request, owner))
+            return there
+
+    def note_first(self, instance: str, created: float, there: Collection[str]) -> None:
+        """Write down that a claim went before others, and forget those of instances that are not there any more."""
+        with self._db.transaction():
+            for row in self._db.rows("SELECT instance FROM went_first"):
+                if row["instance"] not in there:
+                    self._db.write("DELETE FROM went_first WHERE instance = ?", (row["instance"],))
+            self._db.write("INSERT OR REPLACE INTO went_first VALUES (?, ?)", (instance, created))
+
+    def went_first(self, instance: str, created: float) -> bool:
+        """Return whether a claim went before others."""
+        return bool(self._db.rows("SELECT 1 FROM went_first WHERE (instance, created) = (?, ?)", (instance, created)))
+
+
+def _ticket(row: sqlite3.Row) -> Ticket:
+    elsewhere = tuple((float(when), int(many)) for when, many in json.loads(row["elsewhere"]))
+    return Ticket(**dict(row, wish=json.loads(row["wish"]), elsewhere=elsewhere))

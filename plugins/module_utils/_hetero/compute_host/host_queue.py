@@ -1,0 +1,91 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What those who wait for instances of a compute host would take of it, what is free, and what becomes free when.
+
+claims/those_who_wait.py keeps the places, and tells a claim what it may have.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ..claims.those_who_wait import Needs, Waiting
+from ..scheduling.compute_hosts import aliases_of, gpu_arch, gpu_count
+from ..scheduling.extra_specs import satisfies
+from ..scheduling.fit import AMOUNTS
+from ..scheduling.queue import Lot
+from ..site.kinds import CONTAINER
+from ..site.leases import not_before
+from .claim_request import ClaimRequest
+from .host_fit import free_gpus, unfit
+from .info import device_fields
+
+if TYPE_CHECKING:
+    from ..claims.tickets import Ticket
+    from .host import Host
+
+#: Fields of a request that a ticket keeps.
+KEPT = ("flavor", "image", "kind", "count", "partial", "lease_hours", "devices", "numbers")
+
+
+class HostQueue(Waiting[ClaimRequest]):
+    """Those who wait for instances of one compute host."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host.store)
+        self.host = host
+        self._needs: dict[str, Needs | None] = {}
+        self._cards: list[dict[str, Any]] | None = None
+
+    def request_of(self, ticket: Ticket) -> ClaimRequest:
+        wish = dict(ticket.wish, numbers=tuple(ticket.wish["numbers"]), devices=tuple(ticket.wish["devices"]))
+        return ClaimRequest(ticket.request, ticket.owner, ssh_public_key="", **wish)
+
+    def needs(self, request: ClaimRequest) -> Needs | None:
+        key = json.dumps((request.flavor, request.image, request.kind, request.devices), sort_keys=True)
+        if key not in self._needs:
+            amounts = {name: int(request.flavor.get(name) or 0) for name in AMOUNTS}
+            amounts = {name: size for name, size in amounts.items() if size}
+            devices = self._gpus(request) if request.kind == CONTAINER.section else self._devices(request)
+            self._needs[key] = None if unfit(self.host, request) else Needs(amounts, devices)
+        return self._needs[key]
+
+    def _gpus(self, request: ClaimRequest) -> tuple[tuple[frozenset[str], int], ...]:
+        count, arch = gpu_count(request.flavor), gpu_arch(request.flavor)
+        fitting = [gpu for gpu in self.host.gpus if not gpu.unsupported]
+        fitting = [gpu for gpu in fitting if arch is None or (gpu.arch and satisfies(gpu.arch, arch))]
+        return ((frozenset(gpu.address for gpu in fitting), count),) if count else ()
+
+    def _devices(self, request: ClaimRequest) -> tuple[tuple[frozenset[str], int], ...]:
+        found = []
+        for alias, count in aliases_of(request.flavor):
+            own = [card["address"] for card in self._all_cards() if alias in card["arch"].split(", ")]
+            found.append((frozenset(one for one in own if not request.devices or one in request.devices), count))
+        return tuple(found)
+
+    def _all_cards(self) -> list[dict[str, Any]]:
+        if self._cards is None:
+            store = self.host.store
+            self._cards = device_fields(self.host, store.allocations(), store.claims())
+        return self._cards
+
+    def lots(self, now: float) -> list[Lot]:
+        store, self._cards = self.host.store, None
+        claims, rows = store.in_use(), store.allocations()
+        free = {key: total - sum(getattr(one, key) for one in claims) for key, total in self.host.capacity.items()}
+        cards = [card["address"] for card in self._all_cards() if not (card["holder"] or card["unsupported"])]
+        own = [gpu.address for gpu in free_gpus(self.host)]
+        lots = [Lot(0.0, {key: max(0, size) for key, size in free.items()}, tuple(dict.fromkeys([*own, *cards])))]
+        for claim in claims:
+            has = tuple(row.address for row in rows if row.holder == claim.holder)
+            amounts = {key: int(getattr(claim, key)) for key in AMOUNTS}
+            lots.append(Lot(not_before(claim.expires, now), amounts, has, claim.instance, claim.owner))
+        return lots
+
+
+def kept(host: Host, request: ClaimRequest, ticket: Ticket, check: bool) -> dict[str, Any] | None:
+    """Keep a request's place, as Waiting.kept does; raise BadInput where no host could serve such a request."""
+    request.check()
+    return HostQueue(host).kept(ticket, check)

@@ -1,0 +1,72 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Places in the queue as modules return them and as people read them. queue.py knows who is served first."""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Iterable, Mapping, Sequence
+
+from .queue import Lot, Start, Wish, left, starts
+
+#: Why a node that is free is not given.
+HELD = "held for {request} of {owner}, which waits and goes first"
+#: How many ends of others' leases a play is told of.
+TOLD = 4
+
+
+def held_for(wish: Wish) -> str:
+    """Return in words for whom a free node is held."""
+    return HELD.format(request=wish.request, owner=wish.owner)
+
+
+def place(now: float, lots: Sequence[Lot], wishes: Collection[Wish], own: Wish, there: int) -> dict[str, Any]:
+    """Return the place of a request that waits, as module ticket returns it.
+
+    :param wishes: of all who wait, with `own`.
+    :param there: how many of its instances this node has already.
+    """
+    everybodys = starts(now, lots, wishes)
+    start = next(one for one in everybodys if one.wish is own)
+    before = [one.wish for one in everybodys[: everybodys.index(start)] if own.competes(one.wish)]
+    return dict(
+        asked=own.asked,
+        ahead=[dict(request=one.request, owner=one.owner) for one in before],
+        may=left(now, lots, wishes, own).may,
+        held=start.held(now),
+        there=there,
+        steps=[list(step) for step in start.steps],
+        ends=[dict(name=lot.name, owner=lot.who, when=lot.when) for lot in _awaited(start, now)[:TOLD]],
+    )
+
+
+def _awaited(start: Start, now: float) -> list[Lot]:
+    return [lot for lot in start.ends if lot.when is not None and lot.when > now]
+
+
+def shown(
+    now: float, lots: Sequence[Lot], wishes: Iterable[Wish], flavors: Mapping[tuple[str, str], str]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return what `status` shows of those who wait, and {device: the request that gets it next}.
+
+    :param flavors: {(request, owner): name of its flavor}.
+    """
+    found, following = [], {}
+    for start in starts(now, lots, wishes):
+        wish = start.wish
+        found.append(
+            dict(
+                request=wish.request,
+                owner=wish.owner,
+                flavor=flavors[wish.request, wish.owner],
+                need=wish.need,
+                position=start.position,
+                priority=wish.priority,
+                asked=wish.asked,
+                held=start.held(now),
+                expected=start.when,
+            )
+        )
+        for name in start.devices:
+            following.setdefault(name, f"{wish.request} (queue {start.position})")
+    return found, following

@@ -1,0 +1,302 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order in which requests that wait are served: what of a node's resources is held for whom, and when each request
+can start.
+
+The order is the same on all nodes: priority, then the time at which the controller asked, then the name. What the first
+request needs and is free is held for it until it has all. A younger request may have it meanwhile if its lease is over
+by the time at which the first one can start. This works on values only; the nodes decide by it when they claim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Collection, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
+
+#: [(unix seconds, instances that a request can have by then)], the earliest first.
+Steps = Tuple[Tuple[float, int], ...]
+#: {what can be divided, such as memory_mb: how much}.
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a request still wants, as one node sees it.
+
+    :param asked: when it was asked for, by the controller's clock (unix seconds).
+    :param need: how many instances it lacks, on all nodes together.
+    :param least: with how many of them it would start.
+    :param amounts: what each instance takes of what can be divided.
+    :param devices: for each instance, (the devices that would do, how many of them it takes).
+    :param seconds: how long it keeps them; None without an end.
+    :param elsewhere: what other nodes can give it by when.
+    """
+
+    request: str
+    owner: str
+    asked: float
+    need: int
+    least: int
+    priority: int = 0
+    amounts: Amounts = field(default_factory=dict)
+    devices: tuple[tuple[FrozenSet[str], int], ...] = ()
+    seconds: float | None = None
+    elsewhere: Steps = ()
+
+    @property
+    def rank(self) -> tuple[int, float, str, str]:
+        """Return its place in the order, which is the same on all nodes."""
+        return (-self.priority, self.asked, self.request, self.owner)
+
+    @property
+    def every_device(self) -> FrozenSet[str]:
+        """Return all devices that would do."""
+        return frozenset().union(*(those for those, _count in self.devices))
+
+    def competes(self, other: Wish) -> bool:
+        """Return whether both want some of the same: devices, or where one wants none of these, amounts."""
+        if self.devices and other.devices:
+            return bool(self.every_device & other.every_device)
+        return bool(set(self.amounts) & set(other.amounts))
+
+
+@dataclass(frozen=True)
+class Lot:
+    """What becomes free together.
+
+    :param when: the time (unix seconds); None where nobody knows it.
+    :param name, who: for people, which node or instance has it now, and whose it is.
+    """
+
+    when: float | None
+    amounts: Amounts = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    name: str = ""
+    who: str = ""
+
+
+@dataclass(frozen=True)
+class Start:
+    """When a request can start.
+
+    :param position: 1 for the first of those that want some of the same.
+    :param when: unix seconds, by the ends of leases; None where they do not tell.
+    :param steps: how many instances it can have here by when.
+    :param devices: the devices that it is to get here, those that are free first.
+    :param ends: the lots of others for whose end it waits here, the earliest first.
+    """
+
+    wish: Wish
+    position: int
+    when: float | None
+    steps: Steps
+    devices: tuple[str, ...]
+    ends: tuple[Lot, ...]
+
+    def held(self, now: float) -> int:
+        """Return for how many instances enough is free and held for it here."""
+        return many_by(self.steps, now)
+
+
+@dataclass(frozen=True)
+class Left:
+    """What requests that wait leave to another one.
+
+    :param may: how many instances it may have.
+    :param devices: {device that is held: the wish for which it is}.
+    :param amounts: {key: (how much is held in all, the first wish for which it is)}.
+    :param goes_first: whether some of them leave it more, as its lease is over when they start.
+    """
+
+    may: int
+    devices: Mapping[str, Wish]
+    amounts: Mapping[str, tuple[int, Wish]]
+    goes_first: bool = False
+
+
+class _Room:
+    """What was counted of lots for one wish."""
+
+    def __init__(self, wish: Wish) -> None:
+        self._wish = wish
+        self._amounts = dict.fromkeys(wish.amounts, 0)
+        self._devices = [0] * len(wish.devices)
+
+    def add(self, amounts: Amounts, devices: Iterable[str]) -> None:
+        for key in self._amounts:
+            self._amounts[key] += amounts.get(key, 0)
+        for number, (wanted, _count) in enumerate(self._wish.devices):
+            self._devices[number] += sum(name in wanted for name in devices)
+
+    @property
+    def many(self) -> int:
+        """Return for how many instances it is enough, at most as many as are wanted."""
+        rooms = [self._amounts[key] // size for key, size in self._wish.amounts.items() if size]
+        rooms += [there // count for there, (_wanted, count) in zip(self._devices, self._wish.devices) if count]
+        return max(0, min([self._wish.need, *rooms]))
+
+
+class _Pool:
+    """Lots from which wishes take."""
+
+    def __init__(self, lots: Iterable[Lot]) -> None:
+        self._lots: list[tuple[Lot, Dict[str, int], List[str]]] = []
+        for lot in lots:
+            self.add(lot)
+
+    def add(self, lot: Lot) -> None:
+        self._lots.append((lot, dict(lot.amounts), list(lot.devices)))
+        self._lots.sort(key=lambda one: (one[0].when is None, one[0].when or 0.0))
+
+    def last(self, now: float) -> float:
+        """Return the last time at which it is known that something becomes free."""
+        return max([now, *(lot.when for lot, _amounts, _devices in self._lots if lot.when is not None)])
+
+    def fitting(self, wish: Wish, until: float | None) -> int:
+        """Return how many instances of a wish there is room for by a time; None for the time when all is free."""
+        room = _Room(wish)
+        for _lot, some, those in self._by(until):
+            room.add(some, those)
+        return room.many
+
+    def steps(self, wish: Wish, now: float, may: int) -> Steps:
+        """Return how many instances of a wish there is room for by when.
+
+        :param may: how many there is room for now in any case.
+        """
+        room, found = _Room(wish), [(now, may)] if may else []
+        for lot, some, those in self._lots:
+            if lot.when is None:
+                break  # and so it is of all behind it
+            room.add(some, those)
+            when, many = max(now, lot.when), room.many
+            if many > (found[-1][1] if found else 0):
+                if found and found[-1][0] == when:
+                    found.pop()
+                found.append((when, many))
+        return tuple(found)
+
+    def take(
+        self, wish: Wish, many: int, until: float | None, last: Collection[str] = ()
+    ) -> tuple[Dict[str, int], list[tuple[str, Lot]], list[Lot]]:
+        """Take what is there of what so many instances of a wish need, the earliest first.
+
+        :param last: devices that are taken only where others do not suffice.
+        :returns: the amounts, the devices with their lots, and all lots of which something was taken.
+        """
+        taken: Dict[str, int] = {}
+        found: list[tuple[str, Lot]] = []
+        lots: list[Lot] = []
+        for key, size in wish.amounts.items():
+            rest = many * size
+            for lot, some, _those in self._by(until):
+                part = min(rest, some.get(key, 0))
+                if part > 0:
+                    some[key] -= part
+                    taken[key] = taken.get(key, 0) + part
+                    rest -= part
+                    lots.append(lot)
+        for wanted, count in wish.devices:
+            there = [(name, lot, those) for lot, _some, those in self._by(until) for name in those if name in wanted]
+            there.sort(key=lambda one: one[0] in last)  # stable: by time, then as listed
+            for name, lot, those in there[: many * count]:
+                those.remove(name)
+                found.append((name, lot))
+                lots.append(lot)
+        return taken, found, lots
+
+    def _by(self, until: float | None) -> list[tuple[Lot, Dict[str, int], List[str]]]:
+        return [one for one in self._lots if until is None or (one[0].when is not None and one[0].when <= until)]
+
+
+def starts(now: float, lots: Sequence[Lot], wishes: Iterable[Wish]) -> list[Start]:
+    """Return when each request can start, in their order, by the ends of leases.
+
+    Nobody is expected to end earlier, and of what has no end it is not known when it becomes free.
+    """
+    pool, every = _Pool(lots), _Pool(lots)
+    found: list[Start] = []
+    for wish in sorted(wishes, key=lambda one: one.rank):
+        position = 1 + sum(wish.competes(one.wish) for one in found)
+        may = _left(now, lots, found, wish, every).may if found and wish.seconds is not None else 0
+        steps = pool.steps(wish, now, may)
+        when = expected(now, [steps, wish.elsewhere], wish.least)
+        # Of what ends at a time that is not known nothing is promised to anybody.
+        until = when if when is not None else pool.last(now)
+        amounts, devices, used = pool.take(wish, every.fitting(wish, None), until)
+        if when is not None and wish.seconds is not None:
+            pool.add(Lot(when + wish.seconds, amounts, tuple(name for name, _lot in devices)))
+        ends = tuple(one.lot for one in dict.fromkeys(map(_Same, used)) if one.lot.name)
+        found.append(Start(wish, position, when, steps, tuple(name for name, _lot in devices), ends))
+    return found
+
+
+class _Same:
+    """A lot as a key: lots are told apart by what they are, not by what they hold."""
+
+    def __init__(self, lot: Lot) -> None:
+        self.lot = lot
+
+    def __hash__(self) -> int:
+        return id(self.lot)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.lot is self.lot
+
+
+def many_by(steps: Steps, when: float) -> int:
+    """Return how many instances can be had by a time."""
+    return max((many for at, many in steps if at <= when), default=0)
+
+
+def expected(now: float, nodes: Sequence[Steps], least: int) -> float | None:
+    """Return when so many instances can be had on several nodes together, or None where that is not known.
+
+    :param nodes: the Steps of each node.
+    """
+    for when in sorted({max(now, when) for steps in nodes for when, _many in steps}):
+        if sum(many_by(steps, when) for steps in nodes) >= least:
+            return when
+    return None
+
+
+def left(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], asker: Wish) -> Left:
+    """Return what those who wait before a request leave to it of what is free.
+
+    :param lots: all, those of others too: by their ends it is known whether a request is over in time.
+    :param wishes: of all who wait; those behind the request, and its own, do not count.
+    """
+    own = (asker.request, asker.owner)
+    ahead = [one for one in wishes if one.rank < asker.rank and (one.request, one.owner) != own]
+    return _left(now, lots, starts(now, lots, ahead), asker, _Pool(lots))
+
+
+def _left(now: float, lots: Iterable[Lot], ahead: Iterable[Start], asker: Wish, every: _Pool) -> Left:
+    """Return what is left to a request.
+
+    :param ahead: those who wait before it, in their order. Who starts when it is over by then leaves it all.
+    :param every: all lots, of which nothing was taken.
+    """
+    pool = _Pool(lot for lot in lots if lot.when is not None and lot.when <= now)
+    end = None if asker.seconds is None else now + asker.seconds
+    devices: Dict[str, Wish] = {}
+    amounts: Dict[str, tuple[int, Wish]] = {}
+    goes_first = False
+    for start in ahead:
+        if end is not None and start.when is not None and end <= start.when:
+            goes_first = goes_first or start.wish.competes(asker)
+            continue
+        many = every.fitting(start.wish, None)
+        some, those, _lots = pool.take(start.wish, many, now, asker.every_device)
+        devices.update((name, start.wish) for name, _lot in those)
+        for key, size in some.items():
+            before, first = amounts.get(key, (0, start.wish))
+            amounts[key] = (before + size, first)
+    return Left(pool.fitting(asker, now), devices, amounts, goes_first)
+
+
+def ordinal(number: int) -> str:
+    """Return 1st, 2nd, 3rd, 4th …"""
+    teens = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
