@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_n
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
+from ansible_collections.hetero.compute.plugins.plugin_utils.waiting_lines import waiting
 
 #: A node's cells; the last one is the parts of its note.
 Row = Tuple[Any, ...]
@@ -54,7 +55,7 @@ def row(board: dict[str, Any], fits: Mapping[str, Any], proxy: str | None = None
         board.get("ip") or "-",
         board.get("image") or "-",
         "-" if since is None else age(since),
-        (", ".join(filter(None, (lease(board), drawn(board)))), board.get("note"), health(board)),
+        (", ".join(filter(None, (lease(board), drawn(board), following(board)))), board.get("note"), health(board)),
     )
 
 
@@ -67,6 +68,11 @@ def health(board: dict[str, Any]) -> str:
     if not known or known.get("passed") == known.get("of") or board["state"] in OUT_OF_USE:
         return ""
     return HEALTH.format(score=known["score"], failed=known["of"] - known["passed"], of=known["of"])
+
+
+def following(board: dict[str, Any]) -> str:
+    """Return who gets a board next ("next: lab-8 (queue 1)"), or "" where nobody waits for it."""
+    return f"next: {board['next']}" if board.get("next") else ""
 
 
 def unnamed_rows(seen: dict[str, Any], proxy: str | None = None) -> Iterator[Row]:
@@ -170,7 +176,8 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
         silent = [unasked_row(name, "host", host["error"], alone)] if host["error"] else []
         rows += silent or host_rows(name, host, fits or {})
     promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
-    return _lines(rows) + promises + [text for proxy, seen in by_proxy.items() for text in pdus(proxy, seen)]
+    told = [text for proxy, seen in by_proxy.items() for text in pdus(proxy, seen)]
+    return _lines(rows) + promises + told + waiting([*by_proxy.values(), *(hosts or {}).values()])
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:
