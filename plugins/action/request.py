@@ -17,8 +17,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
     printable_data,
 )
 from ansible_collections.hetero.compute.plugins.plugin_utils import request_steps
-from ansible_collections.hetero.compute.plugins.plugin_utils.heard import answers, done
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import PLACE, answers, done
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
+from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait
 
 REQUEST = dict(
     instance=dict(type="str", required=True),
@@ -33,7 +34,7 @@ REQUEST = dict(
     image=dict(type="str", default=""),
 )
 SPEC = dict(
-    step=dict(type="str", choices=["find", "choose", "claimed", "settle"], required=True),
+    step=dict(type="str", choices=["find", "choose", "claimed", "waited", "settle"], required=True),
     request=dict(type="dict", required=True, options=REQUEST),
     nodes=dict(type="list", elements="str", required=True),
     without=dict(type="list", elements="str", default=[]),
@@ -75,6 +76,10 @@ class ActionModule(ActionBase):
 def decided(given: dict[str, Any], hostvars: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the plan that one step makes of the options and the nodes' answers; raise Stop if the play ends here."""
     step, request, plan, without = (given[key] for key in ("step", "request", "plan", "without"))
+    wait = Wait(given["wait"], given["interval"], check)
+    if step == "waited":
+        said = {one["item"]: done(hostvars, one["item"], PLACE) for one in plan["queue"]}
+        return wait.waited(request, plan, said)
     heard = answers(hostvars, given["nodes"])
     if step == "find":
         return request_steps.find(request, heard, without, given["force"], given["to"])
@@ -83,5 +88,4 @@ def decided(given: dict[str, Any], hostvars: Mapping[str, Any], check: bool) -> 
     if step == "settle":
         return request_steps.settle(request, heard, plan, without)
     said = {visit["item"]: done(hostvars, visit["item"]) for visit in plan["visits"]}
-    wait = request_steps.Wait(given["wait"], given["interval"], check)
     return request_steps.claimed(request, heard if plan["looked"] else [], plan, said, wait, without)

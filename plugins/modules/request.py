@@ -31,9 +31,11 @@ options:
         not be asked.
       - V(choose) says which nodes to ask for what.
       - V(claimed) says what they gave.
+      - V(waited) says, of a request that waits, whether to look and claim now, by the places that nodes keep for it
+        (M(hetero.compute.ticket), registered as C(_place)).
       - V(settle) says whose a name is, as another play may have claimed it on another node meanwhile.
     type: str
-    choices: [find, choose, claimed, settle]
+    choices: [find, choose, claimed, waited, settle]
     required: true
   request:
     description: What is asked for. O(step=find) takes only its instance and owner.
@@ -72,11 +74,11 @@ options:
     description: With O(step=find), the verb, if there has to be an instance for it.
     type: str
   wait:
-    description: With O(step=claimed), how long to wait for a node to become free (minutes).
+    description: With O(step=claimed) and O(step=waited), how long to wait for a node to become free (minutes).
     type: float
     default: 0
   interval:
-    description: With O(step=claimed), the seconds between two looks.
+    description: With O(step=claimed) and O(step=waited), the seconds between two questions to the nodes.
     type: float
     default: 10
 seealso:
@@ -130,9 +132,18 @@ again:
   returned: with O(step=claimed)
   type: bool
 waits:
-  description: Whether to look again after C(pause) seconds.
-  returned: with O(step=claimed)
+  description: Whether the request waits.
+  returned: with O(step=claimed) and O(step=waited)
   type: bool
+go:
+  description: Whether to look and claim now. Otherwise the places are renewed after C(pause) seconds.
+  returned: with O(step=waited)
+  type: bool
+queue:
+  description: At which nodes to keep a place (C(item), C(kind), C(numbers), C(elsewhere)).
+  returned: with O(step=claimed) and O(step=waited), if it waits
+  type: list
+  elements: dict
 taken:
   description: Which other owner has a name of the request, in words; empty if none has.
   returned: with O(step=settle)

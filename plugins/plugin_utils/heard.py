@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping
 
-#: Names under which tasks register what a node has (playbooks/tasks/ask.yml), and what it did (tasks/claim.yml).
-ASKED, DONE = "_asked", "_done"
+#: Names under which tasks register what a node has (playbooks/tasks/ask.yml), what it did (tasks/claim.yml), and the
+#: place that it keeps for a request (tasks/ticket.yml).
+ASKED, DONE, PLACE = "_asked", "_done", "_place"
 #: What ansible-core 2.19 says before the words of who failed.
 ANSIBLE_SAYS = "Task failed: "
 
@@ -24,13 +25,15 @@ def answers(hostvars: Mapping[str, Any], nodes: Iterable[str]) -> list[dict[str,
     return found
 
 
-def done(hostvars: Mapping[str, Any], node: str) -> dict[str, Any]:
+def done(hostvars: Mapping[str, Any], node: str, name: str = DONE) -> dict[str, Any]:
     """Return the result of the last task that acted on a node; {} if there was none.
+
+    :param name: under which it was registered.
 
     Ansible takes a result with `failed_when_result` for a success or failure by that alone, so the task's own condition
     is left out.
     """
-    return {key: value for key, value in hostvars[node].get(DONE, {}).items() if not key.startswith("failed_when")}
+    return {key: value for key, value in hostvars[node].get(name, {}).items() if not key.startswith("failed_when")}
 
 
 def words_of(result: Mapping[str, Any]) -> str:

@@ -11,8 +11,6 @@ module_utils/_hetero/site/owners.py.
 
 from __future__ import annotations
 
-import math
-import time
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
@@ -20,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unasked, words_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait
 
 #: One node's answer, with the node as `item`.
 Answer = Dict[str, Any]
@@ -172,55 +171,6 @@ def _given(request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]], 
             if there < asked:
                 given.fewer.append(f"{node} gave {there} of the {asked} that it was asked for")
     return given
-
-
-class Wait:
-    """How long a play looks for a node again and again.
-
-    :param minutes: in all; 0 for not at all.
-    :param interval: seconds between two looks.
-    :param check: whether this is a dry run, which waits for nothing and gives nothing back.
-    """
-
-    def __init__(self, minutes: float = 0.0, interval: float = 10.0, check: bool = False) -> None:
-        self.minutes, self.interval, self.check = minutes, interval, check
-
-    def goes_on(self, request: Request, plan: Plan, found: Mapping[str, Any]) -> Plan:
-        """Return whether to look again, from what the last look found: waits, text, and if it waits lines, pause
-        (seconds), looks (how many the time that is left is for), until, told.
-
-        Times are of this machine's monotonic clock.
-        """
-        name, text, told = request["instance"], found["text"], found["waiting"]
-        if not self.minutes or self.check or not found["possible"]:
-            return dict(waits=False, text=_with_ways(text, found, wait=not self.minutes))
-        now, minutes = time.monotonic(), f"{self.minutes:g} min"
-        until = plan.get("until", now + 60 * self.minutes)
-        left = until - now
-        if left <= 0:
-            return dict(waits=False, text=_with_ways(f"{text}\n  waited {minutes}", found))
-        lines = []
-        if "until" not in plan:
-            lines = [f"{name} waits for {request['flavor']['name']}, {minutes} at most: {told}"]
-        elif told != plan["told"]:
-            lines = [f"{name} waits, {math.ceil(left / 60)} min more at most: {told}"]
-        # Whole seconds, and not fewer: the play has looks for the whole time at this interval (tasks/again.yml).
-        pause = math.ceil(min(self.interval, left))
-        looks = math.ceil(left / pause)
-        return dict(waits=True, text=text, lines=lines, pause=pause, looks=looks, until=until, told=told)
-
-
-def _with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:
-    """Return why a request has no place, and a line with the options that would help.
-
-    :param found: what `schedule` returned.
-    :param wait: whether to name the option that waits.
-    """
-    ways = ["wait for it: -e wait=MINUTES"] if wait and found["possible"] else []
-    ways += ["take what there is: -e partial=true"] if found["some"] else []
-    if not found["possible"] and found["most"]:
-        text += f"\n  no wait helps: of these there are {found['most']} in all, whoever has them"
-    return "\n  ".join([text, *filter(None, ["; or ".join(ways)])])
 
 
 def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Iterable[str]) -> Plan:

@@ -104,17 +104,10 @@ def test_one_that_dies_before_it_gives_back(proxies):
     refuses.write_text(json.dumps(none))
     # two looks with two claims; what is not enough is given back then
     (folders["p1"].folder / "answers").write_text("4")
-    process = plays.start("provision_instance", instance="lab", flavor=FLAVOR, count=3, wait=1, hetero_wait_interval=1)
-    before = []
-    for line in process.stdout:
-        before.append(line)
-        if line.startswith("lab waits for"):
-            refuses.unlink()
-            break
-    rc, output = plays.end(process)
-    output = "".join(before) + output
+    request = dict(instance="lab", flavor=FLAVOR, count=3)
+    rc, output = plays.play("provision_instance", wait=1, hetero_wait_interval=1, **request)
     assert rc != 0, output
-    assert "lab waits for" in output
+    assert "lab waits for" not in output, "it has not given back what it has no use for"
     assert "is running on" not in output
     assert "Failed to connect to p1: No route to host" in said(output)
 

@@ -29,6 +29,15 @@ def claims(folders):
     return found
 
 
+def waiting_for(folders):
+    """The requests that have a place."""
+    found = set()
+    for proxy in folders.values():
+        with Store(proxy.state_db, create=False) as store:
+            found.update(ticket.request for ticket in store.tickets.living())
+    return found
+
+
 def take(proxy, *instances):
     """Give the first boards of a proxy to somebody else."""
     with Store(proxy.state_db) as store:
@@ -122,9 +131,12 @@ def test_waiting_for_a_free_board(proxies):
     waiting = plays.start("provision_instance", instance="jackie", wait=10, **request)
     rc, output = plays.end(never)
     assert (rc, changed(output)) == (2, 0), output
-    assert "never waits for tp64.8x8, 0.05 min at most: 4 boards in use" in output
+    said = r"never waits for tp64.8x8, 0.05 min at most: (1st|2nd) in the queue, none free for it; 4 boards in use"
+    assert re.search(said, output), output
     assert "waited 0.05 min" in output
-    assert re.search(r"TASK \[Wait, and look again in 1 s: 4 boards in use", output), output
+    task = r"TASK \[Wait, and ask again in 1 s: (1st|2nd) in the queue, none free for it; 4 boards"
+    assert re.search(task, output), output
+    assert waiting_for(folders) <= {"jackie"}, "who waits no longer has no place"
     rc, output = plays.end(wrong)
     assert (rc, "waits for" in output, "4 boards: cpu_arch TILEPro64 is not tile-gx64" in output) == (2, False, True)
     assert claims(folders) == before
@@ -143,3 +155,4 @@ def test_waiting_for_a_free_board(proxies):
     assert rc == 0, output
     assert "jackie is running on board1: ssh root@10.0.2.2" in output
     assert claims(folders)["p2"] == ["full-p2-1", "jackie"]
+    assert "jackie" not in waiting_for(folders)

@@ -426,79 +426,7 @@ def test_a_result_of_wrong_types_is_its_nodes_fault(place, wrong):
 # ---- wait
 
 
-FOUND = dict(text="lab wants tp64: no node.", waiting="board0 in use", possible=True, some=False, most=4)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that stands still at the seconds in its list."""
-    now = [1000.0]
-    monkeypatch.setattr(request_steps.time, "monotonic", lambda: now[0])
-    return now
-
-
-@pytest.mark.parametrize(
-    ("wait", "found"),
-    [
-        (Wait(0.0), FOUND),
-        (Wait(5.0, check=True), FOUND),
-        (Wait(5.0), dict(FOUND, possible=False)),
-    ],
-)
-def test_there_is_nothing_to_wait_for(wait, found):
-    """Lost: the minutes of a wait for what no node ever has."""
-    assert wait.goes_on(asked(), {}, found)["waits"] is False
-
-
-@pytest.mark.parametrize(
-    ("wait", "found", "ways"),
-    [
-        (Wait(0.0), FOUND, ["wait for it: -e wait=MINUTES"]),
-        (Wait(0.0), dict(FOUND, some=True), ["wait for it: -e wait=MINUTES; or take what there is: -e partial=true"]),
-        (Wait(0.0), dict(FOUND, possible=False, most=0), []),
-        (
-            Wait(5.0),
-            dict(FOUND, possible=False, some=True),
-            ["no wait helps: of these there are 4 in all, whoever has them", "take what there is: -e partial=true"],
-        ),
-        (Wait(5.0, check=True), FOUND, []),
-    ],
-)
-def test_who_gets_nothing_is_told_which_options_help(wait, found, ways):
-    """Lost: that a request can wait, or take a part, to somebody who does not know the options; or an option that would
-    not help.
-    """
-    assert wait.goes_on(asked(), {}, found)["text"].splitlines() == [FOUND["text"], *(f"  {way}" for way in ways)]
-
-
-def test_a_wait_says_what_it_waits_for_and_ends(clock):
-    """Lost: why nothing happens for minutes; or the end of the wait."""
-    wait, plan = Wait(1.5, 10.0), {}
-    plan.update(wait.goes_on(asked(), plan, FOUND))
-    assert plan == dict(
-        waits=True, text=FOUND["text"], pause=10, looks=9, until=1090.0, told="board0 in use",
-        lines=["lab waits for tp64, 1.5 min at most: board0 in use"],
-    )  # fmt: skip
-    clock[0] = 1010.0
-    plan.update(wait.goes_on(asked(), plan, FOUND))
-    assert (plan["waits"], plan["lines"], plan["until"]) == (True, [], 1090.0)
-    clock[0] = 1029.0
-    plan.update(wait.goes_on(asked(), plan, dict(FOUND, waiting="board0 shutting down")))
-    assert plan["lines"] == ["lab waits, 2 min more at most: board0 shutting down"]
-    clock[0] = 1086.5
-    last = wait.goes_on(asked(), plan, FOUND)
-    assert (last["pause"], last["looks"]) == (4, 1)
-    clock[0] = 1090.0
-    assert wait.goes_on(asked(), plan, FOUND) == dict(waits=False, text=f"{FOUND['text']}\n  waited 1.5 min")
-
-
-@pytest.mark.parametrize(("interval", "pause"), [(0.1, 1), (10.4, 11), (10.0, 10)])
-def test_a_pause_is_not_shorter_than_asked(clock, interval, pause):
-    """Lost: the last minutes of a long wait, whose looks are used up."""
-    assert Wait(60.0, interval).goes_on(asked(), {}, FOUND)["pause"] == pause
-
-
-def test_a_request_waits_only_without_its_claims(clock):
+def test_a_request_waits_only_without_its_claims():
     """Lost: what two requests wait for, of which each keeps what the other one needs."""
     request, plan = planned()
     said = dict(GAVE, p2=IN_USE)
@@ -506,7 +434,7 @@ def test_a_request_waits_only_without_its_claims(clock):
     assert (once["again"], once["waits"]) == (True, False)
     twice = request_steps.claimed(request, ANSWERS, once, said, Wait(5.0))
     assert (twice["waits"], names(twice["surplus"])) == (True, [("p1", ["lab-1", "lab-2"])])
-    assert twice["lines"][0].startswith("lab waits for tp64, 5 min at most: ")
+    assert [one["item"] for one in twice["queue"]] == ["p1", "p2"]
 
 
 # ---- settle

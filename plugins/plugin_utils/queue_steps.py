@@ -1,0 +1,159 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a play waits for its request, and what it does next by what the nodes say of its places in their queues.
+
+The nodes decide who is served first (module_utils/_hetero/scheduling/queue.py). The play only asks and tells.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Dict, Iterable, Mapping, Sequence
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import LASTS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import INSTANCES
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import expected, many_by, ordinal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
+from ansible_collections.hetero.compute.plugins.plugin_utils.waiting_lines import clock
+
+Plan = Dict[str, Any]
+Request = Mapping[str, Any]
+#: Seconds between two looks at all that nodes have, at most, while a request waits: it may be there in another way.
+LOOK = 60.0
+#: Rounds of asking that a place outlasts: one that is lost on the way costs it nothing.
+ROUNDS = 3
+#: Ends of leases that a line tells, and most steps of others that a node is told.
+ENDS, STEPS = 2, 1000
+
+
+class Wait:
+    """How long a play waits for its request.
+
+    :param minutes: in all; 0 for not at all.
+    :param interval: seconds between two questions to the nodes.
+    :param check: whether this is a dry run, which waits for nothing and gives nothing back.
+    """
+
+    def __init__(self, minutes: float = 0.0, interval: float = 10.0, check: bool = False) -> None:
+        self.minutes, self.interval, self.check = minutes, interval, check
+
+    def goes_on(self, request: Request, plan: Plan, found: Mapping[str, Any]) -> Plan:
+        """Return whether a request waits, from what the last look found: waits, text, and if it waits what is needed to
+        keep a place: asked, queue (which nodes could serve it). The time begins with the first place.
+
+        :param found: what `schedule` returned.
+        """
+        text = found["text"]
+        if not self.minutes or self.check or not found["possible"]:
+            return dict(waits=False, text=with_ways(text, found, wait=not self.minutes))
+        now = time.monotonic()
+        left = plan["until"] - now if "until" in plan else 60 * self.minutes
+        if left <= 0:
+            return dict(waits=False, text=with_ways(f"{text}\n  waited {self.minutes:g} min", found))
+        kept = dict(asked=plan.get("asked", time.time()), queue=_queue(request, plan, found), waiting=found["waiting"])
+        kept.update(text=text, ways=with_ways("", found), looked_at=now)
+        return dict(kept, **self._on(left), told=plan.get("told", found["waiting"]))
+
+    def waited(self, request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]]) -> Plan:
+        """Return whether to look and claim now (go), or to ask again after a pause, by what nodes say of the places.
+
+        :param said: {node: result of module `ticket`}.
+        :returns: the plan with waits, go, lines, pause (seconds), looks (how many questions the time that is left is
+            for), told, and queue with what each node is told of the others.
+        """
+        now, wall = time.monotonic(), time.time()
+        places = {node: result["place"] for node, result in said.items() if result.get("place")}
+        silent = [node for node, result in said.items() if "place" not in result]
+        asked = min([plan["asked"], *(place["asked"] for place in places.values())])
+        there = sum(place["there"] for place in places.values())
+        missing = request["count"] - len(plan["before"]) - there
+        least = min(1, missing) if request["partial"] else missing
+        enough = sum(place["may"] for place in places.values()) >= least
+        moved = there != plan.get("there", 0) or now - plan["looked_at"] >= LOOK
+        told = as_text(places.values(), plan["waiting"], least, wall) if places else plan["waiting"]
+        lasts = max(LASTS, ROUNDS * (self.interval + now - plan.get("renewed", now)))
+        until = plan.get("until", now + 60 * self.minutes)
+        plan = dict(plan, asked=asked, there=there, renewed=now, lasts=lasts, queue=_told(plan["queue"], places))
+        plan["until"], left = until, until - now
+        if left <= 0:
+            text = f"{plan['text']}\n  waited {self.minutes:g} min: {told}{plan['ways']}"
+            return dict(plan, waits=False, go=False, lines=[], text=text, has_place=bool(places))
+        lines = self._lines(request, plan, told, left)
+        go = bool(enough or silent or moved)
+        return dict(plan, **dict(self._on(left), told=told, lines=lines, go=go, has_place=bool(places)))
+
+    def _lines(self, request: Request, plan: Plan, told: str, left: float) -> list[str]:
+        name = request["instance"]
+        many = "" if request["count"] == 1 else f"{request['count']} "
+        if "has_place" not in plan:
+            return [f"{name} waits for {many}{request['flavor']['name']}, {self.minutes:g} min at most: {told}"]
+        if told != plan["told"]:
+            return [f"{name} waits, {max(0, math.ceil(left / 60))} min more at most: {told}"]
+        return []
+
+    def _on(self, left: float) -> Plan:
+        """Return how long to pause (whole seconds, and not fewer than asked for: the play has questions for the whole
+        time at this interval, tasks/again.yml), and for how many questions there is time.
+        """
+        pause = math.ceil(min(self.interval, left))
+        return dict(waits=True, go=False, lines=[], pause=pause, looks=math.ceil(left / pause))
+
+
+def with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:
+    """Return why a request has no place, and a line with the options that would help.
+
+    :param found: what `schedule` returned.
+    :param wait: whether to name the option that waits.
+    """
+    ways = ["wait for it: -e wait=MINUTES"] if wait and found["possible"] else []
+    ways += ["take what there is: -e partial=true"] if found["some"] else []
+    if not found["possible"] and found["most"]:
+        text += f"\n  no wait helps: of these there are {found['most']} in all, whoever has them"
+    return "\n  ".join([text, *filter(None, ["; or ".join(ways)])])
+
+
+def as_text(places: Iterable[Mapping[str, Any]], waiting: str, least: int, now: float) -> str:
+    """Return in one line how a request stands: its place, what is held for it, and until when others have the rest.
+
+    :param waiting: what the nodes are doing that could serve it, if no leases tell when they end.
+    """
+    places = list(places)
+    ahead = {(one["request"], one["owner"]) for place in places for one in place["ahead"]}
+    held = sum(place["held"] for place in places)
+    ends = sorted((end["when"], end["name"], end["owner"]) for place in places for end in place["ends"])
+    named = [f"{name} until {clock(when, now)} ({one_line(brief(owner))})" for when, name, owner in ends[:ENDS]]
+    rest = ", ".join([*named, *(["…"] if ends[ENDS:] else [])]) or waiting
+    start = expected(now, [_steps(place) for place in places], least)
+    free = f"{held} free and held for it" if held else "none free for it"
+    when = f": expected {clock(start, now)}" if start is not None and start > now else ""
+    return f"{ordinal(len(ahead) + 1)} in the queue, {free}; {rest}{when}"
+
+
+def _steps(place: Mapping[str, Any]) -> tuple[tuple[float, int], ...]:
+    return tuple((when, int(many)) for when, many in place["steps"])
+
+
+def _queue(request: Request, plan: Plan, found: Mapping[str, Any]) -> list[Plan]:
+    """Return the nodes that could ever serve a request, each with its kind and the numbers of what is missing."""
+    could = [*found["candidates"], *(one for one in found["rejected"] if not one["never"])]
+    kinds = {one["owner"]: INSTANCES.get(one["kind"]) for one in could}
+    names = owners.names_of(request["instance"], request["count"])
+    missing = [name for name in names if name not in plan["before"]] if request["count"] > 1 else []
+    numbers = [owners.number_of(name, request["instance"]) for name in missing]
+    before = {one["item"]: one.get("elsewhere", []) for one in plan.get("queue", ())}
+    own = [(node, kind) for node, kind in kinds.items() if kind]
+    return [dict(item=node, kind=kind, numbers=numbers, elsewhere=before.get(node, [])) for node, kind in own]
+
+
+def _told(queue: Sequence[Plan], places: Mapping[str, Mapping[str, Any]]) -> list[Plan]:
+    """Return the queue with what each node is told that the others can give by when."""
+    steps = {node: _steps(place) for node, place in places.items()}
+    found = []
+    for one in queue:
+        others = [those for node, those in steps.items() if node != one["item"]]
+        times = sorted({when for those in others for when, _many in those})[:STEPS]
+        found.append(dict(one, elsewhere=[[when, sum(many_by(those, when) for those in others)] for when in times]))
+    return found

@@ -1,0 +1,195 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a play waits, and what it makes of its places. If these fail, a request waits for what no node ever has,
+looks too late when it is its turn, or says nothing for an hour.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.plugin_utils import queue_steps
+from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait, as_text
+from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_request_steps import asked
+
+NODES = [dict(owner="p1", kind="boards", name="board0"), dict(owner="p1", kind="boards", name="board1")]
+FOUND = dict(
+    text="lab wants tp64: no node.", waiting="board0 in use", possible=True, some=False, most=4, candidates=[],
+    rejected=[*(dict(one, never=False) for one in NODES), dict(owner="p9", kind="boards", name="board0", never=True)],
+)  # fmt: skip
+WALL = 1_700_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """Clocks that stand still at the seconds in its list: since the start, and by the wall."""
+    now = [1000.0]
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    monkeypatch.setattr(queue_steps.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(queue_steps.time, "time", lambda: WALL + now[0] - 1000.0)
+    yield now
+    monkeypatch.undo()
+    time.tzset()
+
+
+def place(may=0, held=0, there=0, ahead=(), steps=(), ends=(), asked=WALL):
+    named = [dict(name=name, owner=owner, when=when) for name, owner, when in ends]
+    before = [dict(request=name, owner="bob") for name in ahead]
+    fixed = dict(asked=asked, may=may, held=held, there=there, ahead=before)
+    return dict(place=dict(fixed, steps=[list(one) for one in steps], ends=named))
+
+
+def planned(wait=None, request=None, **more):
+    """A plan of a request that has just begun to wait."""
+    before = dict(before=[], **more)
+    return dict(before, **(wait or Wait(5.0)).goes_on(request or asked(), before, dict(FOUND)))
+
+
+@pytest.mark.parametrize(
+    ("wait", "found"),
+    [
+        (Wait(0.0), FOUND),
+        (Wait(5.0, check=True), FOUND),
+        (Wait(5.0), dict(FOUND, possible=False)),
+    ],
+)
+def test_there_is_nothing_to_wait_for(wait, found):
+    """Lost: the minutes of a wait for what no node ever has."""
+    assert wait.goes_on(asked(), dict(before=[]), found)["waits"] is False
+
+
+@pytest.mark.parametrize(
+    ("wait", "found", "ways"),
+    [
+        (Wait(0.0), FOUND, ["wait for it: -e wait=MINUTES"]),
+        (Wait(0.0), dict(FOUND, some=True), ["wait for it: -e wait=MINUTES; or take what there is: -e partial=true"]),
+        (Wait(0.0), dict(FOUND, possible=False, most=0), []),
+        (
+            Wait(5.0),
+            dict(FOUND, possible=False, some=True),
+            ["no wait helps: of these there are 4 in all, whoever has them", "take what there is: -e partial=true"],
+        ),
+    ],
+)
+def test_who_gets_nothing_is_told_which_options_help(wait, found, ways):
+    """Lost: that a request can wait, or take a part, to somebody who does not know the options; or an option that would
+    not help.
+    """
+    told = wait.goes_on(asked(), dict(before=[]), found)["text"].splitlines()
+    assert told == [FOUND["text"], *(f"  {way}" for way in ways)]
+
+
+def test_a_place_is_kept_at_each_node_that_could_serve():
+    """Lost: the place at a node that has a board free first."""
+    plan = planned(request=asked(count=3))
+    assert plan["queue"] == [dict(item="p1", kind="board", numbers=[1, 2, 3], elsewhere=[])]
+    assert (plan["asked"], plan["waits"], "until" in plan) == (WALL, True, False)
+    request = asked(count=3)
+    some = dict(before=["lab-2"])
+    assert Wait(5.0).goes_on(request, some, FOUND)["queue"][0]["numbers"] == [1, 3]
+    assert planned()["queue"][0]["numbers"] == []
+
+
+def test_a_wait_says_what_it_waits_for_and_ends(clock):
+    """Lost: why nothing happens for minutes; or the end of the wait."""
+    wait = Wait(1.5, 10.0)
+    plan = planned(wait)
+    plan = wait.waited(asked(), plan, {"p1": place()})
+    assert plan["lines"] == ["lab waits for tp64, 1.5 min at most: 1st in the queue, none free for it; board0 in use"]
+    assert (plan["waits"], plan["go"], plan["pause"], plan["looks"], plan["lasts"]) == (True, False, 10, 9, 60.0)
+    clock[0] += 10
+    plan = wait.waited(asked(), plan, {"p1": place()})
+    assert (plan["waits"], plan["lines"], plan["until"]) == (True, [], 1090.0)
+    clock[0] += 5
+    plan = wait.waited(asked(), plan, {"p1": place(ahead=["z"])})
+    assert plan["lines"] == ["lab waits, 2 min more at most: 2nd in the queue, none free for it; board0 in use"]
+    clock[0] = 1085.0
+    assert wait.waited(asked(), plan, {"p1": place()})["pause"] == 5
+    clock[0] = 1090.0
+    last = wait.waited(asked(), plan, {"p1": place()})
+    assert (last["waits"], last["go"], last["has_place"]) == (False, False, True)
+    assert last["text"].splitlines() == [
+        FOUND["text"], "  waited 1.5 min: 1st in the queue, none free for it; board0 in use",
+    ]  # fmt: skip
+    assert wait.goes_on(asked(), plan, FOUND) == dict(waits=False, text=f"{FOUND['text']}\n  waited 1.5 min")
+
+
+def test_the_time_begins_with_the_first_place(clock):
+    """Lost: a short wait, to nodes that take long to keep a place."""
+    plan = planned(Wait(0.05))
+    clock[0] += 20
+    plan = Wait(0.05).waited(asked(), plan, {"p1": place()})
+    assert (plan["waits"], plan["pause"], plan["until"]) == (True, 3, 1023.0)
+    assert plan["lines"][0].startswith("lab waits for tp64, 0.05 min at most: 1st in the queue")
+
+
+def test_looks_are_enough_for_the_whole_time(clock):
+    """Lost: the last minutes of a long wait, whose looks are used up."""
+    assert planned(Wait(1.0, 0.1))["looks"] == 60
+
+
+def test_what_others_have_until_when_is_told():
+    """Lost: whether to wait for minutes or to come back tomorrow."""
+    ends = [("board0", "ann", WALL + 600), ("board1", "bob", WALL + 1200), ("board2", "cy", WALL + 1300)]
+    steps = [(WALL, 3), (WALL + 600, 4), (WALL + 1200, 8)]
+    told = as_text([place(held=3, steps=steps, ends=ends)["place"]], "6 boards in use", 8, WALL)
+    until = "board0 until 22:23 (ann), board1 until 22:33 (bob), …"
+    assert told == f"1st in the queue, 3 free and held for it; {until}: expected 22:33"
+    late = [place(held=3, steps=[(WALL + 3e5, 8)], ends=[("board0", "a\nb", WALL + 3e5)])["place"]]
+    assert as_text(late, "", 8, WALL).endswith("board0 until 2023-11-18 09:33 (a\\x0ab): expected 2023-11-18 09:33")
+
+
+def test_places_of_several_nodes_are_one():
+    """Lost: the place among all who wait, of whom each node knows some; and when two nodes have enough together."""
+    wait, request = Wait(5.0), asked(count=3)
+    plan = planned(wait, request)
+    plan["queue"] = [dict(plan["queue"][0], item=name) for name in ("p1", "p2")]
+    first = place(held=1, may=1, ahead=["x", "y"], steps=[(WALL, 1)], asked=WALL - 50)
+    second = place(may=0, ahead=["y", "z"], steps=[(WALL + 60, 2)])
+    plan = wait.waited(request, plan, {"p1": first, "p2": second})
+    assert "4th in the queue, 1 free and held for it; board0 in use: expected 22:14" in plan["lines"][0]
+    assert (plan["asked"], plan["go"]) == (WALL - 50, False), "the time of a place that it took over counts everywhere"
+    assert [one["elsewhere"] for one in plan["queue"]] == [[[WALL + 60, 2]], [[WALL, 1]]]
+    plan = wait.waited(request, plan, {"p1": first, "p2": place(may=2)})
+    assert plan["go"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "said", "go"),
+    [
+        (asked(), place(may=1), True),
+        (asked(), place(may=0), False),
+        (asked(count=3), place(may=2), False),
+        (asked(count=3), place(may=2, there=1), True),
+        (asked(count=3, partial=True), place(may=1), True),
+        (asked(count=3, partial=True), place(may=0), False),
+        (asked(), place(there=1), True),
+        (asked(), dict(msg="no route", unreachable=True), True),
+        (asked(), dict(place=None), False),
+    ],
+)
+def test_a_play_looks_when_it_is_its_turn(request_, said, go):
+    """Lost: a board that is held for a play that does not claim it; or the work of all nodes, for one that waits."""
+    plan = Wait(5.0).waited(request_, planned(request=request_), {"p1": said})
+    assert (plan["waits"], plan["go"]) == (True, go)
+
+
+def test_a_play_looks_now_and_then_all_the_same(clock):
+    """Lost: nodes that are new, or gone, while it waits."""
+    plan = planned()
+    clock[0] += 59
+    assert not Wait(5.0).waited(asked(), plan, {"p1": place()})["go"]
+    clock[0] += 1
+    assert Wait(5.0).waited(asked(), plan, {"p1": place()})["go"]
+
+
+def test_a_place_outlasts_slow_rounds(clock):
+    """Lost: the place, while one of many nodes does not answer for a minute."""
+    wait, plan = Wait(60.0), planned(Wait(60.0))
+    plan = wait.waited(asked(), plan, {"p1": place()})
+    clock[0] += 45
+    assert wait.waited(asked(), plan, {"p1": place()})["lasts"] == 165.0
