@@ -30,7 +30,7 @@ def test_a_board_nobody_touched():
     """Lost: a free board, as one of which something is known."""
     record = Record(3)
     assert vars(record) == dict(
-        board=3, state="power off", since=None, power=None, power_seen=None, note="", claim=None
+        board=3, state="power off", since=None, power=None, power_seen=None, note="", claim=None, score=100
     )
 
 
