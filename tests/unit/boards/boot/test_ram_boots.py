@@ -35,7 +35,7 @@ class Ram:
         self.outer, self.ended = SimpleNamespace(name=name), []
         self.board = self.system = None
         self.driver = SimpleNamespace(shell=lambda board, system: None)
-        self.key = "said on its console"
+        self.key, self.phases = "said on its console", {}
 
     def must_be_the_board(self):
         pass

@@ -97,7 +97,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     work.state, work.claim = "power off", None
     work.move = lambda state: did.append(f"state {state}")
     work.line = lambda phase, text: did.append(f"says {phase}")
-    work.quarantine = lambda why, remedy: did.append("quarantine")
+    work.quarantine = lambda why, remedy, at_fault: did.append("quarantine")
     boot = SimpleNamespace(
         work=work, **{"stage": DECIDING, "outlet_now": None, "probe": None, "is_probed": True, "used": False, **fields}
     )

@@ -265,9 +265,7 @@ def test_what_contradicts_itself_is_adopted_by_a_word_only(node, proxy, power, s
     unserved = dict(name="jackie", missing="mounted and not exported", unit="nfs-ganesha")
     way = SERVE.format(**unserved) if (power, ssh) == ("on", None) else ASK.format(name="jackie")
     if why:
-        assert said(look) == [
-            f"is jackie's by the record of its claim, but {why}: {way}"
-        ]
+        assert said(look) == [f"is jackie's by the record of its claim, but {why}: {way}"]
         assert (look.left, look.work.claim, proxy.store.claims()) == (True, None, [])
     else:
         assert look.found[0]["done"] == "adopted"

@@ -154,7 +154,7 @@ def test_of_those_elsewhere_only_what_they_have_counts(monkeypatch):
     asked = []
     monkeypatch.setattr(open_rights.folders, "in_use", lambda: ["/ours", "/theirs"])
     monkeypatch.setattr(open_rights.liblxc, "running", lambda lxcpath: {"/ours": ["a", "b"], "/theirs": ["c"]}[lxcpath])
-    monkeypatch.setattr(open_rights.liblxc, "Container", lambda name, lxcpath: Box(7))
+    monkeypatch.setattr(open_rights.liblxc, "Container", lambda name, lxcpath, library: Box(7))
     monkeypatch.setattr(open_rights, "has", lambda container, pid, gpus: ["its own"])
     monkeypatch.setattr(open_rights, "reach_of", lambda container, pid, gpus: asked.append(gpus) or [len(asked)])
     assert open_rights.look(["/ours"], [GPU]).reaches == (1, 2, 3)

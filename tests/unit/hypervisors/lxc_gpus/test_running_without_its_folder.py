@@ -41,7 +41,11 @@ def test_it_is_in_no_others_way(host, what):
     assert [(one["kind"], one["container"]) for one in found] == [("not seen", "box")]
     assert f"it runs, by its init, process {pid}, and {box.config_file} is not there" in found[0]["found"]
     deadline = Deadline(20)
-    while box.name in liblxc.running(host.boxes.lxcpath):
+    while box.name in liblxc.running(host.boxes.lxcpath) or os.path.exists(f"/proc/{pid}"):
         assert not deadline.passed
         deadline.nap()
+    if what == "moved aside":
+        with pytest.raises(NoneFree, match="allocated to box"):
+            host.attach(other, gpus=ADDRESSES[:1])  # a container that was renamed keeps its GPU
+        shutil.rmtree(f"{box.folder}.aside")
     assert host.attach(other, gpus=ADDRESSES[:1])["changed"]
