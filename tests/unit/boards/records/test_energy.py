@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import closing
@@ -139,3 +140,26 @@ def test_a_database_of_the_release_before_is_taken_over(path, monkeypatch):
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA user_version").fetchone()[0] == LAYOUT.schema
         assert database.execute("SELECT seen FROM energy").fetchone()[0] <= time.time()
+
+
+@pytest.mark.parametrize("column", ["kwh", "counter", "watts", "seen"])
+@pytest.mark.parametrize("value", ["'a few'", "x'00'", "9e999", "-5"])
+def test_a_damaged_row_ends_no_verb(store, path, column, value):
+    """Lost: the end of an instance, or the boots of all boards of a call, to a number that is none."""
+    claim = claimed(store)
+    store.drew(claim, OUTLET, Drawn(41.0, 310.0))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"UPDATE energy SET {column} = {value}")
+        database.commit()
+    json.dumps([store.energies()["jackie"].told, store.energy_of(claim).fields], allow_nan=False)
+    store.drew(claim, OUTLET, Drawn(41.0, 310.2))
+    assert store.energy_of(claim).kwh in (0.0, pytest.approx(0.2))
+    store.release(claim.board, claim)
+    assert store.record(claim.board).claim is None
+
+
+def test_watts_that_no_outlet_gives_are_not_told(store):
+    """Lost: the columns of status, to a meter that tells a number of 309 digits."""
+    claim = claimed(store)
+    store.drew(claim, OUTLET, Drawn(1e308, 1e308))
+    assert store.energy_of(claim).told == dict(energy_kwh=0.0)

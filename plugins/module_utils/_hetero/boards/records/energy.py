@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ...drivers.power.drawn import measure
 from .board_records import Recorded
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Energy:
 
         Between the counters of two outlets nothing can be added up, nor where more is shown than can be.
         """
-        told = replace(self, outlet=outlet, watts=drawn.watts, seen=now)
+        watts = drawn.watts if drawn.watts is None or drawn.watts <= MOST_KW * 1000 else None
+        told = replace(self, outlet=outlet, watts=watts, seen=now)
         if drawn.kwh is None:
             return told if outlet == self.outlet else replace(told, counter=None)
         added = 0.0
@@ -102,7 +104,7 @@ class MeteredClaims(Recorded):
             f"ON claims.instance = energy.instance AND claims.created = energy.created WHERE {where}",
             values,
         )
-        return {row["whose"]: Energy(**dict(zip(vars(NOT_MEASURED), tuple(row)[1:]))) for row in rows}
+        return {row["whose"]: _of_row(row["outlet"], *tuple(row)[2:]) for row in rows}
 
     def _account(self, claim: Claim) -> None:
         """Say in an event what a claim that ends has drawn."""
@@ -111,3 +113,9 @@ class MeteredClaims(Recorded):
             text = f"{claim.instance} drew {kwh:.3f} kWh"
             self.event(claim.board, ENERGY_PHASE, text, instance=claim.instance)
         self._db.write("DELETE FROM energy WHERE instance = ?", (claim.instance,))
+
+
+def _of_row(outlet: str, *numbers: object) -> Energy:
+    """Return the Energy of a row. What is no number in a damaged one is not known, and ends no verb."""
+    kwh, counter, watts, seen = map(measure, numbers)
+    return Energy(outlet, kwh, counter if seen else None, watts, seen or 0.0)
