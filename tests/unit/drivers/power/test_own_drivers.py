@@ -107,6 +107,33 @@ def test_what_is_wrong_with_a_file_is_said_with_its_path(folder, text, said):
         switched(folder)
 
 
+#: (a method's first line, what is put in its place).
+MISTAKES = {
+    "login": ("self._file = ", 'self._file = {}["outlet secret"]; '),
+    "logout": ("pass\n", "self.connection.close()\n"),
+    "status": ("return json.load(file)", "return None"),
+    "status of numbers": ("return json.load(file)", "return int"),
+    "switch": ("return {outlet: Answer", "raise SystemExit(1)  # "),
+    "switch without a word": ("return {outlet: Answer(True, state) for outlet in outlets}", "return {}"),
+    "making": ("needs_host = False", "needs_host = False\n\n    def __init__(self, *words):\n        int('x')"),
+}
+
+
+@pytest.mark.parametrize("where", list(MISTAKES))
+def test_a_mistake_in_it_is_an_error_of_its_pdu(folder, where):
+    """Lost: the boots of all boards of a call, at whatever PDU, and the status of the node, to a KeyError."""
+    old, new = MISTAKES[where]
+    assert old in DRIVER
+    (folder / "written.py").write_text(DRIVER.replace(old, new))
+    with pytest.raises(HeteroError) as raised:
+        switched(folder)
+    errors = getattr(raised.value, "errors", {"": raised.value})
+    for error in errors.values():
+        assert isinstance(error, BadInput), "no outlet, and no board, is at fault"
+        assert str(error).startswith("pdu-x: its driver broke off (")
+        assert f"correct {folder}/written.py" in str(error)
+
+
 @pytest.mark.parametrize("where", ["file", "folder"])
 def test_what_others_may_write_is_not_run(folder, where):
     """Lost: the node, to whoever may write that file or put another in its place."""

@@ -8,6 +8,8 @@ Drivers that a site wrote itself lie on the node, where role tftp_proxy puts the
 
 from __future__ import annotations
 
+import os
+
 from ...core.errors import BadInput
 from ...core.own_code import names_in, own_class
 from .apc import Apc
@@ -16,6 +18,7 @@ from .fake import Fake
 from .fence import Fence
 from .http import Http
 from .ipmi import Ipmi
+from .own_drivers import guarded
 from .redfish import Redfish
 from .script import Script
 from .snmp import Snmp
@@ -46,6 +49,7 @@ def driver_of(name: str, pdu: str) -> type[PowerDriver]:
         return DRIVERS[name]
     own = names_in(OWN_FOLDER)
     if name in own:
-        return own_class(OWN_FOLDER, name, PowerDriver, __package__ or "")  # type: ignore[type-abstract]
+        own_driver = own_class(OWN_FOLDER, name, PowerDriver, __package__ or "")  # type: ignore[type-abstract]
+        return guarded(own_driver, os.path.join(OWN_FOLDER, f"{name}.py"))
     known = sorted({*DRIVERS, *own})
     raise BadInput(f"no such power driver '{name}' (known: {', '.join(known)})", pdu, "correct its driver")
