@@ -14,7 +14,11 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import checks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.checks import CheckRequest, Limits
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, board_fit
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import (
+    board_claims,
+    board_fit,
+    maintenance,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import end_requests
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.end_requests import EndRequest
@@ -111,6 +115,14 @@ esac"""
     assert not list((site.folder / "board0" / "tmp").glob("hetero-check*")), "nothing is left there"
 
 
+def test_a_clock_that_tells_no_time_fails_the_disk(site):
+    """Lost: the word of a disk that could not be measured; and a result that is no JSON to who reads it."""
+    site.shells[0].program("sed", 'case "$2" in /proc/uptime) echo nan ;; *) exec /usr/bin/sed "$@" ;; esac')
+    result = checked(site, 0)
+    assert passed(result)["disk"] is False
+    assert "what it answers cannot be (its clock says nan and nan)" in result["error"]
+
+
 def test_what_cannot_be_tested_is_no_fault(site):
     """Lost: the good name of a board without disk and console, or whose RAM image lacks a program."""
     site.config["boards"]["0"].update(disk=[], console=None)
@@ -166,6 +178,16 @@ def test_somebodys_board_is_left_alone(site):
         assert (site.record(number), health(site, number), site.power(number)) == (*before, "off")
 
 
+def test_an_operator_is_not_told_to_repair_a_board_that_is_checked(site):
+    """Lost: the disks of the board, which a repair wipes, to who wants it out of use."""
+    with site.proxy() as proxy:
+        proxy.store.move(0, "error", CHECKING)
+        proxy.store.move(0, "shutting down", CHECKING)
+        said = maintenance.begin(proxy, [0], "its fan rattles", Change(), board_claims.Deadline(1))
+    assert "run this again in a minute, once its check has ended" in str(said)
+    assert "repair" not in str(said)
+
+
 def test_a_board_that_was_switched_on_by_hand_is_left_alone(site):
     """Lost: the work of who switched it on."""
     site.cut(0, "on")
@@ -182,6 +204,16 @@ def test_those_checked_longest_ago_come_first(site):
             proxy.store.outcome(number, "check", True)
         assert checks.idle(proxy)[0] == [1, 3, 0, 2]
         assert checks.idle(proxy, [2, 3])[0] == [3, 2]
+
+
+def test_one_whose_check_came_to_nothing_waits_for_the_others(site):
+    """Lost: the checks of all other boards, to the one whose RAM image does not boot, which is switched all day."""
+    site.play(0, stall="tftp", proxy="its TFTP server does not answer")
+    result = checked(site, 0, CheckRequest(QUICK.limits, timeout=1))
+    assert (result["blame"], health(site, 0), is_free(site, 0)) == ("proxy", None, True)
+    with site.proxy() as proxy:
+        assert checks.idle(proxy)[0] == [1, 2, 3, 0]
+        assert list(checks.last_checks(proxy)) == [0]
 
 
 def test_a_dry_run_touches_nothing(site):

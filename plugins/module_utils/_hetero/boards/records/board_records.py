@@ -162,6 +162,12 @@ class Recorded(BoardHealth):
         found = self._events("phase = ? AND text LIKE ?", [phase, text], boards, None, "DESC", 1)
         return found[0] if found else None
 
+    def checks_begun(self) -> dict[int, float]:
+        """Return {board id: unix time at which its newest check began}, as far as the events go back."""
+        begun = f"%{board_states.CHECKING}"
+        what = "SELECT board, max(time) FROM events WHERE phase = ? AND text LIKE ? GROUP BY board"
+        return {row[0]: row[1] for row in self._db.rows(what, (STATE_PHASE, begun))}
+
     def begin_end(self, claim: RootClaim) -> None:
         """Write down that what a claim's board boots from is to be removed by somebody's word, before it goes."""
         self.event(claim.board, REMOVE_PHASE, f"what {claim.instance} boots from is to be removed")

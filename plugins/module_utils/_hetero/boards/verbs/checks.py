@@ -121,13 +121,19 @@ def why_not(proxy: Proxy, feeds: Feeds, board: Board, record: Record) -> str | N
     return why
 
 
+def last_checks(proxy: Proxy) -> dict[int, float]:
+    """Return {board id: unix time of its newest check}; of one that ended for no fault of the board, when it began."""
+    ended, begun = proxy.store.checked(), proxy.store.checks_begun()
+    return {board: max(ended.get(board, 0.0), begun.get(board, 0.0)) for board in {*ended, *begun}}
+
+
 def idle(proxy: Proxy, ids: Collection[int] | None = None) -> tuple[list[int], dict[str, str]]:
     """Return the ids of boards that can be checked now, those checked longest ago first, and {name: why not} of others.
 
     :param ids: of these boards only.
     """
     boards = [proxy.board(one) for one in (sorted(proxy.boards) if ids is None else ids)]
-    feeds, records, last = Feeds(proxy), proxy.store.records([board.id for board in boards]), proxy.store.checked()
+    feeds, records, last = Feeds(proxy), proxy.store.records([board.id for board in boards]), last_checks(proxy)
     whys = {board: why_not(proxy, feeds, board, records[board.id]) for board in boards}
     can = sorted((board.id for board, why in whys.items() if why is None), key=lambda one: last.get(one, 0.0))
     return can, {board.name: why for board, why in whys.items() if why is not None}

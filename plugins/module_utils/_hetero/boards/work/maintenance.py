@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 PHASE = "maintenance"
 #: The remedy for a board that somebody has.
 ENDED_FIRST = f"once its owner agrees, {play('terminate_instance', instance='{name}')} ends it; then run this again"
+#: The remedy for one whose check goes on, or was killed: `hetero reap` frees that (verbs/ended_checks.py).
+CHECKED = "run this again in a minute, once its check has ended"
 #: The remedy for a board out of use by its own record that somebody has by the database.
 BY_DATABASE = (
     "{name} has it by the database: where that is older, once its owner agrees, "
@@ -61,7 +63,9 @@ def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadlin
             what = f"is {record.state}, and {claim.instance} of {claim.owner} has it"
             raise Refused(what, board.name, ENDED_FIRST.format(name=claim.instance))
         if record.state not in (board_states.POWER_OFF, board_states.ERROR, board_states.MAINTENANCE):
-            raise Refused(f"is {record.state}", board.name, "repair it first")
+            checked = board_states.is_checked(record.state, record.note)
+            what = f"is {record.state}{f' ({record.note})' if record.note else ''}"
+            raise Refused(what, board.name, CHECKED if checked else "repair it first")
         refuse_somebodys(proxy, board, unknown_tenant(proxy, board))
         changed = _note(change, board, record, board_states.MAINTENANCE, reason)
         if changed:

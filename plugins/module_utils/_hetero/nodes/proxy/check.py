@@ -50,7 +50,7 @@ def turn(files: Mapping[str, str], everything: bool = False) -> bool:
     with Proxy(files, VERB, create=False) as proxy:
         usual = proxy.config.check
         ids, _others = checks.idle(proxy)
-        last = proxy.store.checked()
+        last = checks.last_checks(proxy)
         request = CheckRequest(Limits.of(usual))
     if not everything:
         before = time.time() - 3600.0 * (HOURS if usual.hours is None else usual.hours)
