@@ -13,8 +13,8 @@ version_added: 0.1.0
 description:
   - With O(stage=machine), returns at once all that keeps a machine, a boards file or a wiring plan from becoming a
     proxy node.
-  - With O(stage=services), asks the node's TFTP, NFS and DHCP over its own address, and fails where one does not serve
-    what it must or gives what it must not.
+  - With O(stage=services), asks the node's TFTP, HTTP, NFS and DHCP over its own address, and fails where one does not
+    serve what it must or gives what it must not.
   - Changes nothing. Used by role P(hetero.compute.tftp_proxy#role).
 extends_documentation_fragment:
   - hetero.compute.attributes
@@ -70,6 +70,16 @@ options:
     description: Whether DHCP is to be served.
     type: bool
     default: false
+  boot_http:
+    description: Whether nginx is to give boards their kernels by HTTP.
+    type: bool
+    default: false
+    version_added: 0.2.0
+  boot_http_port:
+    description: Port of O(server) for it.
+    type: int
+    default: 80
+    version_added: 0.2.0
   boards_text:
     description: The text of the boards file.
     type: str
@@ -190,6 +200,13 @@ missing_packages:
   returned: when O(stage=machine)
   type: list
   elements: str
+nginx_idle:
+  description:
+    - Whether the machine has, or will have with O(boot_http), an nginx of its own that serves nobody - it does not run,
+      and no site is named to it but its package's.
+  returned: when O(stage=machine)
+  type: bool
+  version_added: 0.2.0
 nfs_server:
   description: The NFS server to use, which O(exports) names or was chosen.
   returned: when O(stage=machine)
@@ -239,7 +256,7 @@ from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
 from ..module_utils._hetero.core.findings import outcome
 from ..module_utils._hetero.core.module import run
-from ..module_utils._hetero.nodes.proxy import nfs_check, preflight, selftest
+from ..module_utils._hetero.nodes.proxy import http_check, nfs_check, preflight, selftest
 from ..module_utils._hetero.nodes.proxy.setup_plan import Plan
 from ..module_utils._hetero.site.proxy_config import CONFIG, read_config
 
@@ -254,6 +271,8 @@ SPEC = PLANNED + ArgumentSpec(
         root_gb=dict(type="int", default=8),
         exports=dict(type="str", choices=["auto", *nfs_check.SERVERS], default="auto"),
         dhcp=dict(type="bool", default=False),
+        boot_http=dict(type="bool", default=False),
+        boot_http_port=dict(type="int", default=80),
         boards_text=dict(type="str", default=""),
         boards_source=dict(type="str", default="boards file"),
         pdus=dict(type="dict", default={}),
@@ -284,6 +303,9 @@ def services(params, change):
     deadline = Deadline(params["timeout"])
     with change.step("tftp"):
         selftest.check_tftp(params["server"], params["tftp_root"], deadline)
+    if params["boot_http"]:
+        with change.step("http"):
+            http_check.check_http(params["server"], params["boot_http_port"], params["tftp_root"], deadline)
     with change.step("nfs"):
         chosen = read_config(CONFIG).exports if params["exports"] == "auto" else params["exports"]
         exports = selftest.check_nfs(params["server"], chosen, deadline)

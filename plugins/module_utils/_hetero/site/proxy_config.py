@@ -215,6 +215,7 @@ class ProxyConfig:
     :param pdus: {name of a PDU: the options of its driver}.
     :param boards: {id of a board as text: its wiring}.
     :param boots_at_once: most boards that boot at the same time; 0 for as many as fill the link of `interface`.
+    :param boot_http: the port by which nginx gives boards their files; 0 where they have them by TFTP alone.
     :param events_days: for how many days events are kept.
     :param ram_images: {arch: name of its RAM image}.
     :param console_logs: the folder of the logs that the proxy's conserver writes.
@@ -235,6 +236,7 @@ class ProxyConfig:
     roots_overcommit: float = declared(number(1, 10**6), 1.0)
     root_gb: int = declared(whole(1, 10**6), 8)
     boots_at_once: int = declared(whole(0, 10**5), 0)
+    boot_http: int = declared(whole(0, 65535), 0)
     events_days: int = declared(whole(1, 36500), retention.EVENTS_DAYS)
     soft_reboot: bool = declared(FLAG, True)
     tile_monitor: str = declared(PATH, "/usr/local/TileraMDE/bin/tile-monitor")

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_progress
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
     FIRMWARE,
+    HTTP,
     KERNEL,
     NFS,
     OTHER_ADDRESS,
@@ -153,3 +154,18 @@ def test_the_console_is_the_one_that_the_wiring_names(wiring):
     one = boot_progress.Boot.__new__(boot_progress.Boot)
     one.board, one.work = "board0", SimpleNamespace(proxy=SimpleNamespace(wiring=lambda board: Wire(**wiring)))
     assert one.console == wiring.get("console")
+
+
+def test_a_kernel_that_came_by_http_is_told_so(boot):
+    """Lost: whether boards use the faster way, or went back to TFTP since nginx does not answer."""
+    one = boot()
+    one.see(FIRMWARE, None, 101.0)
+    one.see(HTTP, "mboot.tgz", 103.0)
+    one.see(SYSTEM, None, 110.0)
+    assert one.lines == [("tftp", "kernel fetched by HTTP", 10.0)]
+    assert one.kinds == {FIRMWARE: 101.0, TFTP: 103.0, SYSTEM: 110.0}
+    assert one.was_served
+    one.forget()
+    one.see(TFTP, "mboot.tgz", 203.0)
+    one.see(SYSTEM, None, 210.0)
+    assert one.lines[-1] == ("tftp", "kernel fetched", 110.0)

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import lifecycle
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.ram import has_ram_image, ram_image
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig
 
@@ -94,6 +94,31 @@ def test_who_asked_for_the_key_of_an_earlier_try_is_forgotten(monkeypatch):
     monkeypatch.setattr(ram_boot, "INITRD", "initrd")
     ram.before_boot()
     ram.must_be_the_board()
+
+
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        ([("tftp", "initrd_0", "a")], "asked for once by TFTP"),
+        ([("http", "initrd_0", "a"), ("http", "initrd_0", "a"), ("http", "vmlinux_0", "b")], "asked for once by HTTP"),
+        ([("http", "initrd_0", "a"), ("http", "?", "b")], None),
+        ([("http", "initrd_0", "a"), ("tftp", "initrd_0", "b")], None),
+    ],
+)
+def test_who_asks_for_the_key_is_counted_by_whatever_way(asked, key):
+    """Lost: the proof of a wipe, to a machine that fetches the RAM system's key by HTTP in the board's place."""
+    ram = ram_boot.RamWork.__new__(ram_boot.RamWork)
+    ram._system, ram._asked, ram._ways = SimpleNamespace(console_key=None), set(), set()
+    ram.driver = SimpleNamespace(files=lambda board: {"initrd_0": "initrd"}, ram_keys=True)
+    ram.board = SimpleNamespace(name="board0")
+    for what in asked:
+        ram.seen(*what)
+    if key:
+        ram.must_be_the_board()
+        assert ram.key == key
+    else:
+        with pytest.raises(HeteroError, match="asked for 2 times"):
+            ram.must_be_the_board()
 
 
 def test_a_board_of_no_architecture_has_no_ram_image():

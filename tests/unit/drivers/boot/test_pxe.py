@@ -169,6 +169,22 @@ def test_a_near_board_is_told_the_proxys_mac(site):
         assert ("hetero.proxy" in entry) == bool(words)
 
 
+def test_a_proxy_whose_nginx_does_not_serve_is_at_fault(site):
+    """Lost: boards that are blamed for what nginx does not give them; or a proxy that is, for boards without it."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    for given, driver, named in ((port, Pxe, True), (port, Uboot, False), (port, Tilera, False), (0, Pxe, False)):
+        site.config["boot_http"] = given
+        site.write()
+        with site.proxy() as proxy:
+            found = driver(proxy).self_test(proxy.board(0), System(None, DISK_ROOT))
+        faults = [text for text in found if text.startswith("HTTP ")]
+        assert bool(faults) == named, (driver, found)
+        if named:
+            what = "no answer (Connection refused): is hetero-http running"
+            assert f"HTTP 127.0.0.1:{port}/boot.ipxe: {what}" in faults[0]
+
+
 class NfsServer(threading.Thread):
     """Takes connections as a server does, or as one that may have no more: `says` is written, None for waiting."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Union
 from ...core.deadline import Deadline
 from ...core.errors import StepFailed
 from ...drivers.boot import blame
-from ...drivers.boot.driver import FIRMWARE, KERNEL, NFS, STRANGERS, SYSTEM, TFTP
+from ...drivers.boot.driver import FILES, FIRMWARE, HTTP, KERNEL, NFS, STRANGERS, SYSTEM, TFTP
 from ...drivers.boot.ssh import WrongHostKey
 from ..work import console
 
@@ -73,6 +73,7 @@ class Boot:
         self.tries = 0
         self.kinds: dict[str, float] = {}  # kind of request seen: monotonic time
         self.asked: dict[str, float] = {}  # role of a file that it asked for: monotonic time
+        self.by_http = False  # whether it asked for its kernel by HTTP
         self.strangers: dict[tuple[str, str], float] = {}  # (kind, name) of machines that answered as the proxy: time
         self.said: set[str] = set()
         self.early: list[str] = []  # faults that the proxy's self-test found in this try while the board was silent
@@ -124,6 +125,7 @@ class Boot:
         """Begin a new try: forget all that was seen in the one before."""
         self.taken_over = False
         self.kinds, self.asked, self.said, self.failed_step, self.strangers = {}, {}, set(), None, {}
+        self.by_http = False
         self.early = []
         self.console_from = blame.console_size(self.console)
 
@@ -154,8 +156,9 @@ class Boot:
             if len(self.strangers) < MANY:
                 self.strangers.setdefault((kind, name), at)
             return
-        role = self.work.driver.files(self.board).get(name) if kind == TFTP else None
-        self.kinds.setdefault(kind, at)
+        role = self.work.driver.files(self.board).get(name) if kind in FILES else None
+        self.by_http = self.by_http or (kind == HTTP and role == KERNEL)
+        self.kinds.setdefault(TFTP if kind in FILES else kind, at)
         if kind == FIRMWARE or role:
             self.taken_over = False  # the board boots anew, so nobody is at work on it any more
         if kind == SYSTEM and KERNEL in self.asked:
@@ -170,7 +173,8 @@ class Boot:
         root_at = self.kinds.get(NFS)
         fetched_at = self.asked.get(SYSTEM, root_at)
         if KERNEL in self.asked and fetched_at is not None:
-            self.phase("tftp", f"{', '.join(self.roles)} fetched", fetched_at)
+            way = " by HTTP" if self.by_http else ""
+            self.phase("tftp", f"{', '.join(self.roles)} fetched{way}", fetched_at)
         if self.flash and SYSTEM in self.kinds:
             self.phase("flash", "the kernel of its own flash runs", self.kinds[SYSTEM])
         if root_at is not None:

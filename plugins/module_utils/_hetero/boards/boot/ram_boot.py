@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar, cast
 from ...core.changes import Change
 from ...core.errors import BadInput, HeteroError, Lost, TimedOut
 from ...drivers.boot.blame import IMAGE, PROXY
-from ...drivers.boot.driver import INITRD, KERNEL, RAM_ROOT, TFTP, System
-from ...drivers.boot.phases import UNKNOWN_NAME
+from ...drivers.boot.driver import FILES, INITRD, KERNEL, RAM_ROOT, TFTP, System
+from ...drivers.boot.http_requests import UNKNOWN_NAME
 from ...images.delivery import GIVE_INITRD, NO_INITRD
 from ...roots.ram import console_of, ram_image, serve_initrd, serve_kernel, serve_plain_initrd
 from ...site import board_states
@@ -46,8 +46,8 @@ class RamWork(BoardWork):
     """A board's boot into RAM, as part of another work on the board.
 
     Each try has its own keys, if the board's driver knows keys. Where the proxy puts the host key into the initrd, TFTP
-    serves it only from just before power on until the board has proved the key, and those that ask for it are counted:
-    any machine that has the board's address gets it.
+    or HTTP serves it only from just before power on until the board has proved the key, and those that ask for it are
+    counted: any machine that has the board's address gets it.
     """
 
     may_be_ended = False
@@ -61,6 +61,7 @@ class RamWork(BoardWork):
         self.may_be_ended = self.gives_way = work.gives_way
         self._system = system
         self._asked: set[str] = set()  # senders that asked for the initrd in this try
+        self._ways: set[str] = set()  # by which kinds of requests
 
     @property
     def system(self) -> System:
@@ -75,14 +76,16 @@ class RamWork(BoardWork):
         """Return, in words, how the proxy knows that the host key is the board's."""
         if not self.driver.ram_keys:
             return f"not asked for (boot driver {self.driver.name} knows none)"
-        return "said on its console" if self._system.console_key else "asked for once by TFTP"
+        if self._system.console_key:
+            return "said on its console"
+        return f"asked for once by {' and '.join(sorted(way.upper() for way in self._ways)) or TFTP.upper()}"
 
     @property
     def _initrd(self) -> str:
         return next(name for name, role in self.driver.files(self.board).items() if role == INITRD)
 
     def before_boot(self) -> None:
-        self._asked = set()
+        self._asked, self._ways = set(), set()
         try:
             image = cast("Image", self._system.image)
             if self.driver.ram_keys:
@@ -94,8 +97,9 @@ class RamWork(BoardWork):
             self.fail(PROXY, error, **error.facts)
 
     def seen(self, kind: str, name: str, sender: str) -> None:
-        if kind == TFTP and name in (self._initrd, UNKNOWN_NAME):
+        if kind in FILES and name in (self._initrd, UNKNOWN_NAME):
             self._asked.add(sender)
+            self._ways.add(kind)
 
     def came_up(self) -> None:
         board_folder.BoardFiles(self.proxy.config.tftp_root, self.board.ip).drop(self._initrd)

@@ -21,7 +21,7 @@ from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, Refused
 from ...core.locks import lock
 from ...core.plays import play
-from ...drivers.boot.driver import FIRMWARE, SYSTEM, TFTP
+from ...drivers.boot.driver import FILES, FIRMWARE, SYSTEM
 from ...drivers.boot.registry import BootDrivers
 from ...drivers.power.outlets import OutletsFailed, session, set_outlets
 from ...site import board_states
@@ -291,7 +291,7 @@ class OutletTests(ABC, Generic[W]):
                 for board, kinds in requests.items()
                 # A board in use may renew its address or fetch files, so only its firmware's requests count.
                 if board not in self.powered
-                and (FIRMWARE in kinds or (board not in busy and (TFTP in kinds or SYSTEM in kinds)))
+                and (FIRMWARE in kinds or (board not in busy and kinds.keys() & {*FILES, SYSTEM}))
             }
 
         came = told(self.seen.wait(deadline, told))

@@ -37,12 +37,15 @@ Report = Callable[[str, str], None]
 #: Kinds of things seen of a boot, in their order.
 FIRMWARE = "firmware"  #: the firmware asks for an address
 TFTP = "tftp"  #: a file is asked for; the name goes with it
+HTTP = "http"  #: a file is asked for by HTTP; the name goes with it. For a boot it is as good as one by TFTP
 SYSTEM = "system"  #: the booted kernel asks for an address, so all files are there
 NFS = "nfs"  #: the root is being mounted
 #: Kinds of things seen that do not belong to a boot: another machine stands in the proxy's place.
 OTHER_DHCP = "other DHCP server"  #: the board follows it, or it answered; its address goes with it
 OTHER_ADDRESS = "other holder of the proxy's address"  #: it was announced; the MAC goes with it
 STRANGERS = (OTHER_DHCP, OTHER_ADDRESS)
+#: Kinds of requests for files.
+FILES = (TFTP, HTTP)
 
 #: Roles of the files of a boot, for people.
 ENTRY, KERNEL, INITRD = "boot entry", "kernel", "initrd"

@@ -34,27 +34,68 @@ LONGEST = 1 << 16  #: no IP packet is longer
 # count instructions to skip.
 _LD, _LDB, _LDH, _LDXMSH, _LDH_X, _LDB_X = 0x20, 0x30, 0x28, 0xB1, 0x48, 0x50
 _AND, _JA, _JEQ, _JSET, _RET = 0x54, 0x05, 0x15, 0x45, 0x06
+_RSH, _ADD_X, _TAX, _JGT_X = 0x74, 0x0C, 0x07, 0x2D
+MORE_FRAGMENTS = 0x2000  #: in the half word with the fragment offset (RFC 791)
 SKF_LL_OFF = 0xFFE00000  #: linux/filter.h, -0x200000: an offset from here counts from the frame's first byte.
 BPF_MAXINS = 4096  #: linux/bpf_common.h
-#: Passes UDP to port 67 or 69, and TCP to port 2049 with SYN and without ACK; no later fragments.
-REQUESTS = [
-    (_LDH, 0, 0, 6),  # flags and fragment offset
-    (_JSET, 13, 0, 0x1FFF),  # a later fragment has no ports: drop
-    (_LDXMSH, 0, 0, 0),  # X = length of the IP header
-    (_LDB, 0, 0, 9),  # protocol
-    (_JEQ, 0, 3, UDP),
-    (_LDH_X, 0, 0, 2),  # UDP destination port
-    (_JEQ, 7, 0, DHCP_PORT),
-    (_JEQ, 6, 7, TFTP_PORT),
-    (_JEQ, 0, 6, TCP),
-    (_LDH_X, 0, 0, 2),  # TCP destination port
-    (_JEQ, 0, 4, NFS_PORT),
-    (_LDB_X, 0, 0, 13),  # TCP flags
-    (_AND, 0, 0, SYN | ACK),
-    (_JEQ, 0, 1, SYN),
-    (_RET, 0, 0, 0xFFFF),  # pass
-    (_RET, 0, 0, 0),  # drop
-]
+#: Places to which an instruction jumps, in place of a number: the two with which `_whole` ends a program.
+_PASS, _DROP = -1, -2
+
+
+def _whole(program: Program) -> Program:
+    """Return a program with its two ends, and with numbers in place of jumps to them."""
+    passes, drops = len(program), len(program) + 1
+
+    def skip(at: int, to: int) -> int:
+        return {_PASS: passes - at - 1, _DROP: drops - at - 1}.get(to, to)
+
+    lines = enumerate(program)
+    jumps = [(code, skip(at, true), skip(at, false), operand) for at, (code, true, false, operand) in lines]
+    return [*jumps, (_RET, 0, 0, 0xFFFF), (_RET, 0, 0, 0)]
+
+
+def requests(http_port: int = 0) -> Program:
+    """Return a program that passes boards' requests, and no later fragments: UDP to port 67 or 69, TCP to port 2049
+    with SYN and without ACK, and TCP to `http_port` that has a payload.
+
+    What a board sends there is requests; its acknowledgements for a kernel of 30 MB are not passed.
+
+    :param http_port: 0 for none.
+    """
+    program: Program = [
+        (_LDH, 0, 0, 6),  # flags and fragment offset
+        (_JSET, _DROP, 0, 0x1FFF),  # a later fragment has no ports
+        (_LDXMSH, 0, 0, 0),  # X = length of the IP header
+        (_LDB, 0, 0, 9),  # protocol
+        (_JEQ, 0, 3, UDP),
+        (_LDH_X, 0, 0, 2),  # UDP destination port
+        (_JEQ, _PASS, 0, DHCP_PORT),
+        (_JEQ, _PASS, _DROP, TFTP_PORT),
+        (_JEQ, 0, _DROP, TCP),
+        (_LDH_X, 0, 0, 2),  # TCP destination port
+        (_JEQ, 0, 3 if http_port else _DROP, NFS_PORT),
+        (_LDB_X, 0, 0, 13),  # TCP flags
+        (_AND, 0, 0, SYN | ACK),
+        (_JEQ, _PASS, _DROP, SYN),
+    ]
+    if http_port:
+        program += [
+            (_JEQ, 0, _DROP, http_port),
+            (_LDH, 0, 0, 6),
+            (_JSET, _PASS, 0, MORE_FRAGMENTS),  # a packet's first part may end before TCP's header does
+            (_LDB_X, 0, 0, 12),  # the upper half is the length of TCP's header in words
+            (_AND, 0, 0, 0xF0),
+            (_RSH, 0, 0, 2),
+            (_ADD_X, 0, 0, 0),
+            (_TAX, 0, 0, 0),  # X = length of both headers
+            (_LDH, 0, 0, 2),  # length of the packet
+            (_JGT_X, _PASS, _DROP, 0),
+        ]
+    return _whole(program)
+
+
+#: What is passed where boards boot by TFTP alone.
+REQUESTS = requests()
 #: Passes UDP to or from port 67; no later fragments.
 DHCP = [
     (_LDH, 0, 0, 6),
@@ -74,7 +115,7 @@ DHCP = [
 def from_macs(macs: Iterable[str]) -> Program:
     """Return instructions before a filter that drop frames of other senders; none if there are too many MACs to fit."""
     wanted = sorted({int(mac.replace(":", "")[4:], 16) for mac in macs})
-    if 2 * len(wanted) + 2 + len(REQUESTS) > BPF_MAXINS:
+    if 2 * len(wanted) + 2 + len(requests(http_port=1)) > BPF_MAXINS:
         return []
     program = [(_LD, 0, 0, SKF_LL_OFF + 8)]  # the last four bytes of the sender's MAC
     for left, mac in zip(range(len(wanted), 0, -1), wanted):

@@ -1,11 +1,12 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the proxy sees of its boards' boots, read from raw sockets: DHCP and TFTP requests, connections to NFS, and
-others that answer in the proxy's place.
+"""What the proxy sees of its boards' boots, read from raw sockets: DHCP, TFTP and HTTP requests, connections to NFS,
+and others that answer in the proxy's place.
 
-In.tftpd's log shows the requests too, but only with -v, and its form and place depend on syslog; it knows nothing of
-DHCP and NFS. A packet socket with a filter in the kernel costs nothing between packets and works with every server.
+In.tftpd's and nginx's logs show the requests too, but their form and place depend on syslog, and nginx's tell of one
+once its answer is over; they know nothing of DHCP and NFS. A packet socket with a filter in the kernel costs nothing
+between packets and works with every server.
 In.tftpd never says that a transfer is complete: a file counts as fetched when the next one is asked for, or when the
 booted kernel asks for its address. boards/ decides what follows from the phases (deadlines, blame).
 
@@ -28,7 +29,8 @@ from ...core.errors import HeteroError
 from ...core.readiness import readable
 from ...site.proxy_config import SET_UP
 from . import dhcp
-from .driver import FIRMWARE, NFS, OTHER_ADDRESS, OTHER_DHCP, SYSTEM, TFTP
+from .driver import FIRMWARE, HTTP, NFS, OTHER_ADDRESS, OTHER_DHCP, SYSTEM, TFTP
+from .http_requests import UNKNOWN_NAME, asked_name
 from .packet_sockets import (
     ACK,
     DHCP,
@@ -36,8 +38,8 @@ from .packet_sockets import (
     ETH_P_ARP,
     ETH_P_IP,
     LONGEST,
+    MORE_FRAGMENTS,
     NFS_PORT,
-    REQUESTS,
     ROOM,
     SYN,
     TCP,
@@ -46,6 +48,7 @@ from .packet_sockets import (
     ear,
     from_macs,
     lost,
+    requests,
 )
 
 if TYPE_CHECKING:
@@ -57,10 +60,6 @@ if TYPE_CHECKING:
 Take = Callable[[bytes, str, str], None]
 
 FIRMWARES = (b"PXEClient", b"iPXE", b"U-Boot")
-MORE_FRAGMENTS = 0x2000
-#: The name of a file if a request cannot be read. No firmware sends requests in fragments, and packets come faster than
-#: they are read only if somebody floods the network.
-UNKNOWN_NAME = "?"
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,13 @@ class Wire:
     :param interface: the interface of the near boards; "" if it is not known.
     :param near: ids of boards on the proxy's own network.
     :param pinned: whether the packet filter drops frames with a near board's address and another MAC.
+    :param http_port: the port by which boards are given files by HTTP; 0 where they are not.
     """
 
     interface: str = ""
     near: frozenset[int] = frozenset()
     pinned: bool = False
+    http_port: int = 0
 
     def passes(self, board: Board, kind: str, interface: str, sender_mac: str) -> bool:
         """Return whether that board may have sent a frame.
@@ -87,11 +88,12 @@ class Wire:
         return own and interface == self.interface
 
 
-def parse(packet: bytes, sender_mac: str) -> tuple[str, str, str, str, int] | None:
+def parse(packet: bytes, sender_mac: str, http_port: int = 0) -> tuple[str, str, str, str, int] | None:
     """Return what an IP packet says of a boot.
 
     :param packet: from its IP header on.
     :param sender_mac: the frame's source, as "00:1a:ca:00:57:90". A sender that has no IP address yet is known by it.
+    :param http_port: as in Wire.
     :returns: (kind, ip, mac, file name or "", source port), or None for anything else.
     """
     if len(packet) < 20 or packet[0] >> 4 != 4:
@@ -102,8 +104,12 @@ def parse(packet: bytes, sender_mac: str) -> tuple[str, str, str, str, int] | No
     if len(body) < 8:
         return None
     source, port = struct.unpack("!HH", body[:4])
-    if protocol == UDP and port == TFTP_PORT and struct.unpack("!H", packet[6:8])[0] & MORE_FRAGMENTS:
+    in_parts = struct.unpack("!H", packet[6:8])[0] & MORE_FRAGMENTS
+    if protocol == UDP and port == TFTP_PORT and in_parts:
         return TFTP, ip, sender_mac, UNKNOWN_NAME, source
+    if protocol == TCP and port == http_port:
+        name = UNKNOWN_NAME if in_parts else asked_name(body[: struct.unpack("!H", packet[2:4])[0] - header])
+        return (HTTP, ip, sender_mac, name, source) if name else None
     if len(body) < 14:
         return None
     if protocol == TCP:
@@ -175,7 +181,8 @@ class Watcher:
         senders = from_macs(self._by_mac) if all_near and wire.pinned else []
         self._ears: dict[socket.socket, Take] = {}
         try:
-            self._requests = self._hear(ETH_P_IP, [*senders, *REQUESTS], interface, self._asked)
+            program = [*senders, *requests(wire.http_port)]
+            self._requests = self._hear(ETH_P_IP, program, interface, self._asked)
             if dhcp_server:
                 self._hear(ETH_P_IP, DHCP, interface, self._answered)
             self._hear(ETH_P_ARP, [], interface, self._announced)
@@ -235,7 +242,7 @@ class Watcher:
             self._ears[sock](packet, frame[0], dhcp.mac_text(frame[4][:6]))
 
     def _asked(self, packet: bytes, interface: str, sender_mac: str) -> None:
-        found = parse(packet, sender_mac)
+        found = parse(packet, sender_mac, self._wire.http_port)
         if found is None:
             return
         kind, ip, mac, name, port = found

@@ -4,8 +4,9 @@
 """Boards that boot by PXE: an iPXE script for each MAC address in the board's TFTP folder, with kernel and initrd
 beside it.
 
-The script is standard iPXE, and its kernel command line standard Linux nfsroot. images/ puts kernel and initrd there,
-and the TFTP server decides which board may fetch what.
+The script is standard iPXE, and its kernel command line standard Linux nfsroot. Its names have no server: iPXE fetches
+them from where it has the script, by HTTP or TFTP. images/ puts kernel and initrd there, and the servers decide which
+board may fetch what.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ...nfs.exports import board_export
 from ...roots.board_parts import nfs_server_of, root_of_board
 from ...roots.ram import own_key
 from ...site.proxy_config import SET_UP
-from . import foreign_servers, neighbours, nfs_client, phases, ssh, tftp_client
+from . import foreign_servers, http_client, neighbours, nfs_client, phases, ssh, tftp_client
 from .driver import DISK_ROOT, ENTRY, INITRD, KERNEL, NFS_ROOT, RAM_ROOT, BootDriver
 from .ssh_shell import SshShell
 
@@ -65,9 +66,11 @@ def command_line(root: Iterable[str], image: Image, wiring: Wire) -> str:
 
 
 class Pxe(BootDriver):
-    """iPXE over TFTP, root over NFS."""
+    """iPXE over HTTP where the proxy serves it, else over TFTP; root over NFS."""
 
     name = "pxe"
+    #: Whether firmware of this kind loads kernels by HTTP.
+    by_http = True
     #: The self-test of a server with much memory, before its network card's turn, takes minutes.
     asks_within = 180.0
     #: Every proxy serves this file to all boards. It leads each board to its own entry.
@@ -99,14 +102,14 @@ class Pxe(BootDriver):
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
 
     def needed(self, board: Board) -> list[str]:
-        """Return the paths of the files that the board must fetch by TFTP to boot."""
+        """Return the paths of the files that the board must fetch to boot."""
         folder = os.path.join(self.proxy.config.tftp_root, board.ip)
         return [*self.entry_paths(board), os.path.join(folder, kernel_name(board))]
 
     def watch(self, boards: Collection[Board], seen: Seen) -> ContextManager[Any]:
         config, server = self.proxy.config, self.proxy.server
         near = frozenset(board.id for board in boards if config.interface and self._near(board))
-        wire = phases.Wire(config.interface, near, config.pinned)
+        wire = phases.Wire(config.interface, near, config.pinned, config.boot_http)
         return phases.Watcher(boards, seen, server, server if config.dhcp else None, wire)
 
     def newcomers(self, boards: Collection[Board], told: Callable[[str], None]) -> ContextManager[Any]:
@@ -146,6 +149,7 @@ class Pxe(BootDriver):
                 faults.append(f"{thing}: is empty: run {play('proxy')}")
         except HeteroError as error:
             faults.append(str(error))
+        faults += self._http_faults(board, server)
         return faults + (self._nfs_faults(board, server) if system.root == NFS_ROOT else [])
 
     def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
@@ -178,6 +182,17 @@ class Pxe(BootDriver):
             return []
         what = f"it gives {board.name} ({board.mac}) {given or 'no address'} instead of {board.ip}"
         return [f"DHCP {server}: {what}: see journalctl -u hetero-dhcp; {SET_UP}"]
+
+    def _http_faults(self, board: Board, server: str) -> list[str]:
+        """Return what is wrong with nginx, where boards of this kind are given files by it."""
+        port = self.proxy.config.boot_http
+        if not (self.by_http and port and self.needed(board)):
+            return []
+        try:
+            http_client.get(server, port, self.shared_file, Deadline(SELF_TEST))
+        except HeteroError as error:
+            return [str(error)]
+        return []
 
     def _nfs_faults(self, board: Board, server: str) -> list[str]:
         try:

@@ -62,6 +62,7 @@ class Tilera(Pxe):
 
     name = "tilera"
     asks_within = BootDriver.asks_within
+    by_http = False
     flash = True
     passes_arguments = False  # its firmware boots the kernel as it is, with the arguments that are built into it
     ram_keys = False  # tile-monitor knows none

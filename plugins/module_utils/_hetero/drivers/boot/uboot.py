@@ -36,6 +36,7 @@ class Uboot(Pxe):
     """Boots by U-Boot's `pxe boot` over TFTP, with the root over NFS."""
 
     name = "uboot"
+    by_http = False
     asks_within = BootDriver.asks_within
     shared_file = "boot.scr.uimg"
 

@@ -34,6 +34,7 @@ from . import (
     arguments_check,
     consoles_check,
     folders_check,
+    http_check,
     left_out_boards,
     nfs_check,
     routers_check,
@@ -111,6 +112,7 @@ def look(plan: Plan) -> Findings:
         server = nfs_check.nfs_server(plan, found)
         aside = nfs_check.set_aside(server)
         ports(plan, found, [server, *aside])
+        http_check.nginx(plan, found)
         if "state_folder" not in wrong:
             # what one wrong number would hide is looked for with the right one
             overcommit = DEFAULTS.roots_overcommit if "roots_overcommit" in wrong else plan.roots_overcommit

@@ -27,6 +27,8 @@ class Plan:
     roots_overcommit: float = 1.0
     root_gb: int = 8
     dhcp: bool = False
+    boot_http: bool = False
+    boot_http_port: int = 80
     exports: str = "auto"
     config: str = CONFIG
     boards_text: str = ""
