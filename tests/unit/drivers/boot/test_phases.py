@@ -153,6 +153,7 @@ def test_phases_are_seen(network):
     python(board, SEND, "10.0.2.1", "tftp", "/tftpboot/01-00-1a-ca-00-57-90.ipxe", "vmlinux_0", "initrd_0")
     python(board, SEND, OTHER, "dhcp", MAC, "\x3c\x05udhcp")  # no address of its own yet: known by its MAC address
     python(board, SEND, OTHER, "dhcp", MAC, "\x3c\x0cU-Boot.armv8")
+    python(board, SEND, OTHER, "dhcp", MAC, "\x3c\x21HTTPClient:Arch:00016:UNDI:003001")
     python(board, SEND, "10.0.2.1", "nfs", "2049")
     assert watching.report() == [
         "0 firmware  True",
@@ -160,6 +161,7 @@ def test_phases_are_seen(network):
         "0 tftp vmlinux_0 True",
         "0 tftp initrd_0 True",
         "0 system  True",
+        "0 firmware  True",
         "0 firmware  True",
         "0 nfs  True",
     ]

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 #: Takes a packet: its bytes, the interface, the sender's MAC.
 Take = Callable[[bytes, str, str], None]
 
-FIRMWARES = (b"PXEClient", b"iPXE", b"U-Boot")
+FIRMWARES = (b"PXEClient", b"HTTPClient", b"iPXE", b"U-Boot")
 
 
 @dataclass(frozen=True)
