@@ -12,7 +12,7 @@ import sys
 from types import ModuleType
 from typing import Type, TypeVar
 
-from .errors import BadInput, HeteroError
+from .errors import BadInput, HeteroError, naming
 
 T = TypeVar("T")
 #: Names of files, without `.py`: those of Python, which are no path.
@@ -38,10 +38,11 @@ def own_class(folder: str, name: str, base: Type[T], package: str) -> Type[T]:
     :raises HeteroError: others than root may write it.
     """
     path = os.path.join(folder, f"{name}.py")
-    for place in (folder, path):
-        _must_be_roots(place)
-    with open(path, "rb") as file:
-        text = file.read()
+    with naming(path):
+        for place in (folder, path):
+            _must_be_roots(place)
+        with open(path, "rb") as file:
+            text = file.read()
     module = ModuleType(f"{package}.own_{name}")
     module.__package__, module.__file__ = package, path
     sys.modules[module.__name__] = module  # dataclasses look there

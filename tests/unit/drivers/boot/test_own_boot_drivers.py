@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import registry
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import words_check
@@ -52,6 +52,31 @@ def test_a_file_that_is_none_keeps_no_set_up_from_bringing_a_right_one(folder):
     (folder / "sd_card.py").write_text("def (")
     assert registry.proves_keys({"driver": "sd_card"}, None) is True
     with pytest.raises(BadInput, match=r"boot_drivers/sd_card\.py: cannot be loaded: SyntaxError"):
+        drivers("sd_card").of(BOARD)
+
+
+def test_a_file_that_must_not_be_run_keeps_no_other_board_from_anybody(folder):
+    """Lost: the status of a node, and every request to it, to one file that its group may write."""
+    (folder / "sd_card.py").chmod(0o664)
+    assert drivers("sd_card").means(BOARD) is None
+    with pytest.raises(HeteroError, match="others than root may write it"):
+        drivers("sd_card").of(BOARD)
+    (folder / "sd_card.py").unlink()
+    (folder / "sd_card.py").symlink_to(folder / "away")
+    assert drivers("sd_card").means(BOARD) is None
+    with pytest.raises(HeteroError, match="cannot be read or written"):
+        drivers("sd_card").of(BOARD)
+
+
+def test_one_that_cannot_be_made_is_its_boards_error(folder):
+    """Lost: the same, to a KeyError."""
+    text = (folder / "sd_card.py").read_text()
+    broken = "    def __init__(self, proxy):\n        raise KeyError('card')\n\n"
+    made = text.replace("    name = ", f"{broken}    name = ", 1)
+    assert made != text
+    (folder / "sd_card.py").write_text(made)
+    assert drivers("sd_card").means(BOARD) is None
+    with pytest.raises(BadInput, match=r"board0: its boot driver sd_card broke off \(KeyError: 'card'\): correct "):
         drivers("sd_card").of(BOARD)
 
 

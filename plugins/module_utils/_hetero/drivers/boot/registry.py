@@ -8,10 +8,12 @@ The imports are static because Ansible ships only what it sees imported.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import BadInput, HeteroError
 from ...core.own_code import names_in, own_class
+from ...core.printable import brief
 from ...images.delivery import Means
 from ...roots.ram import ram_image_name
 from .driver import BootDriver
@@ -86,7 +88,13 @@ class BootDrivers:
                 known = ", ".join(sorted({*DRIVERS, *names_in(OWN_FOLDER)}))
                 what = f"no such boot driver: {name} (known: {known})"
                 raise BadInput(what, board.name, "name another in tftp_proxy_boards")
-            self._made[name] = kind(self._proxy)
+            try:
+                self._made[name] = kind(self._proxy)
+            except HeteroError:
+                raise
+            except Exception as error:  # of a site's own
+                what = f"its boot driver {name} broke off ({brief(f'{type(error).__name__}: {error}')})"
+                raise BadInput(what, board.name, f"correct {os.path.join(OWN_FOLDER, name)}.py") from error
             self._made[name].kernel_source = self._kernel_source
         driver = self._made[name]
         if driver.from_flash(board) and not driver.flash:
@@ -99,7 +107,7 @@ class BootDrivers:
         try:
             driver = self.of(board)
             flash = driver.from_flash(board)
-        except BadInput:
+        except HeteroError:  # also of a site's file that must not be run
             return None
         return Means(
             driver=driver.name,
