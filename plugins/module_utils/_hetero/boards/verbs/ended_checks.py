@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ...site.boards_file import Board
     from ..records.board_records import Event, Record
     from ..records.proxy import Proxy
+    from ..work.looks import Look
 
 #: Seconds that it waits for a board's lock: who has it by now works on the board.
 PATIENCE = 1.0
@@ -103,6 +104,28 @@ def take_up(proxy: Proxy, verb: str, say: Callable[[str], object]) -> bool:
         done = done and not work.failed
         say(f"{board.name}: {KILLED}: {f'not freed: {work.error}; it is tried again' if work.failed else FREE}")
     return done
+
+
+def settled(proxy: Proxy, look: Look) -> bool:
+    """Free a board that reconcile looked at, where its check was killed; return whether nothing more is done with it.
+
+    One that is on, and that its check never switched, is judged as others are.
+    """
+    work = look.work
+    if not is_left(work.record) or (look.power == "on" and not was_switched(proxy, work.board)):
+        return False
+    why = whose(proxy, work.board, work.record)
+    if why:
+        look.note(why)
+    elif work.change.check:
+        look.note(KILLED, "would be switched off, and freed")
+    else:
+        free(work, Options())
+        if work.failed:
+            look.note(f"{KILLED}, and it could not be freed: {work.error}")
+        else:
+            look.mend(KILLED, FREE)
+    return True
 
 
 def was_switched(proxy: Proxy, board: Board) -> bool:

@@ -172,8 +172,7 @@ def _take_up(proxy: Proxy, looks: Sequence[Look], change: Change) -> None:
 def _lines_of(removed: dict[str, list[str]], change: Change) -> list[dict[str, Any]]:
     """Return lines for people on what was removed."""
     done = "would be removed" if change.check else "removed"
-    texts = {name: f"{done}: {'; '.join(there)}" for name, there in removed.items()}
-    return [line(None, name, PHASE, text) for name, text in texts.items()]
+    return [line(None, name, PHASE, f"{done}: {'; '.join(there)}") for name, there in removed.items()]
 
 
 def _adopt(proxy: Proxy, look: Look, kept: Kept, names: Names) -> None:
@@ -298,10 +297,7 @@ def _judge(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
 def _out_of_use(look: Look) -> str:
     """Return the text that a board is kept out of use, and how it is put back."""
     work, why = look.work, _why_out(look)
-    if work.claim is not None:
-        way = OUT_OF_USE.format(name=work.instance)
-    else:
-        way = WAYS_BACK[work.state].format(board=work.board.name)
+    way = OUT_OF_USE.format(name=work.instance) if work.claim else WAYS_BACK[work.state].format(board=work.board.name)
     if look.power == "on":
         return f"{why}, its outlet is on: once it is known that nobody is at work there, {way}"
     return f"{why}: {way}"
@@ -345,8 +341,7 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
         names = ", ".join(crossed)
         look.note(f"its outlet is on, and nobody has it; it may feed {names}: not switched: {power_proof.PLUGS}")
         return
-    if ended_checks.is_left(work.record) and (look.power != "on" or ended_checks.was_switched(proxy, work.board)):
-        _of_a_check(proxy, look)
+    if ended_checks.settled(proxy, look):
         return
     if look.power == "on" and _lives(work):
         answers = power_proof.ANSWERS.format(ip=work.board.ip)
@@ -371,22 +366,6 @@ def _nobodys(proxy: Proxy, look: Look, crossed: Sequence[str]) -> None:
     if work.state != board_states.POWER_OFF:
         look.note(f"recorded as {work.state}, and nobody has it", done)
     look.nobodys = bool(look.found)
-
-
-def _of_a_check(proxy: Proxy, look: Look) -> None:
-    """Free a board whose check was killed: what is on there is its RAM system, and its disks stay as they are."""
-    work = look.work
-    whose = ended_checks.whose(proxy, work.board, work.record)
-    if whose:
-        look.note(whose)
-    elif work.change.check:
-        look.note(ended_checks.KILLED, "would be switched off, and freed")
-    else:
-        ended_checks.free(work, Options())
-        if work.failed:
-            look.note(f"{ended_checks.KILLED}, and it could not be freed: {work.error}")
-        else:
-            look.mend(ended_checks.KILLED, ended_checks.FREE)
 
 
 def _free(proxy: Proxy, looked: Sequence[Look], change: Change) -> None:
