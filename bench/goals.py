@@ -59,6 +59,7 @@ GOALS = {
     "redfish, a machine off or on": "below fence_redfish",
     "ipmi, a machine off or on": "below fence_ipmilan",
     "100 PDUs, 8 outlets each, times one": "≤ 2.0",
+    "kernel and initrd by HTTP, times by TFTP": None,
     "a private root, beside cp -a": None,
     "a claim with 10,000 boards, beside 10": None,
     "1,000 boards, 10 cycles a day, a year: grown once events are of an age": "≤ 2 %",

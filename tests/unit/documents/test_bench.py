@@ -18,6 +18,7 @@ import pytest
 from ansible_collections.hetero.compute.bench import played_storm, storm
 from ansible_collections.hetero.compute.bench.simulated_boots import Board
 from ansible_collections.hetero.compute.tests.unit.documents.pages import guide, named
+from ansible_collections.hetero.compute.tests.unit.drivers.boot.net_booted import missing
 
 TERMINATED = signal.getsignal(signal.SIGTERM)
 from ansible_collections.hetero.compute.bench.goals import GOALS  # noqa: E402
@@ -43,6 +44,19 @@ def test_a_claim_is_measured(tmp_path):
     said = subprocess.run(words, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=1200, check=False)
     assert said.returncode == 0, said.stderr
     assert re.search(r"^ +10 boards +[0-9.]+ +[0-9.]+$", said.stdout, re.MULTILINE)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or bool(missing()), reason="needs root and what net_booted.py starts")
+def test_what_http_saves_is_measured(tmp_path):
+    """Once, with files of a few hundred KB; a kernel's size needs the time of `make bench`."""
+    env = dict(os.environ, BENCH_RECORDS=str(tmp_path / "records"), QUICK="1")
+    words = [sys.executable, "bench/boot_files.py", "0.25"]
+    done = subprocess.run(words, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=1200, check=False)
+    assert done.returncode == 0, done.stderr
+    for way in ("HTTP", "TFTP"):
+        line = rf"^\S+ {way}: 288,358 bytes in [0-9.]+ s \([0-9.]+ to [0-9.]+, boots: 1\)$"
+        assert re.search(line, done.stdout, re.MULTILINE)
+    assert "kernel and initrd by HTTP" in (tmp_path / "records").read_text()
 
 
 def test_records_of_a_year_are_measured(tmp_path):
