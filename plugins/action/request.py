@@ -26,6 +26,7 @@ REQUEST = dict(
     owner=dict(type="str", required=True),
     flavor=dict(type="dict", default={}),
     count=dict(type="int", default=1),
+    numbers=dict(type="list", elements="int", default=[]),
     partial=dict(type="bool", default=False),
     placement=dict(type="str", default="spread"),
     board=dict(type="str", default=""),

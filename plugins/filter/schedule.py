@@ -83,6 +83,11 @@ options:
   proxy:
     description: The one proxy node whose boards will do.
     type: str
+  numbers:
+    description: Only these of C(NAME-1) to C(NAME-N) are wanted; none for all of them.
+    type: list
+    elements: int
+    default: []
   tolerance:
     description: Share of a flavor's C(memory_mb) that a board may lack, for what its firmware and kernel keep.
     type: float

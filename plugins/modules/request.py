@@ -46,6 +46,11 @@ options:
       owner: {description: Who asks., type: str, required: true}
       flavor: {description: 'The flavor, with its name.', type: dict, default: {}}
       count: {description: 'How many instances, NAME-1 to NAME-N if more than one.', type: int, default: 1}
+      numbers:
+        description: Only these of NAME-1 to NAME-N; none for all. O(step=find) takes it, too.
+        type: list
+        elements: int
+        default: []
       partial: {description: Whether fewer instances will do., type: bool, default: false}
       placement: {description: V(spread) or V(pack)., type: str, default: spread}
       board: {description: 'Id of the only board that will do, or empty.', type: str, default: ''}

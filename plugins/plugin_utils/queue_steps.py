@@ -69,7 +69,7 @@ class Wait:
         silent = [node for node, result in said.items() if "place" not in result]
         asked = min([plan["asked"], *(place["asked"] for place in places.values())])
         there = sum(place["there"] for place in places.values())
-        missing = request["count"] - len(plan["before"]) - there
+        missing = len(names_of(request)) - len(plan["before"]) - there
         least = min(1, missing) if request["partial"] else missing
         enough = sum(place["may"] for place in places.values()) >= least
         moved = there != plan.get("there", 0) or now - plan["looked_at"] >= LOOK
@@ -87,7 +87,8 @@ class Wait:
 
     def _lines(self, request: Request, plan: Plan, told: str, left: float) -> list[str]:
         name = request["instance"]
-        many = "" if request["count"] == 1 else f"{request['count']} "
+        number = len(names_of(request))
+        many = "" if number == 1 else f"{number} "
         if "has_place" not in plan:
             return [f"{name} waits for {many}{request['flavor']['name']}, {self.minutes:g} min at most: {told}"]
         if told != plan["told"]:
@@ -100,6 +101,16 @@ class Wait:
         """
         pause = math.ceil(min(self.interval, left))
         return dict(waits=True, go=False, lines=[], pause=pause, looks=math.ceil(left / pause))
+
+
+def numbers_of(request: Request) -> Sequence[int]:
+    """Return which of NAME-1 … NAME-N are meant; none for all."""
+    return request.get("numbers") or ()
+
+
+def names_of(request: Request) -> list[str]:
+    """Return the names of the instances that are asked for."""
+    return owners.names_of(request["instance"], request["count"], numbers_of(request))
 
 
 def with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:
@@ -140,8 +151,7 @@ def _queue(request: Request, plan: Plan, found: Mapping[str, Any]) -> list[Plan]
     """Return the nodes that could ever serve a request, each with its kind and the numbers of what is missing."""
     could = [*found["candidates"], *(one for one in found["rejected"] if not one["never"])]
     kinds = {one["owner"]: INSTANCES.get(one["kind"]) for one in could}
-    names = owners.names_of(request["instance"], request["count"])
-    missing = [name for name in names if name not in plan["before"]] if request["count"] > 1 else []
+    missing = [name for name in names_of(request) if name not in plan["before"]] if request["count"] > 1 else []
     numbers = [owners.number_of(name, request["instance"]) for name in missing]
     before = {one["item"]: one.get("elsewhere", []) for one in plan.get("queue", ())}
     own = [(node, kind) for node, kind in kinds.items() if kind]

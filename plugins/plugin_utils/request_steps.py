@@ -11,18 +11,19 @@ module_utils/_hetero/site/owners.py.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
+from typing import Any, Container, Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unasked, words_of
-from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait
+from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait, names_of, numbers_of
 
 #: One node's answer, with the node as `item`.
 Answer = Dict[str, Any]
-#: What is asked for: instance, owner, flavor, count, partial, placement, board, proxy, boot_source, image.
+#: What is asked for: instance, owner, flavor, count, numbers (only these of NAME-1 … NAME-N; none for all), partial,
+#: placement, board, proxy, boot_source, image.
 Request = Mapping[str, Any]
 #: Which node is asked for which instances, or has them: item, kind, numbers; claims and boards of one that has them.
 Part = Dict[str, Any]
@@ -56,7 +57,7 @@ def find(
     name, owner = request["instance"], request["owner"]
     _stop(unasked(answers, name, without))
     _stop("\n".join(map(one_line, owners.unclaimed(answers))))
-    parts, _surplus = owners.holders(answers, name)
+    parts, _surplus = owners.holders(answers, name, numbers=numbers_of(request))
     others = sorted({claim["owner"] for part in parts for claim in part["claims"]} - {owner})
     if others and not force:
         whose = ", ".join(one_line(brief(other)) for other in others)
@@ -132,13 +133,13 @@ def claimed(
         return dict(plan, surplus=[])
     parts, refused, broken, fewer = _given(request, plan, said, without)
     held = {claim["instance"] for part in parts for claim in part["claims"]}
-    placed = not broken and len(held) >= (1 if request["partial"] else request["count"])
+    placed = not broken and len(held) >= (1 if request["partial"] else len(names_of(request)))
     again = not (placed or broken or plan.get("looked_again")) and bool(plan["visits"])
     plan = dict(plan, parts=parts, refused=refused, placed=placed, again=again, looked_again=True, lines=[])
     # All or nothing: only what was there at the first look stays. The only node gives back by itself.
     keep = None if placed or again else plan.get("before", [])
     known = answers if wait.check or not plan["looked"] else _with(answers, parts)
-    plan["surplus"] = owners.holders(known, request["instance"], request["count"], request["owner"], keep)[1]
+    plan["surplus"] = _holders(known, request, keep)[1]
     if broken or placed or not plan["looked"]:
         return dict(plan, waits=False, text="; ".join(broken))
     found = _schedule(request, answers, refused)
@@ -148,7 +149,7 @@ def claimed(
 
 def _given(request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]], without: Iterable[str]) -> Given:
     """Return what the visited nodes gave; raise Stop as `claimed` does."""
-    names = owners.names_of(request["instance"], request["count"])
+    names = names_of(request)
     given = Given([], list(plan["refused"]), [], [])
     for visit in plan["visits"]:
         node, result = visit["item"], said[visit["item"]]
@@ -167,7 +168,7 @@ def _given(request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]], 
             boards = [claim["board"] for claim in claims if "board" in claim]
             part = dict(item=node, kind=visit["kind"], numbers=visit["numbers"], claims=claims, boards=boards)
             given.parts.append(part)
-            asked, there = len(visit["numbers"]) or request["count"], len({claim["instance"] for claim in claims})
+            asked, there = len(visit["numbers"]) or len(names), len({claim["instance"] for claim in claims})
             if there < asked:
                 given.fewer.append(f"{node} gave {there} of the {asked} that it was asked for")
     return given
@@ -186,8 +187,8 @@ def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Ite
     """
     name, count, owner = request["instance"], request["count"], request["owner"]
     _stop(unasked(answers, name, without))
-    others = owners.taken(answers, name, count, owner)
-    parts, surplus = owners.holders(answers, name, count, owner, plan["before"] if others else None)
+    others = owners.taken(answers, name, count, owner, numbers_of(request))
+    parts, surplus = _holders(answers, request, plan["before"] if others else None)
     moved = others or surplus or {part["item"] for part in parts} != {part["item"] for part in plan["parts"]}
     moves = sorted({part["item"] for part in [*parts, *surplus, *plan["parts"]]}) if moved else []
     visits = parts if moved and not others else []
@@ -208,7 +209,14 @@ def _schedule(request: Request, answers: Sequence[Answer], refused: Sequence[Dic
         image=request["image"],
         owner=request["owner"],
         refused=refused,
+        numbers=numbers_of(request),
     )
+
+
+def _holders(answers: Sequence[Answer], request: Request, keep: Container[str] | None) -> tuple[list[Part], list[Part]]:
+    """Return (parts, surplus) of a request, as owners.holders does."""
+    name, count, owner = request["instance"], request["count"], request["owner"]
+    return owners.holders(answers, name, count, owner, keep, numbers_of(request))
 
 
 def _left_behind(request: Request, plan: Plan, node: str, why: str, without: Iterable[str]) -> str:

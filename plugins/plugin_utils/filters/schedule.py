@@ -50,6 +50,7 @@ def schedule(
     refused: Iterable[dict[str, Any]] = (),
     proxy: str | None = None,
     tolerance: float = TOLERANCE,
+    numbers: Collection[int] = (),
 ) -> dict[str, Any]:
     if isinstance(nodes, (str, dict)):
         raise AnsibleFilterError("hetero.compute.schedule needs a list of results of board_info and host_info")
@@ -60,11 +61,12 @@ def schedule(
         offering = [one for one in nodes if not proxy or one.get("item") == proxy]
         found = verdicts(flavor, offering, board, tolerance, boot_source == "disk", image)
         asked = [one for one in nodes if "claims" in one] if name else []
-        missing = missing_of(holders(asked, who, count, owner)[0], who, count)
-        others = taken(asked, who, count, owner) if name and owner else []
+        missing = missing_of(holders(asked, who, count, owner, numbers=numbers)[0], who, count, numbers)
+        others = taken(asked, who, count, owner, numbers) if name and owner else []
         # Made anew on another node, it would exist twice, and would be empty for its tenant.
-        lost = unclaimed(asked, {who, *names_of(who, count)}) if missing else []
-        against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, count, owner, missing)
+        lost = unclaimed(asked, {who, *names_of(who, count, numbers)}) if missing else []
+        names = names_of(who, count, numbers)
+        against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, names, owner, missing)
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused), no_board(board, offering))
         return dict(
             candidates=[_shown(node, room=node.room) for node in one.candidates],
@@ -74,19 +76,20 @@ def schedule(
             possible=one.possible and not against,
             some=one.some and not against,
             most=0 if against else one.most,
-            text=against or one.text(who, count),
-            wants=one.wants(who, count),
+            text=against or one.text(who, len(names)),
+            wants=one.wants(who, len(names)),
             waiting=one.waiting(),
             taken=others,
-            **dict(plan(one, asked, who, count, owner), **({"visits": []} if against else {})),
+            **dict(plan(one, asked, who, count, owner, numbers), **({"visits": []} if against else {})),
         )
     except BadInput as error:
         raise AnsibleFilterError(f"hetero.compute.schedule: {error}") from error
 
 
-def _mixed(asked: Sequence[dict[str, Any]], who: str, count: int, owner: str | None, missing: Collection[str]) -> str:
+def _mixed(
+    asked: Sequence[dict[str, Any]], who: str, names: list[str], owner: str | None, missing: Collection[str]
+) -> str:
     """Return why a name for one instance and several is refused, or "". Nothing is refused if all instances exist."""
-    names = names_of(who, count)
     ours = [claim for one in asked for claim in one["claims"] if claim["owner"] == owner]
     found = mixed([claim for claim in ours if missing or claim["instance"] in names], who, names)
     return "{}: {}: {}".format(*found) if found else ""

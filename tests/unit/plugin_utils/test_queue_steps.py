@@ -92,6 +92,8 @@ def test_a_place_is_kept_at_each_node_that_could_serve():
     some = dict(before=["lab-2"])
     assert Wait(5.0).goes_on(request, some, FOUND)["queue"][0]["numbers"] == [1, 3]
     assert planned()["queue"][0]["numbers"] == []
+    # of a request for some of its numbers only, others get no place
+    assert Wait(5.0).goes_on(dict(request, numbers=[2, 3]), some, FOUND)["queue"][0]["numbers"] == [3]
 
 
 def test_a_wait_says_what_it_waits_for_and_ends(clock):

@@ -9,7 +9,7 @@ nodes.py knows what one node can serve, and owners.py which claims exist already
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, Sequence
 
 from ..core.errors import BadInput
 from ..site.owners import holders, names_of, number_of
@@ -200,16 +200,22 @@ def _counted(kind: str, names: list[str]) -> str:
 
 
 def plan(
-    schedule: Schedule, results: Iterable[dict[str, Any]], request: str, total: int, owner: str | None
+    schedule: Schedule,
+    results: Iterable[dict[str, Any]],
+    request: str,
+    total: int,
+    owner: str | None,
+    wanted: Collection[int] = (),
 ) -> dict[str, list[dict[str, Any]]]:
     """Return what a play has to do: which claims exist, which are surplus, and whom to ask for which instances.
 
     :param results: of board_info and host_info, each with its owner as `item`, from which the schedule was made.
     :param total: how many instances the request has; `schedule` is for those without a node.
+    :param wanted: only these of NAME-1 … NAME-N; none for all.
     :returns: dict of lists of dicts with item and kind. `visits` ask each owner for its instances (`numbers`).
     """
-    parts, surplus = holders(results, request, total, owner)
-    missing = missing_of(parts, request, total)
+    parts, surplus = holders(results, request, total, owner, numbers=wanted)
+    missing = missing_of(parts, request, total, wanted)
     kinds = {one.owner: INSTANCES.get(one.kind) for one in schedule.found}
     visits = {}
     for part in parts:
@@ -226,7 +232,9 @@ def plan(
     return dict(parts=parts, surplus=surplus, visits=list(visits.values()))
 
 
-def missing_of(parts: Iterable[dict[str, Any]], request: str, total: int) -> list[str]:
-    """Return the names of the instances that nobody has."""
+def missing_of(
+    parts: Iterable[dict[str, Any]], request: str, total: int, wanted: Collection[int] = ()
+) -> list[str]:
+    """Return the names of the instances that nobody has, of those numbers that are wanted; none for all."""
     held = {claim["instance"] for part in parts for claim in part["claims"]}
-    return [name for name in names_of(request, total) if name not in held]
+    return [name for name in names_of(request, total, wanted) if name not in held]

@@ -161,14 +161,17 @@ def shared_name(claim: Claim, names: Container[str]) -> str | None:
     return next((claim[key] for key in ("instance", "request") if claim[key] in names), None)
 
 
-def taken(results: Iterable[Result], request: str, count: int, owner: str) -> list[dict[str, str]]:
+def taken(
+    results: Iterable[Result], request: str, count: int, owner: str, numbers: Container[int] = ()
+) -> list[dict[str, str]]:
     """Return which names of a request belong to others, and did so before `owner` had any claim of them.
 
     :param results: as of `holders`.
     :param owner: who asks.
+    :param numbers: only these of NAME-1 … NAME-N; none for all.
     :returns: dicts of name, owner, item (the node that has it).
     """
-    names = {request, *names_of(request, count)}
+    names = {request, *names_of(request, count, numbers)}
     found = []
     for result in results:
         for claim in result["claims"]:
@@ -193,6 +196,7 @@ def holders(
     count: int | None = None,
     owner: str | None = None,
     keep: Container[str] | None = None,
+    numbers: Collection[int] = (),
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return (parts, surplus): which node holds which instances of a request.
 
@@ -203,13 +207,15 @@ def holders(
         and all of the request of that name.
     :param owner: who asks. Their claims that were not made ready are surplus if an older claim has the name, or if
         `keep` is given and does not have it.
+    :param numbers: only these of NAME-1 … NAME-N; none for all.
     :returns: lists of dicts of item, kind, claims, boards (their ids), numbers (none for NAME itself).
     """
-    names = None if count is None else set(names_of(request, count))
+    names = None if count is None else set(names_of(request, count, numbers))
     found = []
     for result in results:
         for claim in result["claims"]:
-            if is_of(claim, request) if names is None else claim["instance"] in names:
+            of_it = is_of(claim, request, numbers) and not (numbers and claim["instance"] == request)
+            if of_it if names is None else claim["instance"] in names:
                 found.append((claim.get("image_hash") is None, claim["created"], str(result["item"]), claim, result))
     found.sort(key=lambda one: one[:3])
     stays, parts, surplus = set(), {}, {}
