@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Collection, Generic, Iterable, Mapping, NamedTuple, Protocol, Sequence, TypeVar
 
 from ..core.errors import Refused
@@ -88,6 +89,10 @@ class Waiting(ABC, Generic[AnyRequest]):
     def lots(self, now: float) -> Sequence[Lot]:
         """Return what is free, and what becomes free when, as far as those want it whose `needs` were looked up."""
 
+    def may_have(self, owner: str) -> int | None:
+        """Return how many instances more an owner may have on this node at present; None without a limit."""
+        return None
+
     def look(self) -> None:
         """Find what would do for those who wait, before a transaction keeps others waiting."""
         for ticket in self.store.tickets.living():
@@ -107,6 +112,7 @@ class Waiting(ABC, Generic[AnyRequest]):
         now, own = time.time(), self._own(request)
         asked = min(filter(None, (request.asked, own.asked if own else None)), default=now)
         asker = _wish(request, needs, missing, asked, own.priority if own else request.priority)
+        asker = replace(asker, most=self.may_have(request.owner))
         wishes = self._wishes(others)
         found = left(now, self.lots(now), wishes, asker)
         self._goes_first = found.goes_first
@@ -156,13 +162,14 @@ class Waiting(ABC, Generic[AnyRequest]):
         with self.store.transaction(dry=check):
             refuse_taken(map(vars, self.store.claims()), request.request, request.instances, request.owner)
             missing, now = self._missing(request), time.time()
-            there, others = len(request.instances) - len(missing), self._wishes(self._others(request))
+            there = len(request.instances) - len(missing)
             if needs is None or not missing:
                 self.store.tickets.end(ticket.request, ticket.owner)
                 nothing = dict(asked=ticket.asked, ahead=[], may=0, held=0, there=there, steps=[], ends=[])
                 return nothing if there else None
-            (own,) = self._wishes([self.store.tickets.keep(ticket)])
-            return place(now, self.lots(now), [*others, own], own, there)
+            wishes = self._wishes([*self._others(request), self.store.tickets.keep(ticket)])
+            own = next(one for one in wishes if (one.request, one.owner) == (ticket.request, ticket.owner))
+            return place(now, self.lots(now), wishes, own, there)
 
     def shown(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
         """Return those who wait, and {device: the request that gets it next}, as `status` shows them."""
@@ -185,13 +192,22 @@ class Waiting(ABC, Generic[AnyRequest]):
         return [one for one in tickets if (one.request, one.owner) != own]
 
     def _wishes(self, tickets: Iterable[Ticket]) -> list[Wish]:
-        """Return what those who wait still lack, and this node could give."""
+        """Return what those who wait still lack, and this node could give.
+
+        Requests of one owner share what that may yet have, the first of them first.
+        """
         found = []
         for ticket in tickets:
             request = self.request_of(ticket)
             missing, needs = self._missing(request), self.needs(request)
             if missing and needs is not None:
                 found.append(_wish(request, needs, len(missing), ticket.asked, ticket.priority, ticket.elsewhere))
+        limits = {owner: self.may_have(owner) for owner in {one.owner for one in found}}
+        for number, wish in sorted(enumerate(found), key=lambda one: one[1].rank):
+            most = limits[wish.owner]
+            if most is not None:
+                found[number] = replace(wish, most=most)
+                limits[wish.owner] = max(0, most - wish.need)
         return found
 
     def _missing(self, request: AnyRequest) -> Collection[str]:

@@ -31,6 +31,7 @@ class Wish:
     :param devices: for each instance, (the devices that would do, how many of them it takes).
     :param seconds: how long it keeps them; None without an end.
     :param elsewhere: what other nodes can give it by when.
+    :param most: how many of them its owner may have here; None for no limit.
     """
 
     request: str
@@ -43,6 +44,7 @@ class Wish:
     devices: tuple[tuple[FrozenSet[str], int], ...] = ()
     seconds: float | None = None
     elsewhere: Steps = ()
+    most: int | None = None
 
     @property
     def rank(self) -> tuple[int, float, str, str]:
@@ -134,6 +136,7 @@ class _Room:
         """Return for how many instances it is enough, at most as many as are wanted."""
         rooms = [self._amounts[key] // size for key, size in self._wish.amounts.items() if size]
         rooms += [there // count for there, (_wanted, count) in zip(self._devices, self._wish.devices) if count]
+        rooms += [] if self._wish.most is None else [self._wish.most]
         return max(0, min([self._wish.need, *rooms]))
 
 

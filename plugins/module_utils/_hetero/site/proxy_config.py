@@ -216,6 +216,7 @@ class ProxyConfig:
     :param boards: {id of a board as text: its wiring}.
     :param boots_at_once: most boards that boot at the same time; 0 for as many as fill the link of `interface`.
     :param boot_http: the port by which nginx gives boards their files; 0 where they have them by TFTP alone.
+    :param owner_limits: {owner, or * for all others: how many boards it may have at once}.
     :param events_days: for how many days events are kept.
     :param ram_images: {arch: name of its RAM image}.
     :param console_logs: the folder of the logs that the proxy's conserver writes.
@@ -237,6 +238,7 @@ class ProxyConfig:
     root_gb: int = declared(whole(1, 10**6), 8)
     boots_at_once: int = declared(whole(0, 10**5), 0)
     boot_http: int = declared(whole(0, 65535), 0)
+    owner_limits: Mapping[str, int] = declared(TableOf(whole()), {})
     events_days: int = declared(whole(1, 36500), retention.EVENTS_DAYS)
     soft_reboot: bool = declared(FLAG, True)
     tile_monitor: str = declared(PATH, "/usr/local/TileraMDE/bin/tile-monitor")

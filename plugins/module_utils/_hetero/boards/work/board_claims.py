@@ -31,7 +31,7 @@ from ..power.last_outlet import Feeds
 from ..records.board_health import FULL
 from ..records.board_records import Record
 from ..records.store import ClaimTerms, why_not_free
-from . import checked_boards
+from . import checked_boards, owner_limits
 from .board_fit import root_sizes, unfit_boards
 from .board_leases import REAPER
 from .board_queue import BoardQueue
@@ -67,7 +67,8 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
         except NoneFree as none:
             pool = [board for board in proxy.boards.values() if request.board in (None, board.id)]
             never = {**none.facts.get("unfit", {}), **none.facts.get("held", {})}
-            could = [board for board in pool if board.name not in never]
+            more = owner_limits.may_have(proxy, request.owner) != 0
+            could = [board for board in pool if more and board.name not in never]
             wanted = len(request.instances)
             if change.check or not checked_boards.given_way(proxy, request.request, could, wanted, deadline):
                 raise
@@ -82,6 +83,8 @@ def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, A
     pool = [named] if named else [proxy.boards[key] for key in sorted(proxy.boards)]
     promises, sizes = room_of(proxy).promises, root_sizes(proxy, request, pool)
     unfit = unfit_boards(proxy, request, pool, promises, sizes)
+    never = None if _takes_none(proxy.store, request) else owner_limits.never(proxy, request)
+    unfit = {name: why or ([never] if never else []) for name, why in unfit.items()}
     store, feeds, queue = proxy.store, Feeds(proxy), BoardQueue(proxy)
     queue.look()
     scores = store.scores()
@@ -154,7 +157,20 @@ def _at_present(
     busy.update(full)
     fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(request.instances))
     busy.update(fed)
-    return busy, [board.id for board in fit if not (board.name in {**held, **full, **fed} or others[board.id])]
+    over = _over_limit(proxy, request, [board.name for board in fit if busy[board.name] is None])
+    busy.update(over)
+    return busy, [board.id for board in fit if not (board.name in {**held, **full, **fed, **over} or others[board.id])]
+
+
+def _takes_none(store: Store, request: ClaimRequest) -> bool:
+    """Return whether a request takes no board more than its owner has: an instance that moves leaves one."""
+    return request.move or all(map(store.claim_of, request.instances))
+
+
+def _over_limit(proxy: Proxy, request: ClaimRequest, free: Sequence[str]) -> dict[str, str]:
+    """Return {board name: why} of the free boards that are more than the request's owner may have at present."""
+    may = None if _takes_none(proxy.store, request) else owner_limits.may_have(proxy, request.owner)
+    return {} if may is None else dict.fromkeys(free[may:], owner_limits.why_no_more(proxy, request.owner))
 
 
 def _lines(

@@ -20,7 +20,7 @@ from ...scheduling.queue import Lot
 from ...site import board_states
 from ...site.leases import not_before
 from ..evidence.free_boards import somebodys
-from . import checked_boards
+from . import checked_boards, owner_limits
 from .board_fit import ClaimRequest, root_sizes, unfit_boards
 
 if TYPE_CHECKING:
@@ -76,6 +76,9 @@ class BoardQueue(Waiting[ClaimRequest]):
             size = max((sizes[name] for name in fits), default=0)
             self._needs[key] = Needs({ROOTS: size} if size else {}, ((fits, 1),)) if fits else None
         return self._needs[key]
+
+    def may_have(self, owner: str) -> int | None:
+        return owner_limits.may_have(self.proxy, owner)
 
     def lots(self, now: float) -> list[Lot]:
         """Return them as Waiting.lots does. Of free boards those that failed least come first, as a claim takes them;
