@@ -10,14 +10,15 @@ export PYTHONUNBUFFERED := 1
 playbook := .venv/bin/ansible-playbook hetero.compute
 
 # What the playbooks say themselves, without Ansible's line for each task; with -v, or another callback, all of them.
-demo status flavors terminate lab-up lab-down: export ANSIBLE_STDOUT_CALLBACK ?= hetero.compute.quiet
+demo console status flavors terminate lab-up lab-down: export ANSIBLE_STDOUT_CALLBACK ?= hetero.compute.quiet
 
-.PHONY: help bench demo docs figures flavors release test test-all ssh status terminate lab-up lab-down setup setup-test name
+.PHONY: help bench demo docs figures flavors release test test-all ssh console status terminate lab-up lab-down setup setup-test name
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo                 a lab on this machine, a board asked for by flavor, a login on it"
 	@echo "make ssh NAME=jackie      log in; NAME=proxy1 on the proxy node"
+	@echo "make console NAME=jackie  the end of its board's console, and how to attach to it and to follow it"
 	@echo "make status               every node, its state, who has it; JSON=1 for programs, HTML=FILE (besides) for a browser"
 	@echo "make flavors              what can be asked for, and how much of it is free"
 	@echo "make terminate NAME=jackie"
@@ -40,6 +41,9 @@ demo: setup
 
 ssh: name setup
 	@tools/ssh "$(NAME)"
+
+console: name setup
+	@$(playbook).console -e "instance=$(NAME)"
 
 # JSON=1: nothing but the JSON, for programs
 status: setup
@@ -91,4 +95,4 @@ setup-test:
 	@tools/setup test
 
 name:
-	@test -n "$(NAME)" || { echo "Which instance? make $(filter ssh terminate,$(MAKECMDGOALS)) NAME=jackie" >&2; exit 1; }
+	@test -n "$(NAME)" || { echo "Which instance? make $(filter ssh console terminate,$(MAKECMDGOALS)) NAME=jackie" >&2; exit 1; }

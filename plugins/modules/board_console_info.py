@@ -102,6 +102,12 @@ command:
   returned: success
   type: str
   sample: socat -,raw,echo=0,escape=0x1d UNIX-CONNECT:/run/consoles/board3
+follow:
+  description: The command that prints the log as it grows, on the proxy node, until the claim ends; none where there
+    is no log.
+  returned: success
+  type: str
+  sample: /usr/local/sbin/hetero console jackie --follow
 lines:
   description: The same for people.
   returned: success

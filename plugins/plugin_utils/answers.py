@@ -332,7 +332,7 @@ SHAPES: dict[str, Shape] = {
     ),
     "image_store": dict(table=are_texts),
     "ticket": dict(place=or_none(of(PLACE))),
-    "board_console_info": dict(name=is_word, command=or_none(is_text)),
+    "board_console_info": dict(name=is_word, command=or_none(is_text), follow=or_none(is_text)),
     "instance": dict(
         instances=list_of(
             dict(

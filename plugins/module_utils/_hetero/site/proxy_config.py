@@ -204,8 +204,10 @@ class _WireKind(RecordOf):
 
 #: The reader of one entry of `boards`.
 WIRE = _WireKind(Wire)
-#: The command that attaches to a board's console by the proxy's conserver.
+#: The command that attaches to the console of a board or an instance by the proxy's conserver.
 ATTACH = "/usr/local/sbin/hetero console {name}"
+#: The command that prints the log of a board's console as it grows.
+FOLLOW = "/usr/local/sbin/hetero console {name} --follow"
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def node(monkeypatch):
         known = SimpleNamespace(**{"state": "power off", "power": "off", "claim": None, **recorded})
         store.record = lambda number: known
         anew = []
-        monkeypatch.setattr(free_boards.console_logs, "begin_anew", lambda *given: anew.append(given))
+        monkeypatch.setattr(free_boards.console_logs, "ended", lambda *given: anew.append(given))
         return SimpleNamespace(store=store, released=released, config="its configuration", anew=anew), known
 
     return make

@@ -118,6 +118,7 @@ def test_what_is_said_of_a_log(log):
         file=str(log),
         console=["ours"],
         command="picocom",
+        follow="/usr/local/sbin/hetero console eve-1 --follow",
         lines=[dict(said, text=f"{log} (12 bytes, its own from byte 7)"), "  ours"],
     )
     assert shown(node, everything=True)["lines"] == [dict(said, text=f"{log} (12 bytes)"), "  theirs", "  ours"]
@@ -127,7 +128,8 @@ def test_what_is_said_of_a_log(log):
         f"  {console.NONE_YET} ({BOOTS}); {console.OPERATORS}",
     ]
     node.wired = Wire(console_command="picocom")
-    assert [shown(node)[key] for key in ("file", "console", "command", "lines")] == [None, [], "picocom", []]
+    keys = ("file", "console", "command", "follow", "lines")
+    assert [shown(node)[key] for key in keys] == [None, [], "picocom", None, []]
 
 
 def test_whose_console_may_be_read(log):

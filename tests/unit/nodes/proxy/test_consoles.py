@@ -5,20 +5,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import time
 from pathlib import Path
 
-import pytest
-
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence.free_boards import give_back
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import console_logs
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import console
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import blame
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import console as attach
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import consoles, reap
 from ansible_collections.hetero.compute.tests.unit.nodes.proxy.played_consoles import conserver, eventually
 
@@ -184,14 +180,3 @@ def test_old_logs_go(tmp_path):
     console_logs.prune(str(log))
     assert console_logs.set_aside(str(log)) == [kept[-1]]
     assert (tmp_path / "board00.log-20260101-000000-jackie").exists()
-
-
-@pytest.mark.parametrize("name", ["jackie", "board0"])
-def test_root_attaches_by_either_name(conserver, name, monkeypatch):
-    """Lost: the console of an instance whose board nobody remembers."""
-    conserver.site.claim(conserver.proxy)
-    seen = []
-    monkeypatch.setattr(os, "execv", lambda path, argv: seen.append(argv))
-    attach.main(["--config", str(conserver.config), name])
-    assert seen[0][-1] == "board0"
-    assert json.dumps(seen).count("password") == 0

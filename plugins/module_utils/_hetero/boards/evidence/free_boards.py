@@ -175,7 +175,7 @@ def give_back(
         board_name = "" if thing == board.name else f"{board.name} "
         raise Refused(f"{board_name}is not clean: {'; '.join(texts)}", thing, remedy)
     proxy.store.release(board.id, claim, NOBODYS.format(name=left_on.instance) if left_on else out_of_use)
-    console_logs.begin_anew(proxy.config, board, claim.instance if claim else None)  # else its next boot does
+    console_logs.ended(proxy.config, board, claim.instance if claim else None)
 
 
 def is_left_on(proxy: Proxy, board: Board, claim: Claim | None) -> bool:

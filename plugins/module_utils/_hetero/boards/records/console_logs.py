@@ -15,7 +15,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ...core.command import command
 from ...core.deadline import Deadline
+from ...core.errors import HeteroError
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
@@ -32,6 +34,8 @@ NOBODY = "nobody"
 PATIENCE, NAP = 0.3, 0.002
 #: The program whose process may be told, as the kernel calls it.
 PROGRAM = "conserver"
+#: Its client, the file by which that finds conserver, in ProxyConfig.consoles_folder, and seconds that it may take.
+ATTACHING, CLIENT, CUT = "/usr/bin/console", "console.cf", 2.0
 
 
 def pid_file(config: ProxyConfig) -> str:
@@ -40,7 +44,7 @@ def pid_file(config: ProxyConfig) -> str:
 
 
 def tell(config: ProxyConfig, number: int) -> int | None:
-    """Send conserver a signal; return its process id, None where it does not run."""
+    """Send conserver a signal, or none (0); return its process id, None where it does not run."""
     try:
         with open(pid_file(config), encoding="ascii") as file:
             pid = int(file.read())
@@ -81,6 +85,23 @@ def begin_anew(config: ProxyConfig, board: Board, whose: str | None) -> str | No
             return f"conserver goes on writing {aside} {PATIENCE:g} s after it was told to begin a new log"
         deadline.nap(NAP)
     return None
+
+
+def ended(config: ProxyConfig, board: Board, whose: str | None) -> None:
+    """Cut off who attached to a board's console as an instance whose claim has ended, and set its log aside.
+
+    What fails here has another chance: `hetero console` ends with the claim, and the next boot sets the log aside.
+
+    :param whose: the instance; None where nobody had the board.
+    """
+    wire = config.boards.get(str(board.id))
+    if wire is None or wire.console_from is None:
+        return
+    if whose and os.path.exists(ATTACHING) and tell(config, 0):
+        file = os.path.join(config.consoles_folder, CLIENT)
+        with suppress(HeteroError):
+            command([ATTACHING, "-n", "-C", file, "-d", f"{whose}@{board.name}"], board.name, timeout=CUT)
+    begin_anew(config, board, whose)
 
 
 def is_long(config: ProxyConfig, board: Board) -> bool:

@@ -18,6 +18,7 @@ from ...core.errors import BadInput, Refused
 from ...core.lines import line
 from ...core.plays import play
 from ...drivers.boot.blame import console_tail
+from ...site.proxy_config import ATTACH, FOLLOW
 from ..records import console_logs
 from ..records.store import must_be_of
 
@@ -103,7 +104,8 @@ def console(
     :param instance: the instance or request that must have the board; None for any.
     :param owner: where given, a board of another owner is refused.
     :param everything: also return what was printed before this claim, and the log of a board that nobody has.
-    :returns: dict of `file`, `console` (its last lines), `command` (to attach), and lines for people.
+    :returns: dict of `file`, `console` (its last lines), `command` (to attach), `follow` (the command that prints the
+        log as it grows), and lines for people.
     :raises BadInput: the board's wiring names no console, or its log is missing.
     :raises Refused: this instance or owner may not read it.
     """
@@ -117,6 +119,8 @@ def console(
             f"is {claim.instance}'s, of {claim.owner}", board.name, f"ask {claim.owner}, or add -e force=true"
         )
     file, command = wiring.console, wiring.console_command
+    if claim and wiring.console_from:
+        command = ATTACH.format(name=claim.instance)  # it ends with the claim
     if not file and not command:
         remedy = "name its log (console) or a command to attach (console_command) in tftp_proxy_boards"
         raise BadInput("has no console in the proxy's configuration", board.name, remedy)
@@ -143,4 +147,6 @@ def console(
             said.append(f"  {NONE_YET} ({boots}); {OPERATORS}")
         elif not tail:
             said.append(f"  nothing yet. If the board has booted: {WRITER}")
-    return dict(board=board.id, name=board.name, instance=name, file=file, console=tail, command=command, lines=said)
+    follow = FOLLOW.format(name=name or board.name) if file else None
+    shown = dict(console=tail, command=command, follow=follow, lines=said)
+    return dict(board=board.id, name=board.name, instance=name, file=file, **shown)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Collection, Container
+from typing import TYPE_CHECKING, Collection, Container, Iterable
 
 from ...core.printable import brief, one_line
 from .driver import ENTRY, KERNEL, NFS, NFS_ROOT, SYSTEM, TFTP
@@ -207,15 +207,22 @@ def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES, asked_
                 begin = max(start, end - size)
                 file.seek(begin)
                 text = file.read(end - begin).decode("utf-8", "replace")
-                lines = [_shown(line) for line in text.replace("\r", "\n").split("\n")]
-                lines = [line for line in lines if line and not _is_conservers(line)]
-                lines = _without_questions(lines, asked_by)
+                lines = readable(text.replace("\r", "\n").split("\n"), asked_by)
                 enough = most if asked_by else min(most, CONSOLE_LINES)
                 if len(lines) > enough or begin == start or size >= CONSOLE_MOST:
                     return lines[-most:]
                 size *= 8
     except OSError as error:
         return [f"{path}: {error.strerror}"]
+
+
+def readable(lines: Iterable[str], asked_by: str | None) -> list[str]:
+    """Return the lines of a log that a board said, safe to print: colours are left out, and so are empty lines.
+
+    :param asked_by: as of console_tail.
+    """
+    shown = [_shown(line) for line in lines]
+    return _without_questions([line for line in shown if line and not _is_conservers(line)], asked_by)
 
 
 def with_sign(note: str, path: str | None, since: int) -> str:

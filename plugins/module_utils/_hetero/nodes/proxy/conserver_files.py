@@ -29,7 +29,7 @@ ALIVE = 15
 #: What a reader types to leave ipmitool would leave it for all; this one no keyboard sends by itself (its -e).
 ESCAPE = "$(printf '\\037')"
 #: Files in ProxyConfig.consoles_folder.
-CONSERVER, CLIENT, KEY, CERTIFICATE = "conserver.cf", "console.cf", "tls.key", "tls.crt"
+CONSERVER, KEY, CERTIFICATE = "conserver.cf", "tls.key", "tls.crt"
 #: Ends of the names of the files that a console's command reads.
 SECRETS = PASSWORD, KNOWN_HOSTS = ".password", ".known_hosts"
 #: Options of all consoles: what went down is tried again each minute, and at once for who attaches.
@@ -49,6 +49,7 @@ config * {{
 }}
 access * {{
     trusted 127.0.0.1;
+    admin *;
     limited *;
 }}
 default * {{

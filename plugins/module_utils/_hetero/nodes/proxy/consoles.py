@@ -18,7 +18,7 @@ import sys
 from contextlib import suppress
 from typing import Container, Sequence
 
-from ...boards.records.console_logs import MOST_BYTES, pid_file, tell
+from ...boards.records.console_logs import CLIENT, MOST_BYTES, pid_file, tell
 from ...boards.records.proxy import Proxy
 from ...core.command import command
 from ...core.errors import BadInput, naming
@@ -27,7 +27,7 @@ from ...files.plain_file import read_plain
 from ...files.whole_file import write_whole
 from ...site.proxy_config import CONFIG, SET_UP, files_of
 from ..verb_parser import verb_parser
-from .conserver_files import CERTIFICATE, CLIENT, CONSERVER, KEY, SECRETS, client, configuration, serving
+from .conserver_files import CERTIFICATE, CONSERVER, KEY, SECRETS, client, configuration, serving
 
 VERB = "consoles"
 DOES = "Have conserver serve the consoles of the wiring (console_from), and say what was changed for that."

@@ -1,0 +1,79 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A log that is followed: all of it, once, and nothing that a terminal would obey."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import followed_log
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.followed_log import FollowedLog
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "board0.log"
+    path.write_text("theirs\nours\n")
+    return path
+
+
+def add(log, text):
+    with log.open("ab") as file:
+        file.write(text)
+
+
+def test_each_line_is_shown_once(log):
+    """Lost: lines, or a prompt that waits for an answer, for it has no end."""
+    followed = FollowedLog(str(log), 7, None)
+    assert followed.lines() == ["ours"]
+    assert followed.lines() == []
+    add(log, b"half")
+    assert followed.lines() == []
+    add(log, b" and half\r\nlogin: ")
+    assert followed.lines() == ["half and half"]
+    assert followed.lines() == ["login:"]
+    assert followed.lines() == []
+    followed.close()
+
+
+def test_a_board_does_not_command_the_terminal(log):
+    """Lost: the terminal of who looks on, to a tenant who writes escape sequences; or the proxy's memory, to a line
+    without an end.
+    """
+    followed = FollowedLog(str(log), 12, "10.0.2.254")
+    add(log, b"\x1b]0;title\x07\x1b[2J\x1b[31mred\x1b[0m\n[-- Console up -- Sun Nov 29 03:00:00 2026]\n\x9b\xff\n")
+    assert followed.lines() == [r"\x1b]0;title\x07\x1b[2Jred", "\ufffd\ufffd"]
+    add(log, b"Connection closed by 10.0.2.254 port 44282\n")
+    assert followed.lines() == []
+    add(log, b"x" * 1_000_000)
+    seen = [followed.lines() for _look in range(16)]
+    assert all(len(lines) == 1 and len(lines[0]) == 1000 for lines in seen)
+    assert followed.lines() == []
+    followed.close()
+
+
+@pytest.mark.parametrize("way", ["set aside", "made shorter", "made"])
+def test_the_log_of_the_next_boot_goes_on(log, way):
+    """Lost: all that is said from the board's next boot on."""
+    if way == "made":
+        log.unlink()
+    followed = FollowedLog(str(log), 0, None)
+    assert followed.lines() == ([] if way == "made" else ["theirs", "ours"])
+    if way == "set aside":
+        add(log, b"last\n")
+        log.rename(f"{log}-1")
+        log.write_text("new\n")
+        assert followed.lines() == ["last"]
+    else:
+        log.write_text("new\n")
+    assert followed.lines() == ["new"]
+    followed.close()
+
+
+def test_of_a_long_log_the_end_is_shown(log, monkeypatch):
+    """Lost: the first screen, behind a year of words."""
+    monkeypatch.setattr(followed_log, "BEFORE", 10)
+    followed = FollowedLog(str(log), 0, None)
+    assert followed.lines() == ["ours"]
+    followed.close()
