@@ -54,7 +54,7 @@ class Storm:
         with Proxy(self.node.params, "test") as proxy:
             for number in range(requests):
                 count = dice.choice((1, 1, 1, 1, 2, 3, 8))
-                request = ClaimRequest(f"{name}-{number}", name, FLAVOR, "debian", KEY, count)
+                request = ClaimRequest(f"{name}-{number}", name, FLAVOR, "debian", KEY, count=count)
                 self.one(proxy, request, time.time())
 
     def one(self, proxy, request, asked):
@@ -82,7 +82,8 @@ class Storm:
     def stand_in_the_way(self):
         """Wait for all boards, before everybody else, and never claim them."""
         with Proxy(self.node.params, "test") as proxy:
-            BoardQueue(proxy).kept(ticket(ClaimRequest("victim", "victim", FLAVOR, "debian", KEY, BOARDS), 1.0), False)
+            request = ClaimRequest("victim", "victim", FLAVOR, "debian", KEY, count=BOARDS)
+            assert BoardQueue(proxy).kept(ticket(request, 1.0), False)
             signal.pause()
 
     @contextmanager
@@ -99,7 +100,9 @@ class Storm:
             free, left = free - one.wish["count"], left - one.wish["count"]
 
 
-@pytest.mark.parametrize(("plays", "requests"), [(4, 5), pytest.param(20, 200, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("plays", "requests"), [(4, 5), *(pytest.param(*many, marks=pytest.mark.long) for many in ((8, 25), (20, 200)))]
+)
 def test_a_storm_of_requests_is_served_in_order(tmp_path, monkeypatch, plays, requests):
     """Lost: the turn of who waits, where twenty ask at once; or all turns, behind one that was killed."""
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
