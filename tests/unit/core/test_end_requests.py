@@ -32,6 +32,13 @@ def test_it_is_asked_for_as_long_as_somebody_waits(run_folder):
     assert end_requests.of(run_folder, "board0") is None
 
 
+def test_who_has_many_boards_looks_only_at_those_that_were_asked_for(run_folder):
+    """Lost: a part of a proxy's time, for each board that boots, to looks at files that are not there."""
+    assert end_requests.names(run_folder) == set()
+    with end_requests.asked(run_folder, "board0", JACKIE):
+        assert end_requests.names(run_folder) == {"board0"}
+
+
 def test_that_it_is_stopped_is_told_and_that_of_an_earlier_release_is_an_end(run_folder):
     with end_requests.asked(run_folder, "board0", EndRequest("jackie", (12.5,), stays=True)):
         assert end_requests.of(run_folder, "board0") == EndRequest("jackie", [12.5], stays=True)

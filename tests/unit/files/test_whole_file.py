@@ -8,12 +8,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import as_before, write_whole
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import whole_file
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import (
+    as_before,
+    remove_left,
+    write_hint,
+    write_whole,
+)
 
 WRITE_AND_DIE = """
 import os, signal, sys
@@ -55,6 +62,56 @@ def test_what_cannot_be_written_leaves_the_old_file_and_nothing_else(path, tmp_p
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.fixture
+def full(tmp_path, monkeypatch):
+    """A folder with the records of many boards, which lists how often it was listed."""
+    monkeypatch.setattr(whole_file, "_listed", {})
+    for number in range(whole_file.MANY):
+        (tmp_path / f"board{number}.json").write_text("{}")
+    listed, real = [], os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: listed.append(str(folder)) or real(folder))
+    return tmp_path, listed
+
+
+def test_a_folder_of_many_is_not_listed_for_each_of_them(full, monkeypatch):
+    """Lost: a thousand boards in one request, whose time would grow with the square of their number."""
+    folder, listed = full
+    for number in range(10):
+        write_whole(str(folder / f"board{number}.json"), "[]")
+    assert listed == [str(folder)]
+    monkeypatch.setattr(whole_file, "AGAIN", 0.0)
+    write_whole(str(folder / "board0.json"), "[]")
+    assert listed == [str(folder)] * 2
+
+
+def test_what_a_killed_writer_left_among_many_goes_with_the_next(full):
+    """Lost: a record's place, to what a thread of this number left that was killed since the folder was listed."""
+    folder, _listed = full
+    (folder / ".board1.json.999999999~").write_text("of a process that is gone")
+    write_whole(str(folder / "board0.json"), "[]")
+    write_whole(str(folder / "board1.json"), "[]")
+    own = folder / f".board2.json.{threading.get_native_id()}~"
+    later = folder / ".board3.json.999999999~"
+    for left in (own, later):
+        left.write_text("left since")
+    write_whole(str(folder / "board2.json"), "[]")
+    remove_left(str(folder / "board3.json"))  # as the record of a claim that ended is removed
+    assert [name for name in os.listdir(folder) if name.endswith("~")] == []
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_only_what_is_to_last_waits_for_the_disk(path, monkeypatch, lasting):
+    """Lost: a record, to a power cut; or a disk's time for marks that count in one boot of the machine."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")))
+    if lasting:
+        write_whole(str(path), "a record")
+        assert [os.path.dirname(synced[0]), synced[1]] == [str(path.parent)] * 2
+    else:
+        write_hint(str(path), "a mark")
+        assert (path.read_text(), synced) == ("a mark", [])
 
 
 def test_a_killed_writer_leaves_the_old_file_and_the_next_one_tidies_up(path, tmp_path):

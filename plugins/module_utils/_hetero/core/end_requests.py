@@ -55,6 +55,13 @@ def asked(run_folder: str, name: str, request: EndRequest) -> Iterator[None]:
             os.close(file)
 
 
+def names(run_folder: str) -> set[str]:
+    """Return the names of the boards that were ever asked for; `of` tells of which of them that is so just now."""
+    with suppress(OSError):
+        return set(os.listdir(os.path.join(run_folder, FOLDER)))
+    return set()
+
+
 def of(run_folder: str, name: str) -> EndRequest | None:
     """Return what is asked for a board just now, or None.
 

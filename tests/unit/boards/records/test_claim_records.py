@@ -212,6 +212,24 @@ def test_the_longest_keys_are_read_again(tmp_path):
     assert records.read(0) == kept
 
 
+def test_what_is_remembered_is_what_a_text_says(tmp_path, monkeypatch):
+    """Lost: a newer record, to what an older one said; a second of a proxy for each hundred boards; or its memory."""
+    read, real = [], claim_records._meant
+    monkeypatch.setattr(claim_records, "_meant", lambda text: read.append(len(text)) or real(text))
+    records = ClaimRecords(str(tmp_path))
+    one = Kept(replace(MINE, instance="remembered"), "booting")
+    records.write(MINE.board, one)
+    assert [records.read(MINE.board) for _each in range(3)] == [one] * 3
+    assert len(read) == 1
+    records.write(MINE.board, replace(one, state="running"))
+    assert records.read(MINE.board).state == "running"
+    long = Kept(replace(MINE, ssh_public_key="k" * claim_records.USUAL), "running")
+    records.write(MINE.board, long)
+    del read[:]
+    assert [records.read(MINE.board) for _each in range(2)] == [long] * 2
+    assert len(read) == 2
+
+
 def test_a_record_in_another_boards_place_says_whose_it_is(tmp_path):
     """Lost: the way back of a record that somebody moved; or the board in whose place it lies."""
     records = ClaimRecords(str(tmp_path))

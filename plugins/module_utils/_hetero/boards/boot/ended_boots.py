@@ -47,11 +47,12 @@ class EndedBoots(PduLoop):
 
     def _listen_for_ends(self) -> None:
         """Look whether anybody asks for the boards of this loop, until it ends."""
-        boots = [boot for boot in self.boots.values() if boot.work.may_be_ended]
+        boots = {boot.board.name: boot for boot in self.boots.values() if boot.work.may_be_ended}
         while boots and not self._ended.wait(TICK):
-            for boot in boots:
-                asked = end_requests.of(self.proxy.config.run_folder, boot.board.name)
-                if asked and not boot.work.over:
+            for name in end_requests.names(self.proxy.config.run_folder) & boots.keys():
+                boot = boots[name]
+                asked = None if boot.work.over else end_requests.of(self.proxy.config.run_folder, name)
+                if asked:
                     self._post(self._on_end_request, boot, asked)
 
     @staticmethod

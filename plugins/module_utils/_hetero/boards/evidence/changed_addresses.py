@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Iterator
 
@@ -76,8 +77,8 @@ def served_elsewhere(proxy: Proxy, number: int) -> str | None:
     tftp_root, kernel = proxy.config.tftp_root, names(number)[0]
     if (own and _is_file(os.path.join(tftp_root, own, kernel))) or not os.path.isdir(tftp_root):
         return None
-    folders = sorted(os.listdir(tftp_root))
-    return next((folder for folder in folders if _is_file(os.path.join(tftp_root, folder, kernel))), None)
+    # the first by name, of thousands
+    return min((folder for folder in os.listdir(tftp_root) if _is_file(f"{tftp_root}/{folder}/{kernel}")), default=None)
 
 
 def _kernels(proxy: Proxy, board: Board) -> Iterator[int]:
@@ -91,7 +92,10 @@ def _kernels(proxy: Proxy, board: Board) -> Iterator[int]:
 
 def _is_file(path: str) -> bool:
     """Return whether a board's own file lies there, and no link to one that was put into the TFTP root by hand."""
-    return os.path.isfile(path) and not os.path.islink(path)
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def at_work(proxy: Proxy, number: int, power: str | None = None) -> str | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Callable, Iterable
 
 from ...core.deadline import Deadline
@@ -79,14 +80,23 @@ class Bystanders:
         #: Ids of the boards of works whose outlets this process was to switch off.
         self._begun: set[int] = set()
 
+    @cached_property
+    def _others(self) -> dict[str, dict[int, str]]:
+        """{PDU name: {id of a board of another call: its outlet}}, by the wiring."""
+        found: dict[str, dict[int, str]] = {}
+        for board in self._proxy.boards.values():
+            fed = self._proxy.wiring(board).fed
+            if fed and board.id not in self._own:
+                found.setdefault(fed[0], {})[board.id] = fed[1]
+        return found
+
     def find(self, work: PowerWork) -> bool:
         """Read which boards are to be looked at, and return whether there are any."""
-        places = {board.id: self._proxy.wiring(board).fed for board in self._proxy.boards.values()}
-        alike = self._alike(work.pdu)
         near = [
             board
-            for board, fed in places.items()
-            if fed and board not in self._own and fed != (work.pdu, work.outlet) and fed[0] in alike
+            for pdu in self._alike(work.pdu) & self._others.keys()
+            for board, outlet in self._others[pdu].items()
+            if (pdu, outlet) != (work.pdu, work.outlet)
         ]
         records = self._proxy.store.records(near) if near else {}
         self._near[work.board.id] = {board: record for board, record in records.items() if self._may_run(record)}

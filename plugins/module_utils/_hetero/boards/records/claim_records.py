@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...claims import record_files
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from ...roots.proxy_node import NamedClaim
 
 FOLDER = "claims"
+#: Most texts of records whose meaning is remembered, and characters of each: a few states of each board of a large
+#: request, a KiB or two each. With more keys than usual they are longer, and are read each time.
+LATELY, USUAL = 8192, 1 << 13
 LOOK = "nothing of its board is touched: correct it, or remove it once it is known that nobody has the board"
 #: What is said of another board's record, whose board may be somebody's, whatever is known of the one in whose place it
 #: lies.
@@ -195,17 +199,28 @@ def _read(path: str) -> Kept | None:
     :raises HeteroError: it says nothing of a claim.
     """
     try:
-        found = json.loads(read_text(path, LARGEST))
-        claim = Claim(**found["claim"])
-        # An earlier release did not write down what ran.
-        ran, fed = found.get("ran", claim.image_hash is not None), found.get("fed")
-        fed = Fed(**fed) if fed is not None else None
-        kept = Kept(claim, found["state"], found["note"], ran, fed, found.get("anew", False))
-        _must_be_whole(kept)
+        text = read_text(path, LARGEST)
+        return _kept(text) if len(text) <= USUAL else _meant(text)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, HeteroError) as error:
         raise HeteroError("what it says of a claim cannot be read", path, LOOK) from error
+
+
+@lru_cache(maxsize=LATELY)
+def _kept(text: str) -> Kept:
+    """Return what a text says of a claim; a verb reads the same one a dozen times."""
+    return _meant(text)
+
+
+def _meant(text: str) -> Kept:
+    found = json.loads(text)
+    claim = Claim(**found["claim"])
+    # An earlier release did not write down what ran.
+    ran, fed = found.get("ran", claim.image_hash is not None), found.get("fed")
+    fed = Fed(**fed) if fed is not None else None
+    kept = Kept(claim, found["state"], found["note"], ran, fed, found.get("anew", False))
+    _must_be_whole(kept)
     return kept
 
 

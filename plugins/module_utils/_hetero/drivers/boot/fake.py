@@ -47,7 +47,10 @@ SECONDS = {"tftp": 0.05, "nfs": 0.1, "running": 0.15}
 ORDER = ("tftp", "kernel", "nfs", "running")
 #: Phases that a watch reports.
 SEEN = ORDER[:-1]
-TICK = 0.01
+#: Seconds between two looks at a board while a watch has FEW boards at most; with more boards longer, up to SLOWEST.
+TICK, FEW, SLOWEST = 0.01, 8, 0.2
+#: Looks after which a watch reads the files of all boards, also where the folder's time says that none was replaced.
+ALL = 10
 
 
 class Fake(Pxe):
@@ -60,27 +63,50 @@ class Fake(Pxe):
         self._lock = threading.Lock()
         # (board, phase) → number of the boot in which the watch reported it, None for never
         self._told: dict[tuple[int, str], int | None] = {}
+        # path → (what stat says of the file, its contents), so that it is not read again at each look
+        self._read: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {}
+        self._folder = os.path.join(proxy.config.run_folder, "fake-boots")
+
+    @property
+    def _tick(self) -> float:
+        """Return the seconds between two looks at a board, by the number of boards that are watched."""
+        return min(SLOWEST, TICK * max(1.0, len(self._told) / len(SEEN) / FEW))
 
     def _path(self, board: Board) -> str:
-        return os.path.join(self.proxy.config.run_folder, "fake-boots", board.name)
+        return f"{self._folder}/{board.name}"
 
     def _boot(self, board: Board) -> dict[str, Any]:
         """Return {"on": time.monotonic() of power on, or None, "boots": number of boots}."""
+        path = self._path(board)
         with self._lock:
             try:
-                with open(self._path(board), encoding="utf-8") as file:
-                    return json.load(file)
+                seen = os.stat(path)
+                sign = (seen.st_ino, seen.st_mtime_ns, seen.st_size)
+                known = self._read.get(path)
+                if known is None or known[0] != sign:
+                    with open(path, encoding="utf-8") as file:
+                        known = self._read[path] = sign, json.load(file)
+                return known[1]
             except FileNotFoundError:
                 return {"on": None, "boots": 0}
+
+    def _changed(self) -> int | None:
+        """Return the time when a file of a board was last replaced; None where there is none yet."""
+        try:
+            return os.stat(self._folder).st_mtime_ns
+        except FileNotFoundError:
+            return None
 
     def _play(self, board: Board) -> dict[str, Any]:
         return dict(SECONDS, **self.proxy.wiring(board).fake or {})
 
     def _reached(self, board: Board, phase: str) -> bool:
         """Return whether the present boot has reached this phase."""
-        boot, play = self._boot(board), self._play(board)
-        if boot["on"] is None:
-            return False
+        boot = self._boot(board)
+        return boot["on"] is not None and self._has_reached(board, phase, boot)
+
+    def _has_reached(self, board: Board, phase: str, boot: dict[str, Any]) -> bool:
+        play = self._play(board)
         stall = play.get("stall")
         if stall and boot["boots"] <= play.get("stalls", boot["boots"]) and ORDER.index(phase) >= ORDER.index(stall):
             return False
@@ -129,15 +155,24 @@ class Fake(Pxe):
         return nullcontext()
 
     def _tell(self, boards: Collection[Board], seen: Seen, over: threading.Event) -> None:
-        while not over.wait(TICK):
-            for board in boards:
-                boots = self._boot(board)["boots"]
+        changed, looks = None, 0
+        awaited = list(boards)
+        while not over.wait(self._tick):
+            before, changed, looks = changed, self._changed(), looks + 1
+            looked = awaited if changed == before and looks % ALL else boards
+            awaited = []
+            for board in looked:
+                boot = self._boot(board)
+                boots = boot["boots"]
+                if boot["on"] is None or self._told[board.id, SEEN[-1]] == boots:
+                    continue
+                awaited.append(board)
                 for phase, things in (
                     ("tftp", ((FIRMWARE, ""), (TFTP, entry_name(board)))),
                     ("kernel", ((TFTP, kernel_name(board)), (TFTP, initrd_name(board)))),
                     ("nfs", ((SYSTEM, ""), (NFS, ""))),
                 ):
-                    if self._told[board.id, phase] != boots and self._reached(board, phase):
+                    if self._told[board.id, phase] != boots and self._has_reached(board, phase, boot):
                         for kind, name in things:
                             seen(board.id, kind, name, time.monotonic(), f"{board.ip} boot {boots}")
                         for name in self._play(board).get("thief", ()) if phase == "kernel" else ():
@@ -149,9 +184,9 @@ class Fake(Pxe):
 
         It answers only then, even in a busy process.
         """
-        boots = self._boot(board)["boots"]
-        phases = [phase for phase in SEEN if self._reached(board, phase)]
-        return all(self._told.get((board.id, phase), boots) == boots for phase in phases)
+        boot = self._boot(board)
+        untold = [phase for phase in SEEN if self._told.get((board.id, phase), boot["boots"]) != boot["boots"]]
+        return boot["on"] is None or not any(self._has_reached(board, phase, boot) for phase in untold)
 
     def files(self, board: Board) -> dict[str, str]:
         return {entry_name(board): ENTRY, kernel_name(board): KERNEL, initrd_name(board): INITRD}
@@ -162,12 +197,12 @@ class Fake(Pxe):
     def answers(
         self, board: Board, system: System, deadline: Deadline, cancelled: threading.Event, report: Report
     ) -> bool:
-        while not deadline.passed and not cancelled.wait(TICK):
-            if self._play(board).get("taken"):
+        while not deadline.passed and not cancelled.wait(self._tick):
+            play = self._play(board)
+            if play.get("taken"):
                 raise ssh.another_key(board.ip)
             up = self._reached(board, "running") and self._is_told(board)
-            if up and not self._play(board).get("unproven"):
-                play = self._play(board)
+            if up and not play.get("unproven"):
                 if play.get("wrong_key") or play.get("key", system.host_key) != system.host_key:
                     raise ssh.another_key(board.ip)
                 return True

