@@ -55,6 +55,11 @@ def writes(path, seconds):
     return work
 
 
+def wait_in_vain(path):
+    with turn(path, 0.01):
+        pass
+
+
 def rows(path):
     database = Database(path, LAYOUT, create=False)
     try:
@@ -108,6 +113,44 @@ def test_a_turn_that_cannot_be_written_down_is_none(path):
     database.write("INSERT INTO seen VALUES (7)")
     database.close()
     assert rows(path) == [7]
+
+
+def test_who_has_the_turn_sees_that_others_wait(path):
+    """Lost: a person's claim beside a request for a rack of boards, which writes again and again."""
+    with turn(path, 60) as is_wanted:
+        assert not is_wanted()
+        pid = child(lambda: wait_in_vain(path))
+        assert os.waitpid(pid, 0)[1] == 0
+        assert is_wanted()
+    with turn(path, 60) as is_wanted:
+        assert not is_wanted(), "of the next one nobody waits"
+
+
+def test_each_that_waits_has_a_turn_beside_one_that_writes_on_and_on(path):
+    """Lost: the same, where a database is written to for minutes."""
+    ready = os.pipe()
+
+    def on_and_on():
+        database, ends = Database(path, LAYOUT, busy=BUSY), time.monotonic() + 600
+        while time.monotonic() < ends:
+            with database.together():
+                for _each in range(4):
+                    database.write("INSERT INTO seen VALUES (0)")
+                    time.sleep(0.02)
+            os.write(ready[1], b"1")
+
+    pid = child(on_and_on)
+    try:
+        os.read(ready[0], 1)
+        database = Database(path, LAYOUT, busy=BUSY)
+        for _each in range(10):
+            database.write("INSERT INTO seen VALUES (1)")
+        turns = len(os.read(ready[0], 10000))
+        database.close()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert turns < 40, "so many turns of the other one for ten of this one"
 
 
 def test_a_look_takes_no_turn_and_leaves_nothing(tmp_path):

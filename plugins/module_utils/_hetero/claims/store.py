@@ -107,6 +107,14 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
         """Make several calls one: all or nothing. `dry` takes all back at the end (check mode)."""
         return self._db.transaction(dry)
 
+    def together(self) -> ContextManager[None]:
+        """Commit what this thread writes in the block as one, as Database.together does; other threads wait."""
+        return self._db.together()
+
+    def commit(self) -> None:
+        """Commit at once what was written together so far (Database.commit)."""
+        self._db.commit()
+
     def claims(self, request: str | None = None) -> list[AnyClaim]:
         """Return all claims, or those of one request."""
         return self._claims() if request is None else self._claims("WHERE request = ?", (request,))

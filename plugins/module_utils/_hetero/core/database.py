@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The SQLite file below a store: opening, its schema number, transactions.
+"""The SQLite file below a store: opening, its schema number, queries (transactions.py: what is written).
 
 The stores know which tables there are and what their rows mean. The file is never deleted or repaired here:
 that is a person's decision.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Iterator, Sequence
 
@@ -22,7 +22,7 @@ from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 from .locks import taken
 from .release import RELEASE, as_number, as_text
-from .write_turns import turn
+from .transactions import Transactions
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,10 @@ class Layout:
     upgrades: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
-READ, WRITE = "BEGIN DEFERRED", "BEGIN IMMEDIATE"
-#: So many times the wait for one other process's transaction, while many are served.
-TURNS = 12
 UPGRADE = "have a verb that changes something upgrade it (without check mode)"
 
 
-class Database:
+class Database(Transactions):
     """An open database; one connection that threads may share.
 
     :param layout: its tables.
@@ -73,10 +70,7 @@ class Database:
         self._copied: tuple[str, ...] = ()
         self._copied_when: database_copy.Written = []
         self._missing = False  # whether there was no file yet, or an empty one, and something in memory is read instead
-        #: What a transaction changed, by names of the store's own. The store's function is called with it before the
-        #: commit; it is not called where the transaction is rolled back or nothing is kept.
-        self.touched: dict[Any, Any] = {}
-        self.before_commit: Callable[[dict[Any, Any]], None] | None = None
+        self.touched = {}
         self._create, self._writes = create, bool(create if write is None else write)
         self._turn = threading.RLock()
         self._db: Any = None  # a sqlite3.Connection, until close
@@ -120,51 +114,6 @@ class Database:
         found = " ".join(self.rows("PRAGMA quick_check(1)")[0][0].split())
         if found != "ok":
             raise HeteroError(f"is damaged (SQLite: {found})", self.path, self.layout.restore(self.path))
-
-    def transaction(self, dry: bool = False) -> ContextManager[None]:
-        """Run the block as one transaction, which locks out other writers from its first line.
-
-        A transaction inside another one becomes part of that.
-
-        :param dry: roll everything back at the end (check mode).
-        """
-        return self._block(WRITE, dry)
-
-    def snapshot(self) -> ContextManager[None]:
-        """Let all reads in the block see the same moment of the database; others may write meanwhile."""
-        return self._block(READ)
-
-    @contextmanager
-    def _block(self, begin: str, dry: bool = False) -> Iterator[None]:
-        with self._turn, self._explained(), self._turn_to_write(begin, dry):
-            if self._db.in_transaction:
-                yield
-                return
-            self._see_what_is_new()
-            if begin != READ and self._writes and not dry:
-                self._spend()
-            self._db.execute(begin)
-            self.touched.clear()
-            before = self._db.total_changes
-            try:
-                yield
-                if self._copied and not dry and self._db.total_changes != before:
-                    why, remedy = self._copied
-                    raise HeteroError(f"{why} and was opened only to be read: nothing is written", self.path, remedy)
-                if self.touched and self.before_commit and not dry and self._is_kept:
-                    self.before_commit(dict(self.touched))
-                self._db.execute("ROLLBACK" if dry else "COMMIT")
-            finally:
-                self.touched.clear()
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-
-    def _turn_to_write(self, begin: str, dry: bool) -> ContextManager[None]:
-        """Return the turn among all processes that write; none is needed within a transaction, or for a copy."""
-        writes = begin != READ and self._writes and not dry
-        if writes and not self._db.in_transaction and self._is_kept:
-            return turn(self.path, TURNS * self.busy)
-        return nullcontext()
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Return the rows of a query, as a list."""

@@ -99,14 +99,20 @@ def held_by(run_folder: str, board_name: str, instance: str | None = None) -> st
 
 def taken(file: int, deadline: Deadline) -> bool:
     """Take the flock of an open file for this process alone; return False where another has it until the deadline."""
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if deadline.passed:
-                return False
+    while not is_taken(file):
+        if deadline.passed:
+            return False
         deadline.nap()
+    return True
+
+
+def is_taken(file: int) -> bool:
+    """Take the flock of an open file for this process alone, if nobody else has it just now; return whether it is."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def holder_of(file: int) -> str:

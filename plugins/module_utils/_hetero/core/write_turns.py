@@ -10,29 +10,49 @@ wait for as long as others are served. Who cannot have a turn asks SQLite by its
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
-from typing import Iterator
+from contextlib import contextmanager, suppress
+from typing import Callable, Iterator
 
 from .deadline import Deadline
-from .locks import taken
+from .locks import is_taken
 
 #: The end of the name of the file with the lock, beside the database.
 TURN = "-turn"
+#: Seconds between two looks whether the turn is free: each costs some 10 µs, of hundreds of plays.
+AGAIN = 0.05
+#: Seconds for which who writes again and again leaves the turn to others that wait: each of them looks once more.
+GIVE_WAY = 1.2 * AGAIN
 
 
 @contextmanager
-def turn(path: str, seconds: float) -> Iterator[None]:
+def turn(path: str, seconds: float) -> Iterator[Callable[[], bool]]:
     """Run the block as the one process that writes to a database, or after so many seconds without a turn.
 
     :param path: the database's file.
+    :returns: tells whether another process has waited for the turn since the block was entered.
     """
     try:
         file = os.open(f"{path}{TURN}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:  # a disk that is full, or read-only
-        yield
+        yield _nobody
         return
     try:
-        taken(file, Deadline(seconds))
-        yield
+        deadline = Deadline(seconds)
+        while not is_taken(file) and not deadline.passed:
+            _mark(file)
+            deadline.nap(AGAIN)
+        _mark(file)
+        own = os.fstat(file).st_mtime_ns
+        yield lambda: os.fstat(file).st_mtime_ns != own
     finally:
         os.close(file)
+
+
+def _mark(file: int) -> None:
+    """Change the file's time, by which who has the turn sees that somebody waits for it."""
+    with suppress(OSError):  # a disk on which not even that has space
+        os.utime(file)
+
+
+def _nobody() -> bool:
+    return False

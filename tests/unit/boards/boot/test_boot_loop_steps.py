@@ -149,8 +149,13 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
         assert "over" not in boot.work.driver.watched
         begun.append(boot.work.board.id)
 
+    looked, turns = [], []
+
     def turn():
-        next(work for work in works if not work.over).over = True
+        number = next(number for number, work in enumerate(works) if not work.over)
+        works[number].over = True
+        works[number].look_if_over = lambda: looked.append((number, len(turns)))
+        turns.append(number)
 
     one._begin, one._turn = begin, turn
     closed = []
@@ -161,8 +166,8 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
     # a board may have six threads at a time, a PDU two, and three are for all; more would cost a node its memory
     assert most == [6 * 3 + 2 * 2 + 3]
     assert len(closed) == 3
-    # the first one as soon as it is over, not with the last
-    assert [len(work.did) for work in works] == [3, 2, 1]
+    # each as soon as it is over (its number, the turns until then), and once
+    assert looked == [(0, 1), (1, 2), (2, 3)]
     assert all(boot.cancelled.is_set() for boot in one.boots.values())
     assert one.spawned == [(one._listen_for_ends, ()), (one._listen_for_places, ())]
     assert one._ended.is_set(), "who listens would never end"
@@ -219,11 +224,9 @@ def test_an_answer_and_the_steps_before_it_are_heard(loop, answer):
 def marked(did):
     """In place of power_marks.begins; a list has what it does."""
 
-    @contextmanager
     def begins(_proxy, _board):
         did.append("clock read")
-        yield
-        did.append("marked")
+        return lambda: did.append("marked")
 
     return begins
 

@@ -77,9 +77,10 @@ def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch,
     work = SimpleNamespace(over=False, say=lambda *words: said.append(words))
     one, boot = loop(check), SimpleNamespace(work=work, used=used, tries=0, take_up=lambda *given: got.append(given))
     monkeypatch.setattr(starts, "note_unwatched", lambda work: got.append("unwatched"))
+    one._count = lambda boot: got.append("counted")
     one._follow = lambda boot, deadline: got.append(("follow", deadline.seconds, boot.tries))
     one._resume(boot, (960.0, {"power"}))
-    assert got == [({"power"}, now - 40.0), *["unwatched"] * used, *[("follow", 260.0, 1)] * (not check)]
+    assert got == [({"power"}, now - 40.0), *["unwatched"] * used, *["counted", ("follow", 260.0, 1)] * (not check)]
     assert said == ([("running", "boots since 40 s; would wait for it")] if check else [])
     assert work.over is check
 

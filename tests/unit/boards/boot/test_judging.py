@@ -8,6 +8,7 @@ boots are in test_lifecycle.py.
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -53,7 +54,8 @@ class Work:
         self.state, self.up = "booting", ("running", "ssh answers")
         self.system = SimpleNamespace(root="nfs", host_key="ssh-ed25519 x")
         self.driver = SimpleNamespace(from_flash=lambda board: False, has_root=lambda board: False)
-        self.proxy = SimpleNamespace(wiring=lambda board: Wire())
+        store = SimpleNamespace(transaction=nullcontext, commit=lambda: None)
+        self.proxy = SimpleNamespace(wiring=lambda board: Wire(), store=store)
         vars(self).update(more)
 
     def say(self, phase, text, seconds=None):
@@ -82,7 +84,8 @@ class Work:
 def loop(work, retries=1, check=False, **of_boot):
     """A loop of one board that boots since 41 s, which hands on at once what is posted and spawned."""
     one = Starting.__new__(Starting)
-    one.options, one.check, one.lines = Options(retries=retries), check, {}
+    one.options, one.check, one.lines, one.proxy = Options(retries=retries), check, {}, work.proxy
+    one._uncounted = {}
     one._post = lambda handler, *given: handler(*given)
     one._spawn = lambda function, *given: function(*given)
     one._places = BootPlaces("no run folder", None)
@@ -180,7 +183,8 @@ def test_an_image_that_does_not_boot_is_named_with_the_end_of_the_console(silent
     """Lost: the tenant's image is blamed on a board, which goes out of use; or the line that says why."""
     log = tmp_path / "board0.log"
     log.write_text("before\npanic\n")
-    work = Work(proxy=SimpleNamespace(wiring=lambda board: Wire(console=str(log))))
+    work = Work()
+    work.proxy.wiring = lambda board: Wire(console=str(log))
     _boot, did = judge(work, asked={KERNEL: 1.0}, kinds={TFTP: 1.0}, console_from=len("before\n"))
     note = "stalled at nfs after 41 s; console: board0.log"
     assert did == [

@@ -90,10 +90,12 @@ def test_who_asked_for_the_key_of_an_earlier_try_is_forgotten(monkeypatch):
     ram = ram_boot.RamWork.__new__(ram_boot.RamWork)
     ram._system, ram._asked = SimpleNamespace(image=None, console_key=None), {"10.0.0.4", "10.0.0.9"}
     ram.driver = SimpleNamespace(files=lambda board: {"initrd_0": "initrd"}, ram_keys=True)
-    ram.proxy = ram.board = None
+    commits = []
+    ram.proxy, ram.board = SimpleNamespace(store=SimpleNamespace(commit=lambda: commits.append(True))), None
     monkeypatch.setattr(ram_boot, "INITRD", "initrd")
     ram.before_boot()
     ram.must_be_the_board()
+    assert commits, "others wait to write while keys are made"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import reboots
@@ -37,7 +36,7 @@ def test_no_session_of_a_pdu_is_held_while_a_board_is_asked_whose_it_is(monkeypa
 def test_a_board_that_was_told_gets_its_turn_at_the_pdu(monkeypatch):
     """Lost: a board that hangs after its reboot by ssh, and is not cut, because the play was ended meanwhile."""
     monkeypatch.setattr(reboots, "SoftReboot", lambda boot, seconds: SimpleNamespace(obstacle=lambda: None))
-    monkeypatch.setattr(reboots.power_marks, "begins", lambda *given: nullcontext())
+    monkeypatch.setattr(reboots.power_marks, "begins", lambda *given: lambda: None)
     monkeypatch.setattr(reboots.console, "begin_anew", lambda proxy, board: None)
     loop = reboots.Rebooting.__new__(reboots.Rebooting)
     loop.options, loop.check, loop._softs, loop._spawn = lifecycle.Options(), False, {}, lambda told: None

@@ -323,6 +323,26 @@ def test_one_that_only_the_database_knows_is_not_switched_off(stopped, now):
     assert other.did[0][0] == "note"
 
 
+def test_an_entry_goes_once_it_is_written_down_that_its_board_is_off(stopped):
+    """Lost: what a board may have done in a boot that nobody watched, to a process that is killed in that moment."""
+    work = Work()
+    one = stopped(work)
+    one._steps = []
+    one._off(work)
+    assert (work.over, "no entry" in work.did) == (True, False)
+    for step in one._steps:
+        step()
+    assert work.did[-1] == "no entry"
+
+
+def test_power_is_given_back_before_anything_is_written_down(stopped):
+    """Lost: another tenant's power, for seconds more, or for good where a disk is full."""
+    one = stopped(Work())
+    one._steps = []
+    one._undo(one.works[0], None)
+    assert (one.asked, one._steps) == ([("5", "on")], [])
+
+
 @pytest.mark.parametrize("now", ["on", "off"])
 def test_a_dry_run_says_what_it_would_switch(stopped, now):
     """Lost: what a stop would do, or a stop by who only asked for that."""

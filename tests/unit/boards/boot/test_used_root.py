@@ -63,8 +63,7 @@ def marked(tmp_path, monkeypatch):
     root = SimpleNamespace(path=str(tmp_path / "root"), is_mounted=True)
     monkeypatch.setattr(used_root, "Place", lambda proxy, board: SimpleNamespace(root=root))
     monkeypatch.setattr(WORK.proxy, "config", ProxyConfig(run_folder=str(tmp_path / "run")))
-    with power_marks.begins(WORK.proxy, WORK.board):
-        pass
+    power_marks.begins(WORK.proxy, WORK.board)()
     return tmp_path / "run" / power_marks.FOLDER / "board0.json"
 
 
@@ -107,8 +106,9 @@ def test_a_clock_that_was_set_back_and_has_passed_that_time_since(monkeypatch, t
     time.sleep(0.02)
     with monkeypatch.context() as ahead:
         ahead.setattr(time, "time", lambda: now() + step)
-        with power_marks.begins(WORK.proxy, WORK.board):
-            began = time.time()
+        mark = power_marks.begins(WORK.proxy, WORK.board)
+        began = time.time()
+        mark()
     if step:
         (root / "thesis.txt").write_text("hers")
     time.sleep(step + 0.05)
@@ -141,8 +141,7 @@ def test_a_mark_that_cannot_be_written_stops_no_boot(marked):
     marked.unlink()
     marked.parent.rmdir()
     marked.parent.write_text("in the way")
-    with power_marks.begins(WORK.proxy, WORK.board):
-        pass
+    power_marks.begins(WORK.proxy, WORK.board)()
     assert used_root.used_since(WORK, time.time()) is True
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_loop import BootLoop
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.evidence import cut_boots
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.pdu_line import PduLine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation, tenants_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import info
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
@@ -26,11 +27,11 @@ def die(*given):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def killed(site, where, number=0):
+def killed(site, where, number=0, owner=BootLoop):
     """A reboot by power that is killed when it comes to a method."""
     child = os.fork()
     if child == 0:
-        setattr(BootLoop, where, die)
+        setattr(owner, where, die)
         site.run("reboot", number, how="hard")
         os._exit(0)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
@@ -86,10 +87,11 @@ def test_the_next_verb_switches_it_on_again(running, where, verb):
     assert not note_of(running)
 
 
-def test_one_that_was_killed_before_the_off_runs_on(running):
-    """Lost: the power of a board that was never cut."""
-    killed(running, "_ask")
-    assert (running.power(0), running.record(0).state) == ("on", "booting")
+@pytest.mark.parametrize(("owner", "where", "state"), [(BootLoop, "_ask", "running"), (PduLine, "ask", "booting")])
+def test_one_that_was_killed_before_the_off_runs_on(running, owner, where, state):
+    """Lost: the power of a board that was never cut, before or after it was written down that it was to be."""
+    killed(running, where, owner=owner)
+    assert (running.power(0), running.record(0).state) == ("on", state)
     assert reconciled(running)["state"] == "running"
     assert not note_of(running)
 

@@ -40,6 +40,7 @@ class Records:
         self.lost_of, self.written, self.copies = list(lost), [], False
         self.told = []
         self.transaction = nullcontext
+        self.commits = 0
 
     def kept(self, number):
         found = self.kept_of.get(number)
@@ -58,6 +59,9 @@ class Records:
 
     def begun(self):
         return {}
+
+    def commit(self):
+        self.commits += 1
 
     def is_copy(self, error):
         return self.copies
@@ -184,6 +188,7 @@ def test_a_board_that_lived_on_is_a_riddle(monkeypatch):
     said = feeds.belie(one)
     assert "it is not switched for vm0 again before plug or wiring is right" in said
     assert records.written == [(0, Fed("pdu-a", "1", "10.0.100.1", belied=True))]
+    assert records.commits == 1, "at once: its process may be killed before the end of its turn"
     assert (feeds.is_unknown(board(0)), list(feeds.unknown(board(1)))) == (True, [0])
     assert feeds.doubt(board(0), one.claim).old == records.written[0][1]
     feeds.remember(one, False)

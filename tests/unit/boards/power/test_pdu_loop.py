@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -15,11 +16,26 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.powe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.pdu_loop import PduLoop
 
 
+class Store:
+    """A store that writes down when what was done together is committed; `error` is why it cannot be."""
+
+    def __init__(self):
+        self.did, self.error = [], None
+
+    @contextmanager
+    def together(self):
+        self.did.append("begins")
+        yield
+        if self.error:
+            raise self.error
+        self.did.append("committed")
+
+
 class Loop(PduLoop):
     """A loop that writes down what it is told, and by which thread."""
 
     def __init__(self, asking=()):
-        super().__init__("the proxy")
+        super().__init__(SimpleNamespace(store=Store()))
         self.told, self.threads, self.asking = [], set(), dict(asking)
 
     def _all_works(self):
@@ -81,7 +97,7 @@ def test_what_a_line_tells_is_handled_by_the_loop_with_its_pdus_name(loop):
     loop.asking = {"pdu-a": [waits]}
     loop._open_line("pdu-a")
     line = loop.lines["pdu-a"]
-    assert line.made == ("the proxy", "pdu-a", 90.0)
+    assert line.made == (loop.proxy, "pdu-a", 90.0)
     loop._open_line("pdu-a")
     assert loop.lines == {"pdu-a": line}, "one session a PDU"
     loop._threads.shutdown()  # all six are posted, the end of its thread as well
@@ -102,6 +118,61 @@ def test_what_a_thread_raises_is_raised_in_the_loop(loop):
     loop._spawn(int, "x")
     with pytest.raises(ValueError, match="invalid literal"):
         loop._turn()
+
+
+def test_what_follows_is_begun_once_all_of_a_turn_is_committed(loop):
+    """Lost: what an outlet was switched for, to a process that is killed; and half of a proxy's time, to its disk."""
+    did = loop.proxy.store.did
+
+    def handle(number):
+        did.append(f"writes {number}")
+        loop._then(did.append, f"switches {number}")
+        loop._spawn(did.append, f"thread of {number}")
+
+    loop._post(handle, 1)
+    loop._post(handle, 2)
+    loop._turn()
+    loop._threads.shutdown()
+    switched = [one for one in did if not one.startswith("thread")]
+    assert switched == ["begins", "writes 1", "writes 2", "committed", "switches 1", "switches 2"]
+    assert {did.index(f"thread of {number}") > did.index("committed") for number in (1, 2)} == {True}
+    loop._then(did.append, "between turns at once")
+    assert did[-1] == "between turns at once"
+
+
+def test_what_was_done_before_a_fault_is_committed_and_goes_on(loop):
+    """Lost: boards that were written down as to be switched, and are not, for a fault with another one."""
+    did = loop.proxy.store.did
+    loop._post(loop._then, did.append, "switches 1")
+    loop._post(int, "x")
+    loop._post(did.append, "the next turn's")
+    with pytest.raises(ValueError, match="invalid literal"):
+        loop._turn()
+    assert did == ["begins", "committed", "switches 1"]
+    loop._turn()
+    assert did[3:] == ["begins", "the next turn's", "committed"]
+
+
+def test_nothing_is_switched_of_which_nothing_could_be_written_down(loop):
+    """Lost: a board that was switched, and of which a node with a full disk knows nothing."""
+    store = loop.proxy.store
+    store.error = OSError("no space left")
+    loop._post(loop._then, store.did.append, "switches 1")
+    with pytest.raises(OSError, match="no space left"):
+        loop._turn()
+    assert store.did == ["begins"]
+
+
+def test_a_turn_is_no_longer_than_others_may_wait_for_theirs(loop, monkeypatch):
+    """Lost: seconds of every other play, while a rack of boards boots."""
+    monkeypatch.setattr(pdu_loop, "AT_ONCE", 3)
+    for number in range(5):
+        loop._post(loop._note, number)
+    loop._turn()
+    assert loop.told == [(0,), (1,), (2,)]
+    monkeypatch.setattr(pdu_loop, "LONGEST_TURN", 0.0)
+    loop._turn()
+    assert loop.told == [(0,), (1,), (2,), (3,)]
 
 
 def test_a_line_is_closed_where_no_board_asks_any_more(loop):

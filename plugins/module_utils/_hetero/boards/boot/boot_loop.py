@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Iterable
 
@@ -28,11 +28,12 @@ from ..records.board_records import AND_ON, SWITCH, TO_BE
 from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
-from .boot_progress import ASKED, BOOTING, DECIDING, FROM_OFF, QUEUED, SWITCHING, Boot
+from .boot_progress import BOOTING, DECIDING, FROM_OFF, SWITCHING, Boot
 from .late_cuts import LateCuts
 from .proven_cuts import ProvenCuts
 from .queued_boots import UNFOLLOWED, QueuedBoots
 from .silent_boots import SilentBoots
+from .wired_boots import WITHOUT_PDU, WiredBoots
 
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
@@ -47,8 +48,6 @@ OnAnswer = Callable[["Boot", "Answer", float], None]
 Step = Callable[["Boot"], None]
 End = Callable[["BoardWork"], None]
 
-#: Stages in which a board asks nothing of its PDU.
-WITHOUT_PDU = (ASKED, BOOTING, QUEUED)
 #: Hint for a board that made no request at all.
 CABLE = (
     "; see that its network cable (port of {mac}) and its plug ({outlet}) are in and feed this board: "
@@ -70,7 +69,7 @@ ALONE = "take that machine off the boards' network"
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
-class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
+class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
     """Boot boards, each until it runs or fails.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
@@ -102,13 +101,17 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
             self._spawn(self._listen_for_places)
             for boot in self.boots.values():
                 self._begin(boot)
-            while not all(boot.work.over for boot in self.boots.values()):
+            left = list(self.boots.values())
+            while left := [boot for boot in left if not self._is_done(boot)]:
                 self._turn()
                 self._give_places_back()
                 self._close_lines()
-                for boot in self.boots.values():
-                    boot.work.look_if_over()
         self._keep_measures()
+
+    @staticmethod
+    def _is_done(boot: Boot) -> bool:
+        boot.work.look_if_over()
+        return boot.work.over
 
     # ---- threads
 
@@ -119,16 +122,6 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
             boot.has_power.set()
         for line in self.lines.values():
             line.close()
-
-    def _asking(self, pdu: str) -> list[BoardWork]:
-        return [boot.work for boot in self._of(pdu) if boot.stage not in WITHOUT_PDU and not boot.work.over]
-
-    def _of(self, pdu: str, outlet: str | None = None) -> list[Boot]:
-        return [
-            boot
-            for boot in self.boots.values()
-            if boot.work.pdu == pdu and (outlet is None or boot.work.outlet == outlet)
-        ]
 
     def _wait_for_ssh(self, boot: Boot, deadline: Deadline, handler: OnAnswer) -> None:
         boot.cancelled.set()
@@ -181,14 +174,16 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
     def _ask(self, boot: Boot, state: str) -> None:
         # Written before the switching, so that a process that takes over does not mistake an earlier boot for this one,
         # and knows where one was cut off (evidence/cut_boots.py).
-        with power_marks.begins(self.proxy, boot.board) if state == "on" else nullcontext():
-            again = AND_ON if state == "off" and boot.then == self._on else ""
-            on = f"{boot.work.outlet_name} {TO_BE.format(state=state)}"
-            text = f"{self._bystanders.to_be_cut(boot.work)}{again}" if state == "off" else on
-            self.proxy.store.event(boot.board.id, SWITCH, text)
+        mark = power_marks.begins(self.proxy, boot.board) if state == "on" else None
+        again = AND_ON if state == "off" and boot.then == self._on else ""
+        on = f"{boot.work.outlet_name} {TO_BE.format(state=state)}"
+        text = f"{self._bystanders.to_be_cut(boot.work)}{again}" if state == "off" else on
+        self.proxy.store.event(boot.board.id, SWITCH, text)
+        if mark is not None:
+            self._then(mark)
         self._open_line(boot.work.pdu)
         last_look = self._last_look(boot) if state == "off" else None
-        self.lines[boot.work.pdu].ask(boot.work.outlet, state, last_look)
+        self._then(self.lines[boot.work.pdu].ask, boot.work.outlet, state, last_look)
 
     def _on_switched(self, pdu: str, outlet: str, before: str, after: str, seconds: float) -> None:
         for boot in self._of(pdu, outlet):
@@ -241,10 +236,11 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
     def _on_answer(self, boot: Boot, answer: Answer, at: float) -> None:
         if answer is True:
             boot.work.came_up()
-            boot.work.move(board_states.RUNNING)
-            boot.phase(*boot.work.up, at)
-            power_proof.of_running(boot)
-            self._feeds.remember(boot.work, power_proof.is_by_its_outlet(boot))
+            with self.proxy.store.transaction():  # so that its claim's record is written once
+                boot.work.move(board_states.RUNNING)
+                boot.phase(*boot.work.up, at)
+                power_proof.of_running(boot)
+                self._feeds.remember(boot.work, power_proof.is_by_its_outlet(boot))
             boot.work.over = True
         else:
             boot.answered_at = at
@@ -343,6 +339,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
     def _end_network(work: BoardWork, note: str, strangers: list[str]) -> None:
         text = "; ".join(strangers)
         work.move(board_states.SHUTTING_DOWN, f"its network is not the proxy's alone: {text}")
+        work.proxy.store.commit()
         remove_entry(work)
         work.say("error", f"the network's fault, the board is switched off: {text}")
         what = f"{work.board.name}: {note}; not the board's fault, {text}"
@@ -351,6 +348,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots):
     @staticmethod
     def _end_image(work: BoardWork, note: str) -> None:
         work.move(board_states.SHUTTING_DOWN, f"its image does not boot: {note}")
+        work.proxy.store.commit()
         remove_entry(work)
         tail = "\n".join(work.evidence["console_tail"])
         work.say("error", f"the image does not boot: {note}" + (f"\n{tail}" if tail else ""))

@@ -16,6 +16,7 @@ import fcntl
 import os
 import time
 from contextlib import suppress
+from typing import Collection
 
 #: The folder below the run folder.
 FOLDER = "boots"
@@ -62,9 +63,9 @@ class BootPlaces:
         self.leave_line()
 
     @property
-    def held(self) -> list[int]:
+    def held(self) -> Collection[int]:
         """The ids of the boards that have a place."""
-        return list(self._held)
+        return self._held.keys()
 
     def take(self, board: int) -> bool:
         """Take a place for a board, if one is free and nobody waits for longer; return whether it may boot.

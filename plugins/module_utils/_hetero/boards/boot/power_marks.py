@@ -12,8 +12,8 @@ step. So the difference is written down before each boot, in the run folder, whi
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Callable
 
 from ..records import boot_marks
 
@@ -30,15 +30,14 @@ EXACT = 1e-3
 READINGS = 5
 
 
-@contextmanager
-def begins(proxy: Proxy, board: Board) -> Iterator[None]:
-    """Write a mark of the clocks' difference, around the block that writes the event with which a boot begins.
+def begins(proxy: Proxy, board: Board) -> Callable[[], None]:
+    """Read the clocks' difference, before the event is written with which a boot begins.
 
     Where the mark cannot be written, an older one stays or there is none; neither hides a step.
+
+    :returns: writes the mark; to be called once that event is committed.
     """
-    apart = _apart()
-    yield
-    boot_marks.keep(proxy, FOLDER, board.name, {"apart": apart})
+    return partial(boot_marks.keep, proxy, FOLDER, board.name, {"apart": _apart()})
 
 
 def was_stepped(proxy: Proxy, board: Board) -> bool:

@@ -43,6 +43,7 @@ class QueuedBoots(EndedBoots):
     def __init__(self, proxy: Proxy) -> None:
         super().__init__(proxy)
         self._queued: deque[Boot] = deque()
+        self._uncounted: dict[int, Boot] = {}  # boards that load and have no place
         self._told_at = 0.0  # monotonic time since when nothing was told of all boards
 
     @abstractmethod
@@ -88,14 +89,18 @@ class QueuedBoots(EndedBoots):
         for board in left:
             self._places.leave(board)
         if left:
-            for boot in self.boots.values():
+            for boot in list(self._uncounted.values()):
                 self._count(boot)
             self._let_in()
 
     def _count(self, boot: Boot) -> None:
         """Count a board that loads and has no place, where one is free: its firmware asked for nothing for EARLY."""
+        board = boot.board.id
+        self._uncounted.pop(board, None)
         if boot.stage == BOOTING and boot.kinds and "nfs" not in boot.said and not boot.work.over:
-            self._places.take_free(boot.board.id)
+            self._places.take_free(board)
+            if board not in self._places.held:
+                self._uncounted[board] = boot
 
     def _let_in(self) -> None:
         """Let in boards of this loop that wait for longest, as long as there are places."""
@@ -134,7 +139,7 @@ class QueuedBoots(EndedBoots):
         boot.decide_anew()
         self._begin(boot)
         if line is not None:
-            line.look()
+            self._then(line.look)
 
 
 def _needs_no_place(boot: Boot) -> bool:

@@ -85,6 +85,7 @@ class RamWork(BoardWork):
         return next(name for name, role in self.driver.files(self.board).items() if role == INITRD)
 
     def before_boot(self) -> None:
+        self.proxy.store.commit()  # for who waits to write: keys and an initrd take a while
         self._asked, self._ways = set(), set()
         try:
             image = cast("Image", self._system.image)

@@ -70,8 +70,9 @@ class Rebooting(Starting):
         askers.asked_by(None)  # this has begun: its PDU is not refused to it, should the board need that
         console.begin_anew(self.proxy, boot.board)
         boot.forget()
-        with power_marks.begins(self.proxy, boot.board):
-            self.proxy.store.event(boot.board.id, SWITCH, "is to be told by ssh to reboot")
+        mark = power_marks.begins(self.proxy, boot.board)
+        self.proxy.store.event(boot.board.id, SWITCH, "is to be told by ssh to reboot")
+        self._then(mark)
         self._spawn(lambda: self._post(self._on_told, boot, time.monotonic(), soft.run(), time.monotonic()))
 
     def _seen(self, board_id: int, kind: str, name: str, at: float) -> None:

@@ -376,4 +376,5 @@ class Starting(BootLoop):
             boot.work.say("running", f"boots since {spent:.0f} s; would wait for it")
             boot.work.over = True
             return
+        self._count(boot)
         self._follow(boot, Deadline(self.options.timeout - spent))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
 from ...core.deadline import Deadline
@@ -22,6 +22,7 @@ from ...core.plays import play
 from ...drivers.boot import blame
 from ...site import board_states
 from ..power import last_outlet, power_proof, presence, unseen_cuts
+from ..power.by_outlet import ByOutlet
 from ..power.bystanders import SEEN_LATE, Bystanders
 from ..power.pdu_loop import PduLoop
 from ..power.presence import ANOTHERS, HOW_TO_CUT, is_others
@@ -95,11 +96,10 @@ class Stopping(PduLoop):
                     self._spawn(self._look_before, work)
                 for name in names:
                     self._open_line(name)
-                while not all(work.over for work in self.works):
+                left = list(self.works)
+                while left := [work for work in left if not self._is_done(work)]:
                     self._turn()
                     self._close_lines()
-                    for work in self.works:
-                        work.look_if_over()
             finally:
                 for line in self.lines.values():
                     line.close()
@@ -108,11 +108,23 @@ class Stopping(PduLoop):
     def _all_works(self) -> Sequence[BoardWork]:
         return self.works
 
+    @staticmethod
+    def _is_done(work: BoardWork) -> bool:
+        work.look_if_over()
+        return work.over
+
     def _asking(self, pdu: str) -> list[BoardWork]:
         return self._of(pdu)
 
+    def _asks(self, pdu: str) -> bool:
+        return self._outlets.any(pdu, lambda work: not work.over)
+
     def _of(self, pdu: str, outlet: str | None = None) -> list[BoardWork]:
-        return [work for work in self.works if work.pdu == pdu and outlet in (None, work.outlet) and not work.over]
+        return [work for work in self._outlets.of(pdu, outlet) if not work.over]
+
+    @cached_property
+    def _outlets(self) -> ByOutlet[BoardWork]:
+        return ByOutlet(self.works, lambda work: (work.pdu, work.outlet))
 
     # ---- what the board shows
 
@@ -170,7 +182,7 @@ class Stopping(PduLoop):
             work.power_seen("on")
             self.proxy.store.event(work.board.id, SWITCH, self._bystanders.to_be_cut(work))
         looked = self._looked[work.board.id]
-        self.lines[work.pdu].ask(work.outlet, "off", partial(self._is_still_to_be_cut, work, looked))
+        self._then(self.lines[work.pdu].ask, work.outlet, "off", partial(self._is_still_to_be_cut, work, looked))
 
     def _is_still_to_be_cut(self, work: BoardWork, looked: float) -> bool:
         """Look once more, in the session that is to switch the outlet, where its PDU was waited for since."""
@@ -279,8 +291,8 @@ class Stopping(PduLoop):
         note_if_used(work)  # it may have come up while its PDU was waited for
         if work.state == board_states.POWER_OFF and not self.check:
             self.proxy.store.move(work.board.id, work.state, work.record.note)  # so its claim's record says it, too
-        remove_entry(work)
         work.over = True
+        self._then(remove_entry, work)
 
     def _on_switched(self, pdu: str, outlet: str, before: str, after: str, seconds: float) -> None:
         for work in self._of(pdu, outlet):
@@ -295,7 +307,10 @@ class Stopping(PduLoop):
             self._spawn(self._look_after, work, self._on_silence)
 
     def _undo(self, work: BoardWork, undo: Undo) -> None:
-        """Switch the outlet of a board on again: what was on by it is not this board."""
+        """Switch the outlet of a board on again: what was on by it is not this board.
+
+        At once, whatever becomes of what is written in this turn: somebody is without power.
+        """
         self._undone[work.board.id] = undo
         self._open_line(work.pdu)
         self.lines[work.pdu].ask(work.outlet, "on")

@@ -92,6 +92,7 @@ def note_if_used(work: BoardWork) -> None:
     For verbs that switch the board, before they do, and once its outlet is off.
     """
     if _began_unwatched(work) and work.claim and work.proxy.store.had_power(work.claim):
+        work.proxy.store.commit()  # for who waits to write: a root has many files
         if may_be_used(work, *since_power(work)):
             note_unwatched(work)
 

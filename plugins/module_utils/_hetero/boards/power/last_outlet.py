@@ -219,6 +219,7 @@ class Feeds(RecordedFeeds):
             with self.proxy.store.transaction():
                 self.proxy.store.feed(work.board.id, replace(fed, belied=True))
                 self.proxy.store.event(work.board.id, PHASE, BELIED.format(outlet=fed.name))
+            self.proxy.store.commit()
         except HeteroError as error:
             return UNWRITTEN.format(error=error)
         self._read([work.board.id])
@@ -240,6 +241,7 @@ class Feeds(RecordedFeeds):
                     self.proxy.store.event(board, PHASE, LOST_POWER.format(outlet=fed.name, board=work.board.name))
                 if own and self.is_at(own, work.pdu, work.outlet):
                     self.proxy.store.feed(work.board.id, replace(own, taken=f"board{boards[0]}"))
+            self.proxy.store.commit()
         except HeteroError as error:
             return UNWRITTEN.format(error=error)
         self._read([work.board.id, *boards])

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence
 
+from ...core.deadline import Deadline
 from .pdu_line import Listener, PduLine
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 PDU = 90.0
 
 
-#: Most results that are handled before it is looked which boards are done: that looks at all boards.
-AT_ONCE = 16
+#: Most results that are handled before what they wrote is committed, and seconds after which no further one is begun:
+#: so long other plays wait for their turn to write.
+AT_ONCE, LONGEST_TURN = 64, 0.1
 
 
 class PduLoop(ABC):
@@ -36,6 +38,8 @@ class PduLoop(ABC):
 
     #: Set by the loop while it runs.
     _threads: ThreadPoolExecutor
+    #: What a turn does once all that it wrote is committed; None between turns.
+    _steps: list[Callable[[], object]] | None = None
 
     def __init__(self, proxy: Proxy) -> None:
         self.proxy = proxy
@@ -44,13 +48,47 @@ class PduLoop(ABC):
         self._measures: queue.Queue[tuple[str, Mapping[str, Drawn]]] = queue.Queue()
 
     def _turn(self) -> None:
-        """Wait for a posted result, and handle it, with those that came meanwhile, AT_ONCE at most."""
-        self._inbox.get()()
+        """Wait for a posted result, and handle it, with those that came meanwhile, AT_ONCE at most.
+
+        What they write is committed together. Only then what follows is begun: outlets are switched, threads run.
+        """
+        first = self._inbox.get()
+        failed: BaseException | None = None
+        self._steps = []
+        try:
+            with self.proxy.store.together():
+                try:
+                    self._handle(first)
+                except BaseException as error:  # noqa: BLE001 - what was done before it is committed first
+                    failed = error
+            steps = self._steps
+        finally:
+            self._steps = None
+        for step in steps:
+            step()
+        if failed is not None:
+            raise failed
+
+    def _handle(self, result: Callable[[], object]) -> None:
+        deadline = Deadline(LONGEST_TURN)
+        result()
         for _more in range(min(self._inbox.qsize(), AT_ONCE - 1)):
+            if deadline.passed:
+                return
             self._inbox.get()()
 
+    def _then(self, step: Callable[..., object], *args: object) -> None:
+        """Call a function once all that was written until now in this turn is committed."""
+        if self._steps is None:
+            step(*args)
+        else:
+            self._steps.append(partial(step, *args))
+
     def _spawn(self, function: Callable[..., object], *args: object) -> None:
-        """Run `function` in a thread; an exception of it is raised in the loop."""
+        """Run `function` in a thread, as `_then` says; an exception of it is raised in the loop."""
+        self._then(self._submit, function, *args)
+
+    def _submit(self, function: Callable[..., object], *args: object) -> None:
         self._threads.submit(function, *args).add_done_callback(lambda done: self._inbox.put(done.result))
 
     def _post(self, handler: Callable[..., object], *args: object) -> None:

@@ -49,6 +49,9 @@ def begin(proxy: Proxy, board: Board) -> None:
 
 def begin_anew(proxy: Proxy, board: Board) -> None:
     """Have a board's next boot begin a log of its own, where the proxy's conserver writes it (console_from)."""
+    if proxy.wiring(board).console_from is None:
+        return
+    proxy.store.commit()  # for who waits to write: conserver is waited for
     failed = _set_aside(proxy, board)
     if failed:
         proxy.store.event(board.id, LOG, failed)
