@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import locks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.database_errors import explained
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.database_errors import Explained
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import gpu_users
@@ -126,7 +126,7 @@ def test_a_constraint_is_no_damage():
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE gpus (address UNIQUE)")
     database.execute("INSERT INTO gpus VALUES (1)")
-    with pytest.raises(HeteroError, match="UNIQUE") as refused, explained("host.db", 1.0, lambda path: f"mv {path}*"):
+    with pytest.raises(HeteroError, match="UNIQUE") as refused, Explained("host.db", 1.0, lambda path: f"mv {path}*"):
         database.execute("INSERT INTO gpus VALUES (1)")
     assert "mv" not in str(refused.value)
     assert "reconcile" in str(refused.value)

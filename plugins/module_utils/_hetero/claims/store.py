@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ContextManager, Generic, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, ContextManager, Generic, Mapping, Sequence, TypeVar
 
 from ..core import reserve
 from ..core.database import Database
@@ -149,7 +149,7 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
         rows = self._db.rows(f"SELECT * FROM {self.table} {where} ORDER BY {self.order}", values)
         return [self._claim(row) for row in rows]
 
-    def _claim(self, row: sqlite3.Row) -> AnyClaim:
+    def _claim(self, row: sqlite3.Row | Mapping[str, Any]) -> AnyClaim:
         try:
             return self.claim_type(**_read(row))
         except (ValueError, TypeError) as error:
@@ -160,7 +160,7 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
         return HeteroError(f"is damaged ({why})", self.path, self.layout.restore(self.path))
 
 
-def _read(row: sqlite3.Row) -> dict[str, Any]:
+def _read(row: sqlite3.Row | Mapping[str, Any]) -> dict[str, Any]:
     """Return a row's claim. Before images had names it held the path of the image's file, which then gives the name."""
     image = default_name(row["image"]) if is_source(row["image"]) else row["image"]
     flavor = json.loads(row["flavor"])

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Iterator, Sequence
 
 from . import backups, database_copy, reserve
-from .database_errors import HOLDER, explained
+from .database_errors import HOLDER, Explained
 from .deadline import Deadline
 from .errors import HeteroError, TimedOut
 from .locks import taken
@@ -65,6 +65,7 @@ class Database(Transactions):
         self.path = path
         self.layout = layout
         self.busy = busy
+        self._explains = Explained(path, busy, layout.restore)
         #: Why the file is read as a copy in memory, which keeps no writes, and what a person does to have it written.
         #: () where it is the file itself.
         self._copied: tuple[str, ...] = ()
@@ -117,12 +118,15 @@ class Database(Transactions):
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Return the rows of a query, as a list."""
-        with self._turn, self._explained():
+        with self._turn, self._explains:
             self._see_what_is_new()
             return self._db.execute(sql, values).fetchall()
 
     def write(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Run one statement; return the id of the row that it inserted."""
+        with self._turn, self._explains:
+            if self._is_within:
+                return self._db.execute(sql, values).lastrowid
         with self.transaction():
             return self._db.execute(sql, values).lastrowid
 
@@ -307,4 +311,4 @@ class Database(Transactions):
         return os.path.dirname(os.path.abspath(self.path))
 
     def _explained(self) -> ContextManager[None]:
-        return explained(self.path, self.busy, self.layout.restore)
+        return self._explains

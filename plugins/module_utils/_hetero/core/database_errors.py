@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, NoReturn
 
 from . import database_copy, reserve
 from .errors import HeteroError
@@ -36,17 +35,26 @@ CONTRARY_WAY = f"run this again, for another may have been at work; if it says s
 HOLDER = "see who holds it (fuser -v {path}), then run this again"
 
 
-@contextmanager
-def explained(path: str, busy: float, restore: Callable[[str], str]) -> Iterator[None]:
-    """Turn SQLite's errors in the block into HeteroErrors that say what is wrong and what to do.
+class Explained:
+    """Turns SQLite's errors in a block into HeteroErrors that say what is wrong and what to do; a context manager for
+    any number of blocks, also within each other.
 
     :param path: the database.
     :param busy: seconds for which another process's transaction was waited for.
     :param restore: takes the path of a damaged file, returns what a person does about it.
     """
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
+
+    def __init__(self, path: str, busy: float, restore: Callable[[str], str]) -> None:
+        self._path, self._busy, self._restore = path, busy, restore
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, sqlite3.DatabaseError):
+            self._explain(error)
+
+    def _explain(self, error: sqlite3.DatabaseError) -> NoReturn:
+        path, busy, restore = self._path, self._busy, self._restore
         said, folder = str(error), os.path.dirname(os.path.abspath(path))
         if "disk i/o" in said.lower() and reserve.is_short(path):
             said = f"database or disk is full, {said}"

@@ -94,8 +94,7 @@ class Transactions(ABC):
     def _block(self, begin: str, dry: bool = False) -> Iterator[None]:
         with self._turn, self._explained():
             group = self._group
-            between_parts = group is not None and group.is_open and not group.in_part
-            if self._db.in_transaction and not (between_parts and begin != READ):
+            if self._is_within or (begin == READ and self._db.in_transaction):
                 yield
                 return
             if group is not None and begin != READ and not dry:
@@ -105,6 +104,12 @@ class Transactions(ABC):
             self.commit()
             with self._alone_with(begin, dry):
                 yield
+
+    @property
+    def _is_within(self) -> bool:
+        """Return whether a transaction has begun that takes in what is done now; none has between two of a group."""
+        group = self._group
+        return self._db.in_transaction and (group is None or group.in_part or not group.is_open)
 
     @contextmanager
     def _alone_with(self, begin: str, dry: bool) -> Iterator[None]:

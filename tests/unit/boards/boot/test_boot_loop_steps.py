@@ -30,7 +30,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot
     Boot,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet, pdu_loop
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import StepFailed
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
@@ -143,6 +143,7 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
     monkeypatch.setattr(
         boot_loop, "ThreadPoolExecutor", lambda max_workers: most.append(max_workers) or real(max_workers)
     )
+    monkeypatch.setattr(pdu_loop, "SELDOM", 0.0)
     one.lines = {}
 
     def begin(boot):
@@ -151,7 +152,7 @@ def test_all_boards_are_watched_and_listened_to_at_once(loop, monkeypatch):
 
     looked, turns = [], []
 
-    def turn():
+    def turn(_most=None):
         number = next(number for number, work in enumerate(works) if not work.over)
         works[number].over = True
         works[number].look_if_over = lambda: looked.append((number, len(turns)))

@@ -12,7 +12,11 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import late_cuts, stops
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.stops import Stopping
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import last_outlet, power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import (
+    last_outlet,
+    pdu_loop,
+    power_proof,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import ANOTHERS
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.lifecycle import Options
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
@@ -460,8 +464,9 @@ def test_a_stop_of_boards_that_are_in_doubt_ends_with_them(stopped, monkeypatch,
     closed = []
     one.lines = {"pdu-q": SimpleNamespace(close=lambda: closed.append("pdu-q"))}
     one._open_line = did.append
+    monkeypatch.setattr(pdu_loop, "SELDOM", 0.0)
 
-    def turn():
+    def turn(_most=None):
         work.over = other.over = True
 
     one._turn = turn

@@ -175,6 +175,60 @@ def test_a_turn_is_no_longer_than_others_may_wait_for_theirs(loop, monkeypatch):
     assert loop.told == [(0,), (1,), (2,), (3,)]
 
 
+class Work:
+    """A work that is over at a turn; counts the looks at it."""
+
+    def __init__(self):
+        self.over, self.looks, self.pdu = False, 0, "pdu-a"
+
+    def look_if_over(self):
+        self.looks += 1
+
+
+def end(work):
+    work.over = True
+
+
+def test_turns_are_taken_until_all_is_over(loop):
+    """Lost: a board whose work is over, for another verb that waits for its lock; or a loop without an end."""
+    works = [Work(), Work(), Work()]
+    for work in works:
+        loop._post(end, work)
+    loop._take_turns(iter(works))
+    assert [work.over for work in works] == [True] * 3
+    assert loop._inbox.empty()
+    loop._take_turns([])
+
+
+def test_all_boards_are_not_looked_at_after_each_turn(loop, monkeypatch):
+    """Lost: most of a proxy's time, with four thousand boards of which each tells a dozen things."""
+    monkeypatch.setattr(pdu_loop, "SELDOM", 1e9)
+    monkeypatch.setattr(pdu_loop, "AT_ONCE", 1)
+    works, turns = [Work(), Work()], []
+    real = loop._turn
+
+    def turn(most=None):
+        turns.append(most)
+        if len(turns) == 20:
+            monkeypatch.setattr(pdu_loop.Deadline, "passed", True)
+        real(most)
+
+    monkeypatch.setattr(loop, "_turn", turn)
+    for number in range(18):
+        loop._post(loop._note, number)
+    for work in works:
+        loop._post(end, work)
+    loop._take_turns(works)
+    assert turns[0] is None, "while nothing is told nothing is looked at"
+    assert (len(turns), [work.looks for work in works]) == (20, [2, 2])
+
+
+def test_a_turn_without_news_ends(loop):
+    """Lost: the look at boards whose work was ended by the last thing that was told."""
+    loop._turn(0.01)
+    assert loop.proxy.store.did == []
+
+
 def test_a_line_is_closed_where_no_board_asks_any_more(loop):
     """Lost: the PDU's one place, for everybody, while other boards boot; or the line of a board that still needs it."""
     for name in ("pdu-a", "pdu-b"):

@@ -212,6 +212,19 @@ def test_the_longest_keys_are_read_again(tmp_path):
     assert records.read(0) == kept
 
 
+def test_a_record_has_a_line_for_each_field_and_is_json(tmp_path):
+    """Lost: what a person reads there when nothing else is left; or what any program does."""
+    flavor = {"name": "x", "local_gb": 500, "extra_specs": {"a": "é\n", "b": []}, "cpu_info": {}}
+    one = Kept(replace(MINE, flavor=flavor, expires=None), "running", fed=Fed("pdu-a", "1", belied=True))
+    records = ClaimRecords(str(tmp_path))
+    records.write(MINE.board, one)
+    with open(records.path(MINE.board), encoding="utf-8") as file:
+        text = file.read()
+    assert text == json.dumps(asdict(one), sort_keys=True, indent=1)
+    assert json.loads(text) == asdict(one)
+    assert records.read(MINE.board) == one
+
+
 def test_what_is_remembered_is_what_a_text_says(tmp_path, monkeypatch):
     """Lost: a newer record, to what an older one said; a second of a proxy for each hundred boards; or its memory."""
     read, real = [], claim_records._meant

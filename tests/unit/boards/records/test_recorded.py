@@ -100,6 +100,35 @@ def test_events_are_those_that_were_asked_for(store):
     assert store.first_since_claim(first, "power") is None
 
 
+def test_one_board_is_read_as_all_are(store):
+    """Lost: a board's state, its score or whose it is, where it is read by itself."""
+    claim(store)
+    claim(store, "eve", 1)
+    for board in (0, 2):
+        store.move(board, "error", "fan")
+        store.outcome(board, "fault", passed=False)
+        store.power_seen(board, "off")
+    for ids in ([0, 1, 2, 3], range(200)):
+        assert [store.record(board) for board in range(4)] == list(store.records(ids).values())[:4]
+    assert [bool(store.record(board).claim) for board in range(4)] == [True, True, False, False]
+    assert [store.record(board).score for board in range(4)] == [0, 100, 0, 100]
+
+
+def test_any_of_several_signs_counts(store):
+    """Lost: the root of an instance that ran, for only one kind of event told of it."""
+    mine = claim(store)
+    signs = (("running", "%"), ("state", "% → running%"))
+    assert not store.has_had(mine, signs)
+    store.event(0, "state", "error → booting")
+    store.event(1, "running", "ssh answers")
+    store.event(0, "lease", "booting → running")
+    assert not store.has_had(mine, signs)
+    store.event(0, "state", "booting → running: x")
+    assert store.has_had(mine, signs)
+    assert not store.has_had(mine, signs[:1])
+    assert not store.has_had(replace(mine, instance="eve"), signs)
+
+
 def test_what_was_before_a_claim_is_not_its(store):
     """Lost: a root that nobody ever used, kept as one that ran, for what its board did for the last tenant."""
     first = claim(store)

@@ -101,17 +101,8 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
             self._spawn(self._listen_for_places)
             for boot in self.boots.values():
                 self._begin(boot)
-            left = list(self.boots.values())
-            while left := [boot for boot in left if not self._is_done(boot)]:
-                self._turn()
-                self._give_places_back()
-                self._close_lines()
+            self._take_turns(self._all_works())
         self._keep_measures()
-
-    @staticmethod
-    def _is_done(boot: Boot) -> bool:
-        boot.work.look_if_over()
-        return boot.work.over
 
     # ---- threads
 

@@ -93,6 +93,9 @@ class QueuedBoots(EndedBoots):
                 self._count(boot)
             self._let_in()
 
+    def _end_turn(self) -> None:
+        self._give_places_back()
+
     def _count(self, boot: Boot) -> None:
         """Count a board that loads and has no place, where one is free: its firmware asked for nothing for EARLY."""
         board = boot.board.id

@@ -96,10 +96,7 @@ class Stopping(PduLoop):
                     self._spawn(self._look_before, work)
                 for name in names:
                     self._open_line(name)
-                left = list(self.works)
-                while left := [work for work in left if not self._is_done(work)]:
-                    self._turn()
-                    self._close_lines()
+                self._take_turns(self.works)
             finally:
                 for line in self.lines.values():
                     line.close()
@@ -107,11 +104,6 @@ class Stopping(PduLoop):
 
     def _all_works(self) -> Sequence[BoardWork]:
         return self.works
-
-    @staticmethod
-    def _is_done(work: BoardWork) -> bool:
-        work.look_if_over()
-        return work.over
 
     def _asking(self, pdu: str) -> list[BoardWork]:
         return self._of(pdu)

@@ -87,6 +87,9 @@ class PowerWork(Protocol):
     def say(self, phase: str, text: str, seconds: float | None = None) -> None:
         """Report a phase of the work."""
 
+    def look_if_over(self) -> None:
+        """Do, once, what follows the end of the work."""
+
     def drew(self, drawn: Drawn | None) -> None:
         """Add a reading of the outlet's meter to what the claim has drawn."""
 

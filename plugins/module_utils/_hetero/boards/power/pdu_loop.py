@@ -9,6 +9,7 @@ Slow work (PDU sessions, looking at boards) runs in threads that only post to th
 from __future__ import annotations
 
 import queue
+import time
 from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 
 #: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
 PDU = 90.0
-
-
 #: Most results that are handled before what they wrote is committed, and seconds after which no further one is begun:
 #: so long other plays wait for their turn to write.
 AT_ONCE, LONGEST_TURN = 64, 0.1
+#: So many times the time that a look at all boards takes goes by until the next one: of a thousand it is 10 ms.
+SELDOM = 20.0
 
 
 class PduLoop(ABC):
@@ -47,12 +48,32 @@ class PduLoop(ABC):
         self._inbox: queue.Queue[Callable[[], object]] = queue.Queue()
         self._measures: queue.Queue[tuple[str, Mapping[str, Drawn]]] = queue.Queue()
 
-    def _turn(self) -> None:
+    def _take_turns(self, works: Iterable[PowerWork]) -> None:
+        """Take turns until the work on all boards is over, and end that on each as soon as that is seen."""
+        left = list(works)
+        while True:
+            began = time.monotonic()
+            left = [work for work in left if not _is_over(work)]
+            if not left:
+                return
+            seldom = Deadline(SELDOM * (time.monotonic() - began))
+            self._turn()
+            self._close_lines()
+            while not seldom.passed:
+                self._turn(seldom.left)
+                self._close_lines()
+
+    def _turn(self, most: float | None = None) -> None:
         """Wait for a posted result, and handle it, with those that came meanwhile, AT_ONCE at most.
 
         What they write is committed together. Only then what follows is begun: outlets are switched, threads run.
+
+        :param most: seconds to wait; None for ever.
         """
-        first = self._inbox.get()
+        try:
+            first = self._inbox.get(timeout=most)
+        except queue.Empty:
+            return
         failed: BaseException | None = None
         self._steps = []
         try:
@@ -74,8 +95,12 @@ class PduLoop(ABC):
         result()
         for _more in range(min(self._inbox.qsize(), AT_ONCE - 1)):
             if deadline.passed:
-                return
+                break
             self._inbox.get()()
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        """Do what follows from all that a turn has handled, before it is committed."""
 
     def _then(self, step: Callable[..., object], *args: object) -> None:
         """Call a function once all that was written until now in this turn is committed."""
@@ -153,3 +178,8 @@ class PduLoop(ABC):
 
     @abstractmethod
     def _on_down(self, pdu: str, line: PduLine, error: HeteroError) -> None: ...
+
+
+def _is_over(work: PowerWork) -> bool:
+    work.look_if_over()
+    return work.over

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ...claims import ended
@@ -49,6 +49,8 @@ UNWATCHED = "unwatched"
 FEW = 100
 #: The texts of STATE_PHASE events of a board whose instance had power until then.
 HAD_POWER = (f"{board_states.BOOTING} → %", f"{board_states.RUNNING} → %")
+#: The query for the event with which a claim got its board, by board, instance and CLAIM_PHASE.
+CLAIMED_AT = "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?"
 #: The text of an UNWATCHED event.
 MAY_HAVE_RUN = "its board had power while no play watched it, so {name} may have run"
 #: The text on a board that is on and was never switched on for its claim.
@@ -89,6 +91,16 @@ class Event:
     seconds: float | None
 
 
+#: The columns of a board and of its claim, and the query for those of one board, which is one row in any case.
+RECORDED = ("state", "since", "power", "power_seen", "note", "score")
+CLAIMED = tuple(field.name for field in fields(Claim))
+ONE = (
+    f"SELECT {', '.join(f'boards.{name}' for name in RECORDED)}, "
+    f"{', '.join(f'claims.{name}' for name in CLAIMED)} FROM (SELECT ? AS id) "
+    "LEFT JOIN boards ON boards.board = id LEFT JOIN claims ON claims.board = id"
+)
+
+
 class Recorded(BoardHealth):
     """The reading part of a proxy's database (store.py)."""
 
@@ -96,7 +108,12 @@ class Recorded(BoardHealth):
 
     def record(self, board_id: int) -> Record:
         """Return the record of one board."""
-        return self._records([board_id], "WHERE board = ?", (board_id,))[board_id]
+        row = self._db.rows(ONE, (board_id,))[0]
+        claim = None if row["instance"] is None else self._claim({name: row[name] for name in CLAIMED})
+        if row["state"] is None:
+            return Record(board_id, claim=claim)
+        self._must_be_known(board_id, row["state"])
+        return Record(board_id, claim=claim, **{name: row[name] for name in RECORDED})
 
     def records(self, ids: Collection[int]) -> dict[int, Record]:
         """Return {id: Record}, in the order of `ids`."""
@@ -109,9 +126,12 @@ class Recorded(BoardHealth):
             rows = {row["board"]: dict(row) for row in self._db.rows(f"SELECT * FROM boards {where}", values)}
             claims = {claim.board: claim for claim in self._claims(where, values)}
         for row in rows.values():
-            if row["state"] not in board_states.TRANSITIONS:
-                raise self._damaged(f"board{row['board']} is in no state of ours there")
+            self._must_be_known(row["board"], row["state"])
         return {board: Record(**rows.get(board, {"board": board}), claim=claims.get(board)) for board in ids}
+
+    def _must_be_known(self, board: int, state: str) -> None:
+        if state not in board_states.TRANSITIONS:
+            raise self._damaged(f"board{board} is in no state of ours there")
 
     def event(
         self, board: int | None, phase: str, text: str, seconds: float | None = None, instance: str | None = None
@@ -146,12 +166,21 @@ class Recorded(BoardHealth):
         :param newest: return the last one instead.
         """
         rows = self._db.rows(
-            "SELECT * FROM events WHERE board = ? AND phase = ? AND text LIKE ? AND id > ("
-            "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?) "
+            f"SELECT * FROM events WHERE board = ? AND phase = ? AND text LIKE ? AND id > ({CLAIMED_AT}) "
             f"ORDER BY id {'DESC' if newest else 'ASC'} LIMIT 1",
             (claim.board, phase, text, claim.board, claim.instance, CLAIM_PHASE),
         )
         return Event(**dict(rows[0])) if rows else None
+
+    def has_had(self, claim: RootClaim, signs: Iterable[tuple[str, str]]) -> bool:
+        """Return whether there is an event since a claim has its board that is of one of these (phase, pattern)."""
+        signs = list(signs)
+        either = " OR ".join(["phase = ? AND text LIKE ?"] * len(signs))
+        rows = self._db.rows(
+            f"SELECT 1 FROM events WHERE board = ? AND id > ({CLAIMED_AT}) AND ({either}) LIMIT 1",
+            (claim.board, claim.board, claim.instance, CLAIM_PHASE, *(word for sign in signs for word in sign)),
+        )
+        return bool(rows)
 
     def newest_told(self, phase: str, text: str, board: int | None = None) -> Event | None:
         """Return the newest event of a phase whose text fits a pattern of SQL's LIKE.

@@ -311,7 +311,7 @@ class KeptClaims(Recorded):
         What such an instance left on the board is its tenant's.
         """
         signs = ((board_states.RUNNING, "%"), (STATE_PHASE, f"% → {board_states.RUNNING}%"), (UNWATCHED, "%"))
-        return any(self.first_since_claim(claim, *sign) for sign in signs) or self._ran_by_record(claim)
+        return self.has_had(claim, signs) or self._ran_by_record(claim)
 
     def had_power(self, claim: Claim) -> bool:
         """Return whether a board ever had power for its claim."""

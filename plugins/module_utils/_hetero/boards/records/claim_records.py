@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -179,7 +179,7 @@ class ClaimRecords(BoardRecordFiles):
         What an earlier release does not know is written only where it says something, so that it can read the others.
         """
         self.put_aside(board)
-        fields = asdict(kept)
+        fields = dict(vars(kept), claim=dict(vars(kept.claim)), fed=dict(vars(kept.fed)) if kept.fed else None)
         if kept.fed and not kept.fed.belied:
             del fields["fed"]["belied"]
         record_files.write(self.path(board), fields)

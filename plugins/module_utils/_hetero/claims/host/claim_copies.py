@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
@@ -63,7 +63,7 @@ class KeptClaims(ClaimsStore[Claim]):
         self.records = ClaimRecords(claims_beside(path))
         self._db.before_commit = self._keep
 
-    def _claim(self, row: sqlite3.Row) -> Claim:
+    def _claim(self, row: sqlite3.Row | Mapping[str, Any]) -> Claim:
         """Return a row's claim, with the later end of its lease: the database's, or that of its own record."""
         claim = super()._claim(row)
         touch = self._db.touched.get(claim.instance)
