@@ -41,7 +41,6 @@ def turn(path: str, seconds: float) -> Iterator[Callable[[], bool]]:
         while not is_taken(file) and not deadline.passed:
             _mark(file)
             deadline.nap(AGAIN)
-        _mark(file)
         own = os.fstat(file).st_mtime_ns
         yield lambda: os.fstat(file).st_mtime_ns != own
     finally:

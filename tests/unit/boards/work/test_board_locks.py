@@ -66,6 +66,20 @@ def test_the_lock_of_a_board_that_is_refused_is_released_once_all_are_taken(work
         assert [one.failed for one in works] == [True, False]
 
 
+def test_boards_are_read_once_the_locks_of_all_are_held(work, monkeypatch):
+    """Lost: what another verb changed of a board for whose lock was waited, behind one look at all of them."""
+    order, real, read = [], board_locks.lock, board_work.BoardWork.read
+
+    def lock(folder, name, *words):
+        order.append(f"{name} taken")
+        return real(folder, name, *words)
+
+    monkeypatch.setattr(board_locks, "lock", lock)
+    monkeypatch.setattr(board_work.BoardWork, "read", lambda one: order.append(f"{one.board.name} read") or read(one))
+    with locked([work(number, read=False) for number in (0, 1)], "stop", Deadline(10)):
+        assert order == ["board0 taken", "board1 taken", "board0 read", "board1 read"]
+
+
 def test_a_dry_run_takes_no_locks(work, monkeypatch):
     """Lost: who only asks waits for who works; and a board that cannot be read fails by itself."""
     monkeypatch.setattr(board_locks, "lock", lambda *given: pytest.fail("locked"))

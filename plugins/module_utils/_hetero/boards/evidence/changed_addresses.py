@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Iterator
 
 from ...core.errors import HeteroError, Refused
@@ -36,6 +37,8 @@ FORGET = (
     f"{play('reconcile', forget='{name}')} ends {{name}}'s claim"
 )
 KERNEL = re.compile(r"vmlinux_(\d+)")
+#: In a block of `listed_once` {TFTP root: what _folders returned of it}, of those that were looked at.
+_LISTED: ContextVar[dict[str, dict[str, str]] | None] = ContextVar("listed", default=None)
 
 
 def refuse_changed(proxy: Proxy, board: Board) -> None:
@@ -77,8 +80,36 @@ def served_elsewhere(proxy: Proxy, number: int) -> str | None:
     tftp_root, kernel = proxy.config.tftp_root, names(number)[0]
     if (own and _is_file(os.path.join(tftp_root, own, kernel))) or not os.path.isdir(tftp_root):
         return None
-    # the first by name, of thousands
-    return min((folder for folder in os.listdir(tftp_root) if _is_file(f"{tftp_root}/{folder}/{kernel}")), default=None)
+    listed = _LISTED.get()
+    if listed is None:
+        return min((name for name in os.listdir(tftp_root) if _is_file(f"{tftp_root}/{name}/{kernel}")), default=None)
+    if tftp_root not in listed:
+        listed[tftp_root] = _folders(tftp_root)
+    return listed[tftp_root].get(kernel)
+
+
+@contextmanager
+def listed_once() -> Iterator[None]:
+    """List the folders of the TFTP root once for all boards that this thread looks at in the block.
+
+    Their locks are held by now, so that no other verb serves them elsewhere meanwhile.
+    """
+    before = _LISTED.set({})
+    try:
+        yield
+    finally:
+        _LISTED.reset(before)
+
+
+def _folders(tftp_root: str) -> dict[str, str]:
+    """Return {file name of a kernel: the first folder by name where it lies}."""
+    found: dict[str, str] = {}
+    for folder in sorted(os.listdir(tftp_root), reverse=True):
+        with suppress(OSError), os.scandir(os.path.join(tftp_root, folder)) as entries:
+            for entry in entries:
+                if KERNEL.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    found[entry.name] = folder
+    return found
 
 
 def _kernels(proxy: Proxy, board: Board) -> Iterator[int]:

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Iterable
 
 from ...core import end_requests
 from ...core.errors import HeteroError
 from ...core.locks import lock
+from ..evidence.changed_addresses import listed_once
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
@@ -37,18 +39,23 @@ def locked(
     with ExitStack() as asked:
         for work in works if ends or stays else ():
             _ask_to_end(work, asked, stays)
-        for work in works:
-            try:
-                if not work.change.check:
-                    stack.callback(work.let_go)
-                    _lock(work, verb, deadline)
-                work.read()
-            except HeteroError as error:
-                work.fail(None, error, **error.facts)
-                refused.append(work)
+        for work in [work for work in works if not work.change.check]:
+            stack.callback(work.let_go)
+            _do(work, partial(_lock, work, verb, deadline), refused)
+        with listed_once():
+            for work in [work for work in works if work not in refused]:
+                _do(work, work.read, refused)
     for work in refused:
         work.let_go()
     return stack
+
+
+def _do(work: BoardWork, step: Callable[[], None], refused: list[BoardWork]) -> None:
+    try:
+        step()
+    except HeteroError as error:
+        work.fail(None, error, **error.facts)
+        refused.append(work)
 
 
 def _ask_to_end(work: BoardWork, stack: ExitStack, stays: bool) -> None:
