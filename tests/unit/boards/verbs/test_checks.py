@@ -251,14 +251,12 @@ def test_a_request_has_its_board_as_soon_as_the_check_ends(site, when, monkeypat
     said = threading.Event()
     if when == "boot":
         site.play(0, running=600.0)
-        began = lambda: site.power(0) == "on"  # noqa: E731
     else:
         monkeypatch.setattr(checks.measures, "memory", lambda shell, limits, go_on: endless(said, go_on))
-        began = said.is_set
     results = []
     thread = threading.Thread(target=lambda: results.append(checked(site, 0, CheckRequest(QUICK.limits, timeout=60))))
     thread.start()
-    wait_for(began)
+    wait_for(said.is_set if when == "test" else lambda: site.power(0) == "on")
     with site.proxy() as proxy:
         # a check is another process's; here it is another thread's
         monkeypatch.setattr(board_claims.checked_boards.locks, "held_by_another", lambda folder, name: name == "board0")
