@@ -129,7 +129,9 @@ def test_the_wiring_as_it_was_found():
         2: {},
     }
     proxy = SimpleNamespace(
-        board=lambda number: SimpleNamespace(id=number), wiring=lambda board: Wire(**wires[board.id])
+        board=lambda number: SimpleNamespace(id=number),
+        wiring=lambda board: Wire(**wires[board.id]),
+        config=SimpleNamespace(boards={str(number): Wire(**said) for number, said in wires.items()}),
     )
     swapped = [found(1, wiring_lines.OTHER, [0]), found(0, wiring_lines.OTHER, [1]), found(2)]
     wiring = wiring_lines.corrected(proxy, swapped)

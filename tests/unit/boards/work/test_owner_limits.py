@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import checked_boards, owner_limits
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
 from ansible_collections.hetero.compute.tests.unit.boards.work.test_board_queue import (
     boards,
@@ -36,7 +37,7 @@ def test_an_owner_gets_no_more_than_its_limit(limited):
     claimed(limited, "lab", [0, 2], made=False, owner="ann")
     with pytest.raises(NoneFree) as error:
         present(limited, "jackie", owner="ann")
-    why = "ann has 2 boards of this node, and may have 2 at once: lab-1, lab-2"
+    why = f"ann has 2 boards of {THIS_NODE}, and may have 2 at once: lab-1, lab-2"
     assert str(error.value).splitlines()[1:] == [
         "  board0: claimed for lab-1 since 0 s",
         f"  board1: {why}",
@@ -58,8 +59,8 @@ def test_what_an_owner_has_is_its_own_also_over_the_limit(limited):
 
 
 @pytest.mark.parametrize(("owner", "count", "text"), [
-    ("ann", 3, "ann may have 2 boards of this node at once"),
-    ("eve", 1, "eve may have no boards of this node at once"),
+    ("ann", 3, f"ann may have 2 boards of {THIS_NODE} at once"),
+    ("eve", 1, f"eve may have no boards of {THIS_NODE} at once"),
 ])  # fmt: skip
 def test_more_than_the_limit_is_never_there(limited, owner, count, text):
     """Lost: an hour of waiting for what cannot be."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
+from ...core.this_node import THIS_NODE
+
 if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from .board_fit import ClaimRequest
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 OTHERS = "*"
 #: How many of an owner's instances are named.
 TOLD = 4
-HAS = "{owner} has {have} board{s} of this node, and may have {most} at once{which}"
-NEVER = "{owner} may have {most} board{s} of this node at once"
+HAS = "{owner} has {have} board{s} of {node}, and may have {most} at once{which}"
+NEVER = "{owner} may have {most} board{s} of {node} at once"
 
 
 def most_of(proxy: Proxy, owner: str) -> int | None:
@@ -39,7 +41,7 @@ def why_no_more(proxy: Proxy, owner: str) -> str:
     have = _instances(proxy, owner)
     names = ", ".join(have[:TOLD]) + (", …" if have[TOLD:] else "")
     which, s = f": {names}" if have else "", "" if len(have) == 1 else "s"
-    return HAS.format(owner=owner, have=len(have), s=s, most=most_of(proxy, owner), which=which)
+    return HAS.format(node=THIS_NODE, owner=owner, have=len(have), s=s, most=most_of(proxy, owner), which=which)
 
 
 def never(proxy: Proxy, request: ClaimRequest) -> str | None:
@@ -47,7 +49,7 @@ def never(proxy: Proxy, request: ClaimRequest) -> str | None:
     most = most_of(proxy, request.owner)
     if most is None or (1 if request.partial else len(request.instances)) <= most:
         return None
-    return NEVER.format(owner=request.owner, most=most or "no", s="" if most == 1 else "s")
+    return NEVER.format(node=THIS_NODE, owner=request.owner, most=most or "no", s="" if most == 1 else "s")
 
 
 def _instances(proxy: Proxy, owner: str) -> Sequence[str]:
