@@ -38,7 +38,7 @@ def set_up(tmp_path):
         of_role = yaml.safe_load((ROLE / "vars" / "main.yml").read_text())
         shown = of_role["_tftp_proxy_by_hand"]
         given = dict(_tftp_proxy_tools=dict(changed=tools_changed, by_hand=[]), _tftp_proxy_written=dict(by_hand=[]))
-        given.update(_tftp_proxy_led=of_role["_tftp_proxy_led"])
+        given.update(_tftp_proxy_led=of_role["_tftp_proxy_led"], _tftp_proxy_consoles=[])
         given.update(ansible_python_interpreter=sys.executable, shown=shown)
         copy = dict(content="{{ shown | to_json }}", dest=str(tmp_path / "shown"))
         show = {"ansible.builtin.copy": copy, "check_mode": False}
