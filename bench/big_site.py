@@ -70,7 +70,7 @@ def proxy_answer(name, of_proxy, now):
     wiring = [Wire(pdu=f"pdu-{board.id // 24}", outlet=str(board.id % 24 + 1)) for board in of_proxy]
     return {
         "item": name,
-        "boards": [board_fields(*both, now, wires) for *both, wires in zip(of_proxy, records, wiring)],
+        "boards": [board_fields(board, its, now, wire) for board, its, wire in zip(of_proxy, records, wiring)],
         "claims": [
             claim_fields(board, record, record.claim) for board, record in zip(of_proxy, records) if record.claim
         ],

@@ -26,6 +26,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import attachment
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus.site import Site
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.conftest import FOUR, Machine
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import Boxes
 
@@ -58,7 +59,7 @@ class Ours:
         with Store(str(self.folder / "host.db"), "bench") as store:
             run_folder = str(self.folder / "run")
             found = self.machine.find()
-            site = attachment.Site(store, found, (self.boxes.lxcpath,), run_folder, self.machine.paths, self.host)
+            site = Site(store, found, (self.boxes.lxcpath,), run_folder, self.machine.paths, self.host)
             return work(site)
 
     def attach(self, box):

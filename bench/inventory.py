@@ -159,8 +159,9 @@ def main(proxies=100, boards_each=100, turns=5):
     peaks = [way.median("--list", "peak_mb") for way in (ours, ini)]
     record("the same, peak memory", "{:.0f} MB beside {:.0f} MB".format(*peaks), peaks[0] <= peaks[1])
     beside("the same from the inventory's cache", cached, ini, "read")
-    beside("the same with a keyed group", *keyed.values(), "read")
-    beside("the same with compose and groups", *composed.values(), "read")
+    for name, ways in (("the same with a keyed group", keyed), ("the same with compose and groups", composed)):
+        mine, other = ways.values()
+        beside(name, mine, other, "read")
 
 
 if __name__ == "__main__":
