@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import socket
 import subprocess
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 
 LAN = """\
 name "{name}"
@@ -22,7 +23,7 @@ startlan 1
   allowed_auths_admin none md2 md5 straight
   guid a123456789abcdefa123456789abcdef
 endlan
-chassis_control "{chassis}"
+{sol}chassis_control "{chassis}"
 user 2 true "{username}" "{password}" admin 10 none md2 md5 straight
 """
 CONTROLLER = """\
@@ -42,31 +43,40 @@ esac
 OBEY = 'echo "$3" >"$folder/power"'
 
 
-class SimulatedBmc:
-    """One ipmi_sim, its user and its power."""
+def _free(address, port):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind((address, port or 0))
+        return free.getsockname()[1]
 
-    def __init__(self, folder, address="127.0.0.1", port=None, password="te'st$x=;"):
+
+class SimulatedBmc:
+    """One ipmi_sim, its user and its power.
+
+    :param within: what begins its command, nsenter where its address is one of another network.
+    :param line: the device that is the serial line of its machine, for serial over LAN.
+    """
+
+    def __init__(self, folder, address="127.0.0.1", port=None, password="te'st$x=;", *, within=(), line=None):
         assert shutil.which("ipmi_sim"), "ipmi_sim (Debian: openipmi) is not installed: run tools/setup test"
         self.folder, self.address = folder, address
         self.secrets = {"username": "operator", "password": password}
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind((address, port or 0))
-            self.port = free.getsockname()[1]
-        chassis = folder / "chassis"
-        text = LAN.format(name=folder.name, address=address, port=self.port, chassis=chassis, **self.secrets)
+        self.port = port if within else _free(address, port)
+        more = {"chassis": folder / "chassis", "sol": f'sol "{line}" 115200\n' if line else ""}
+        text = LAN.format(name=folder.name, address=address, port=self.port, **more, **self.secrets)
         (folder / "lan.conf").write_text(text)
         (folder / "controller").write_text(CONTROLLER)
         (folder / "state").mkdir()
         self.power = "off"
         self.does(OBEY)
-        argv = ["ipmi_sim", "-c", folder / "lan.conf", "-f", folder / "controller", "-s", folder / "state"]
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        argv = [*within, "ipmi_sim", "-c", folder / "lan.conf", "-f", folder / "controller", "-s", folder / "state"]
+        # a file, which is never full: it tells of each question
+        with open(folder / "said", "wb") as said:
+            self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=said, stderr=subprocess.STDOUT)
         (folder / "pid").write_text(str(self.process.pid))
-        said = b""
-        while not said.endswith(b"> "):  # its prompt, when it has read everything
-            more = os.read(self.process.stdout.fileno(), 4096)
-            assert more, said
-            said += more
+        end = Deadline(60)
+        while not (folder / "said").read_bytes().endswith(b"> "):  # its prompt, when it has read everything
+            assert not end.passed, (folder / "said").read_text()
+            end.nap(0.02)
 
     def does(self, obey):
         """What its chassis does with an order from now on, in the shell's words."""
@@ -116,4 +126,3 @@ class SimulatedBmc:
         self.process.kill()
         self.process.wait()
         self.process.stdin.close()
-        self.process.stdout.close()

@@ -75,9 +75,12 @@ class Serial:
 
 
 class Conserver:
-    """conserver for board0 of a site, whose console is `serial`."""
+    """conserver for board0 of a site, whose console is `serial`.
 
-    def __init__(self, site):
+    :param others: wiring of other boards, of which `bmc` feeds one as PDU bmc1.
+    """
+
+    def __init__(self, site, others=None, bmc=None):
         self.site, self.serial = site, Serial(str(site.folder / "serial"))
         self.config = site.folder / "proxy.json"
         with socket.socket() as free:
@@ -85,7 +88,11 @@ class Conserver:
             self.port = free.getsockname()[1]
         site.tftp.mkdir(exist_ok=True)
         shutil.copy(site.folder / "tilera_boards", site.tftp / "tilera_boards")
-        self.wire({"0": {"console_from": {"type": "socket", "path": self.serial.path}}})
+        if bmc:
+            settings = {"driver": "ipmi", "host": bmc.address, "port": bmc.port, "cipher_suite": 3}
+            self._configure(pdus={"bmc1": settings})
+            (site.folder / "credentials.json").write_text(json.dumps({"bmc1": bmc.secrets}))
+        self.wire({"0": {"console_from": {"type": "socket", "path": self.serial.path}}, **(others or {})})
         self.proxy = site.proxy()
         self.board, self.log = self.proxy.boards[0], site.folder / "logs" / "board0.log"
         self.start()
@@ -96,9 +103,11 @@ class Conserver:
         return files_of(str(self.config))
 
     def wire(self, boards):
+        self._configure(boards=boards, console_port=self.port, console_logs=str(self.site.folder / "logs"))
+
+    def _configure(self, **more):
         config = json.loads(self.config.read_text())
-        config.update(boards=boards, console_port=self.port, console_logs=str(self.site.folder / "logs"))
-        self.config.write_text(json.dumps(config))
+        self.config.write_text(json.dumps({**config, **more}))
 
     def start(self):
         consoles.written(self.proxy, "root", False)

@@ -171,7 +171,7 @@ def _ipmi(config: ProxyConfig, board: Board, line: ConsoleLine) -> Served:
         argv += [option, str(value)] if value else []
     words = shlex.join(argv)
     # One that was cut off keeps the BMC's only session.
-    command = f'{words} sol deactivate >/dev/null 2>&1; exec {words} -e "{ESCAPE}" sol activate'
+    command = f'{words} sol deactivate >/dev/null 2>&1 || :; exec {words} -e "{ESCAPE}" sol activate'
     return Served(dict(type="exec", exec=command), (Secret(f"{board.name}{PASSWORD}", secrets.get("password", "")),))
 
 
