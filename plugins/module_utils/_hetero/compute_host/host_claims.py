@@ -32,7 +32,7 @@ from ..site.leases import as_date, kept
 from ..site.node_clock import begin_lease
 from .addresses import addresses_there
 from .guest_claims import Guests
-from .host_fit import free_gpus, unfit, without_image
+from .host_fit import free_gpus, limits_of, unfit, without_image
 from .host_queue import HostQueue
 from .info import claim_fields
 from .lost_database import key_of_folder
@@ -128,13 +128,17 @@ def _new(claims: Iterable[Claim], before: Collection[str]) -> int:
 
 def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before: Collection[str]) -> list[Claim]:
     """Claim all instances, or with `partial` those that can be had. Those that are there keep what they have."""
+    limits = limits_of(host)
     if len(before) < len(request.instances):
-        never = unfit(host, request)
+        never = unfit(host, request) or list(filter(None, [limits.never(request)]))
         if never:
             raise _no_node(host, request, never, 0, len(before), {host.name: never})
-    claims = []
+    claims: list[Claim] = []
     for instance in request.instances:
         try:
+            if instance not in before and limits.may_have(request.owner) == 0:
+                why = limits.why_no_more(request.owner)
+                raise NoneFree(why, instance, rejected={"owner": why})
             claims.append(_claim(host, request, kind, instance, instance in before))
         except NoneFree as none:
             if request.partial and claims:
@@ -214,7 +218,7 @@ def free_ids(host: Host) -> int:
 def _reasons(kind: Containers | Guests, none: NoneFree) -> list[str]:
     """Return in words what the store or an allocation refused, with equal reasons of devices together."""
     rejected = none.facts["rejected"]
-    if not rejected or set(rejected) & {*AMOUNTS, "address", "ids", "name", "alias"}:
+    if not rejected or set(rejected) & {*AMOUNTS, "address", "ids", "name", "alias", "owner"}:
         return list(rejected.values()) or [none.what]
     return [f"{kind.asked} wanted: {by_reason(rejected)}"]
 

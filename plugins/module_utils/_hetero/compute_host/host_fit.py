@@ -1,12 +1,15 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a compute host could serve a request, whatever is free, and which of its GPUs are free."""
+"""Whether a compute host could serve a request, whatever is free; which of its GPUs are free; and how much of it each
+owner may have.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..claims.owner_limits import OwnerLimits
 from ..core.errors import BadInput
 from ..scheduling.compute_hosts import rejections
 from ..site.kinds import OF_HOSTS
@@ -29,6 +32,11 @@ def unfit(host: Host, request: ClaimRequest) -> list[str]:
     hypervisor = OF_HOSTS[request.kind].hypervisor
     offers = [hypervisor] if hypervisor in host.hypervisors else host.hypervisors
     return rejections(request.flavor, dict(host.facts, hypervisors=offers)) + without_image(host, request.image)
+
+
+def limits_of(host: Host) -> OwnerLimits:
+    """Return how many instances, of all kinds together, each owner may have at once."""
+    return OwnerLimits(host.config.owner_limits, host.store, host.name, "instance")
 
 
 def without_image(host: Host, name: str) -> list[str]:

@@ -19,7 +19,7 @@ from ..scheduling.queue import Lot
 from ..site.kinds import CONTAINER
 from ..site.leases import not_before
 from .claim_request import ClaimRequest
-from .host_fit import free_gpus, unfit
+from .host_fit import free_gpus, limits_of, unfit
 from .info import device_fields
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ class HostQueue(Waiting[ClaimRequest]):
             store = self.host.store
             self._cards = device_fields(self.host, store.allocations(), store.claims())
         return self._cards
+
+    def may_have(self, owner: str) -> int | None:
+        return limits_of(self.host).may_have(owner)
 
     def lots(self, now: float) -> list[Lot]:
         store, self._cards = self.host.store, None

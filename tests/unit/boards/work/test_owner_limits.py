@@ -11,7 +11,8 @@ import threading
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import checked_boards, owner_limits
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import checked_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.owner_limits import limits_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
@@ -125,7 +126,7 @@ def test_no_check_ends_for_who_may_have_no_more(limited, monkeypatch):
 def test_without_a_limit_there_is_none(node):
     """Lost: boards of a site whose operator set none."""
     with node.proxy() as proxy:
-        assert owner_limits.may_have(proxy, "ann") is None
+        assert limits_of(proxy).may_have("ann") is None
         node.image()
         assert boards(present(proxy, "lab", owner="ann", count=3)) == [0, 1, 2]
 
@@ -136,7 +137,7 @@ def test_a_limit_is_a_number(node, wrong):
     node.config["owner_limits"] = {"ann": wrong}
     if wrong == "4":
         with node.proxy() as proxy:
-            assert owner_limits.most_of(proxy, "ann") == 4
+            assert limits_of(proxy).most_of("ann") == 4
         return
     with pytest.raises(HeteroError, match=r"owner_limits\.ann: is .*: give a whole number of 0 or more"), node.proxy():
         pass

@@ -31,11 +31,12 @@ from ..power.last_outlet import Feeds
 from ..records.board_health import FULL
 from ..records.board_records import Record
 from ..records.store import ClaimTerms, why_not_free
-from . import checked_boards, owner_limits
+from . import checked_boards
 from .board_fit import root_sizes, unfit_boards
 from .board_leases import REAPER
 from .board_queue import BoardQueue
 from .info import claim_fields
+from .owner_limits import limits_of
 
 if TYPE_CHECKING:
     from ...core.changes import Change
@@ -67,7 +68,7 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
         except NoneFree as none:
             pool = [board for board in proxy.boards.values() if request.board in (None, board.id)]
             never = {**none.facts.get("unfit", {}), **none.facts.get("held", {})}
-            more = owner_limits.may_have(proxy, request.owner) != 0
+            more = limits_of(proxy).may_have(request.owner) != 0
             could = [board for board in pool if more and board.name not in never]
             wanted = len(request.instances)
             if change.check or not checked_boards.given_way(proxy, request.request, could, wanted, deadline):
@@ -83,7 +84,7 @@ def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, A
     pool = [named] if named else [proxy.boards[key] for key in sorted(proxy.boards)]
     promises, sizes = room_of(proxy).promises, root_sizes(proxy, request, pool)
     unfit = unfit_boards(proxy, request, pool, promises, sizes)
-    never = None if _takes_none(proxy.store, request) else owner_limits.never(proxy, request)
+    never = None if _takes_none(proxy.store, request) else limits_of(proxy).never(request)
     unfit = {name: why or ([never] if never else []) for name, why in unfit.items()}
     store, feeds, queue = proxy.store, Feeds(proxy), BoardQueue(proxy)
     queue.look()
@@ -169,8 +170,9 @@ def _takes_none(store: Store, request: ClaimRequest) -> bool:
 
 def _over_limit(proxy: Proxy, request: ClaimRequest, free: Sequence[str]) -> dict[str, str]:
     """Return {board name: why} of the free boards that are more than the request's owner may have at present."""
-    may = None if _takes_none(proxy.store, request) else owner_limits.may_have(proxy, request.owner)
-    return {} if may is None else dict.fromkeys(free[may:], owner_limits.why_no_more(proxy, request.owner))
+    limits = limits_of(proxy)
+    may = None if _takes_none(proxy.store, request) else limits.may_have(request.owner)
+    return {} if may is None else dict.fromkeys(free[may:], limits.why_no_more(request.owner))
 
 
 def _lines(

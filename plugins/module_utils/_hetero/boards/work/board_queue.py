@@ -20,8 +20,9 @@ from ...scheduling.queue import Lot
 from ...site import board_states
 from ...site.leases import not_before
 from ..evidence.free_boards import somebodys
-from . import checked_boards, owner_limits
+from . import checked_boards
 from .board_fit import ClaimRequest, root_sizes, unfit_boards
+from .owner_limits import limits_of
 
 if TYPE_CHECKING:
     from ...images.capacity import Promises
@@ -78,7 +79,7 @@ class BoardQueue(Waiting[ClaimRequest]):
         return self._needs[key]
 
     def may_have(self, owner: str) -> int | None:
-        return owner_limits.may_have(self.proxy, owner)
+        return limits_of(self.proxy).may_have(owner)
 
     def lots(self, now: float) -> list[Lot]:
         """Return them as Waiting.lots does. Of free boards those that failed least come first, as a claim takes them;

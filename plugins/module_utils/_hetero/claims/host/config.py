@@ -90,6 +90,7 @@ class HostConfig:
 
     :param name: the machine's name, for people.
     :param events_days: for how many days events are kept.
+    :param owner_limits: {owner, or * for all others: how many instances it may have at once}.
     :param lxc: the settings for containers, also where none are offered.
     :param kvm: the settings for guests, also where none are offered.
     :param offers: the sections that the file has; a file without sections is for a host of containers.
@@ -100,6 +101,7 @@ class HostConfig:
     state_folder: str = declared(PATH, "/var/lib/hetero")
     run_folder: str = declared(PATH, "/run/hetero")
     events_days: int = declared(whole(1, 36500), retention.EVENTS_DAYS)
+    owner_limits: Mapping[str, int] = declared(TableOf(whole()), {})
     lxc: Section = Section()
     kvm: Section = Section()
     offers: Sequence[str] = ("lxc",)
