@@ -65,6 +65,24 @@ def of_other_types(fields: Mapping[str, Any], types: Types) -> list[str]:
     return [name for name, allowed in types.items() if not _is_of(name, fields[name], allowed)]
 
 
+def of_other_columns(row: Mapping[str, Any], types: Types) -> list[str]:
+    """Return the names of the columns of a row that have none of their types, or a number that is none of ours.
+
+    Rows of thousands of claims are read by each verb, so what a claim was refused for is not looked for once more.
+    """
+    return [name for name, allowed in types.items() if not _is_column(row[name], allowed)]
+
+
+def _is_column(value: object, types: tuple[type, ...]) -> bool:
+    kind = type(value)
+    return kind in types and (kind is str or value is None or kind is dict or _is_amount(value))
+
+
+def sound(value: object) -> float | None:
+    """Return a number of a row, or None where it is no amount, nor a time since 1970: SQLite keeps what it is given."""
+    return float(value) if isinstance(value, (int, float)) and _is_amount(value) else None
+
+
 def must_be_named(instance: str, request: str, owner: str, image: str) -> None:
     """Raise BadInput or ValueError where a claim has a name that nobody could have asked for.
 

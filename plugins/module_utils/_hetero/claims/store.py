@@ -17,8 +17,10 @@ from ..core import reserve
 from ..core.database import Database
 from ..core.errors import HeteroError
 from ..site.image_names import default_name, is_source
+from ..site.instance import INSTANCE
 from . import ended
 from .pruning import RECORDS, Kept, prune
+from .record_files import LATEST, of_other_columns
 from .tickets import Tickets
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ..core.database import Layout
+    from .record_files import Types
 
 
 #: Most ends of instances that one name is looked up in.
@@ -43,11 +46,12 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
     :param write: as of Database: whether a file of an older release is upgraded (default: as `create`).
     """
 
-    #: The tables, the name of the table of claims, its column of order, and the type of a row.
+    #: The tables, the name of the table of claims, its column of order, the type of a row, and those of its columns.
     layout: Layout
     table: str
     order: str
     claim_type: type[AnyClaim]
+    types: Types
 
     def __init__(
         self, path: str, actor: str | None = None, create: bool = True, busy: float = 10.0, write: bool | None = None
@@ -82,7 +86,7 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
         What was written last may have an earlier time: the clock was behind then.
         """
         times = f"SELECT time FROM events UNION ALL SELECT created FROM {self.table}"
-        rows = self._db.rows(f"SELECT max(time) FROM ({times}) WHERE typeof(time) = 'real'")
+        rows = self._db.rows(f"SELECT max(time) FROM ({times}) WHERE time BETWEEN 0 AND ?", (LATEST,))
         in_database = [row[0] for row in rows if row[0] is not None]
         return max([*in_database, *self._times_of_records()], default=None)
 
@@ -151,8 +155,12 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
 
     def _claim(self, row: sqlite3.Row | Mapping[str, Any]) -> AnyClaim:
         try:
-            return self.claim_type(**_read(row))
-        except (ValueError, TypeError) as error:
+            read = _read(row)
+            wrong = of_other_columns(read, self.types)
+            if wrong or not (INSTANCE.fullmatch(read["instance"]) and INSTANCE.fullmatch(read["request"])):
+                raise ValueError(", ".join(wrong))
+            return self.claim_type(**read)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise self._damaged(f"what it says of the claim of {row['instance']} cannot be read") from error
 
     def _damaged(self, why: str) -> HeteroError:

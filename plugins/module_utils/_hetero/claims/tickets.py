@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Collection
 
 from ..core.errors import BadInput
+from .record_files import NONE, NUMBER, TEXT, of_other_types
 
 if TYPE_CHECKING:
     import sqlite3
@@ -87,6 +88,22 @@ def must_be_priority(priority: int) -> None:
         raise BadInput(f"is {priority}", "priority", f"give -{PRIORITIES} to {PRIORITIES}")
 
 
+#: {field of a ticket, and of its wish: the types that it may have}; lists are of the types in LISTS.
+TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("request", "owner"), TEXT),
+    **dict.fromkeys(("asked", "renewed", "lasts"), NUMBER),
+}
+WISH: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("image", "boot_source", "kind"), TEXT),
+    "flavor": (dict,),
+    "count": (int,),
+    "partial": (bool,),
+    "board": (int, *NONE),
+    "lease_hours": NUMBER + NONE,
+}
+LISTS: dict[str, type] = {"numbers": int, "devices": str}
+
+
 class Tickets:
     """The tickets of one node."""
 
@@ -96,14 +113,15 @@ class Tickets:
     def living(self) -> list[Ticket]:
         """Return those that count, in no order."""
         now = time.time()
-        return [one for one in map(_ticket, self._db.rows("SELECT * FROM tickets")) if one.lives(now)]
+        found = map(_ticket, self._db.rows("SELECT * FROM tickets"))
+        return [one for one in found if one is not None and one.lives(now)]
 
     def of(self, request: str, owner: str) -> Ticket | None:
         """Return the ticket of a request that counts, or None."""
         return next((one for one in self.living() if (one.request, one.owner) == (request, owner)), None)
 
     def keep(self, ticket: Ticket) -> Ticket:
-        """Write a ticket down, new or renewed, and remove those that are over.
+        """Write a ticket down, new or renewed, and remove those that are over, or damaged.
 
         :returns: the ticket with the earlier time, where it keeps the place of one that is there.
         """
@@ -114,6 +132,9 @@ class Tickets:
             row = dict(vars(ticket), asked=asked, renewed=now)
             row.update(wish=json.dumps(ticket.wish, sort_keys=True), elsewhere=json.dumps(ticket.elsewhere))
             self._db.write("DELETE FROM tickets WHERE abs(? - renewed) > lasts", (now,))
+            for one in self._db.rows("SELECT rowid AS number, * FROM tickets"):
+                if _ticket(one) is None:
+                    self._db.write("DELETE FROM tickets WHERE rowid = ?", (one["number"],))
             places = ", ".join("?" for column in row)
             words = f"INSERT OR REPLACE INTO tickets ({', '.join(row)}) VALUES ({places})"
             self._db.write(words, tuple(row.values()))
@@ -140,6 +161,31 @@ class Tickets:
         return bool(self._db.rows("SELECT 1 FROM went_first WHERE (instance, created) = (?, ?)", (instance, created)))
 
 
-def _ticket(row: sqlite3.Row) -> Ticket:
-    elsewhere = tuple((float(when), int(many)) for when, many in json.loads(row["elsewhere"]))
-    return Ticket(**dict(row, wish=json.loads(row["wish"]), elsewhere=elsewhere))
+def _ticket(row: sqlite3.Row) -> Ticket | None:
+    """Return the ticket of a row, or None for a damaged one, which holds nothing: its play asks again soon."""
+    try:
+        wish = json.loads(row["wish"])
+        elsewhere = tuple((float(when), int(many)) for when, many in json.loads(row["elsewhere"]))
+        fields = {name: row[name] for name in ("request", "owner", "asked", "priority", "renewed", "lasts")}
+        ticket = Ticket(**fields, wish=wish, elsewhere=elsewhere)
+        if of_other_types(fields, TYPES) or not isinstance(ticket.priority, int) or not _is_wish(wish):
+            return None
+        ticket.check()
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, BadInput):
+        return None
+    return ticket
+
+
+def _is_wish(wish: Any) -> bool:
+    """Return whether a wish says what a request of ours says; it is made of these words alone."""
+    if not isinstance(wish, dict):
+        return False
+    plain = {name: value for name, value in wish.items() if name not in LISTS}
+    if not plain.keys() <= WISH.keys() or of_other_types(plain, {name: WISH[name] for name in plain}):
+        return False
+    lists = [(wish[name], its) for name, its in LISTS.items() if name in wish]
+    return (
+        bool(wish["flavor"])
+        and wish["count"] > 0
+        and all(isinstance(values, list) and all(isinstance(value, its) for value in values) for values, its in lists)
+    )

@@ -152,3 +152,15 @@ def test_control_characters_of_an_event_are_shown_escaped(store):
     """Lost: an operator's terminal, to a console's last words."""
     store.event(0, "error", "boot\x1b[2Jed")
     assert "\x1b" not in store.events()[0].text
+
+
+def test_an_outlets_newest_event_is_of_its_own_pdu(store):
+    """Lost: the word of which outlet was left on, to a PDU whose name ends alike, or has an _ for any character."""
+    mine = store.event(None, "switch", "pdu_a outlet 1 (10.0.0.1) is to be switched on")
+    store.event(None, "switch", "xpdu_a outlet 1 was switched off again")
+    store.event(None, "switch", "pdu-a outlet 1 was switched off again")
+    store.event(None, "switch", "pdu_a outlet 11 was switched off again")
+    assert store.newest_of_outlet("switch", "pdu_a outlet 1").id == mine
+    store.event(None, "switch", "board2 and board3 answer: pdu_a outlet 1 is to be switched off")
+    assert store.newest_of_outlet("switch", "pdu_a outlet 1").id > mine
+    assert store.newest_of_outlet("switch", "pdu_a outlet 2") is None

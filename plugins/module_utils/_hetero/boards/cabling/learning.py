@@ -300,7 +300,7 @@ class Learning(OutletTests[NamedOutlet]):
         return Refused(what, work.outlet_name, f"{way}; where it feeds nothing, switch it off (pdu_power)")
 
     def _newest(self, work: NamedOutlet) -> Event | None:
-        return self.proxy.store.newest_told(SWITCH, f"%{work.outlet_name} %")
+        return self.proxy.store.newest_of_outlet(SWITCH, work.outlet_name)
 
     def _note(self, work: NamedOutlet, text: str) -> None:
         self.proxy.store.event(None, SWITCH, text)

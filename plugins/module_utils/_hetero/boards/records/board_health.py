@@ -14,6 +14,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping
 
+from ...claims.record_files import LATEST, sound
 from ...claims.store import ClaimsStore
 from ...core.printable import brief, printable
 from ...site import board_states
@@ -72,12 +73,13 @@ class BoardHealth(ClaimsStore[Claim]):
 
     def scores(self) -> dict[int, int]:
         """Return {board id: its score} of boards below FULL."""
-        return {row[0]: row[1] for row in self._db.rows("SELECT board, score FROM boards WHERE score < ?", (FULL,))}
+        rows = self._db.rows("SELECT board, score FROM boards WHERE score BETWEEN 0 AND ?", (FULL - 1,))
+        return {row[0]: int(row[1]) for row in rows}
 
     def checked(self) -> dict[int, float]:
         """Return {board id: unix time of its newest check}, of boards that were checked."""
-        rows = self._db.rows("SELECT board, max(time) FROM health WHERE what = ? GROUP BY board", (CHECK,))
-        return {row[0]: row[1] for row in rows}
+        times = "SELECT board, max(time) FROM health WHERE what = ? AND time BETWEEN 0 AND ? GROUP BY board"
+        return {row[0]: row[1] for row in self._db.rows(times, (CHECK, LATEST))}
 
     def prune(self, days: float, now: float) -> tuple[int, bool]:
         """Remove old events, as ClaimsStore does, and with them rows of boards that are as old and count no more."""
@@ -92,8 +94,15 @@ class BoardHealth(ClaimsStore[Claim]):
         return removed, is_all
 
     def _history(self, board: int) -> list[sqlite3.Row]:
-        """Return the rows of a board, the newest first; there are no more than KEPT."""
-        return self._db.rows("SELECT * FROM health WHERE board = ? ORDER BY id DESC", (board,))
+        """Return the rows of a board, the newest first; there are no more than KEPT. A damaged one tells nothing."""
+        rows = self._db.rows("SELECT * FROM health WHERE board = ? ORDER BY id DESC", (board,))
+        return [row for row in rows if _is_sound(row)]
+
+
+def _is_sound(row: sqlite3.Row) -> bool:
+    """Return whether a row says when a board passed or failed: SQLite keeps what it is given, of any type."""
+    texts = all(isinstance(row[name], str) for name in ("what", "text"))
+    return texts and sound(row["time"]) is not None and row["passed"] in (0, 1)
 
 
 def _score(rows: Collection[sqlite3.Row]) -> int:
@@ -116,8 +125,13 @@ def _told(rows: list[sqlite3.Row]) -> dict[str, Any]:
 
 def _checked(row: sqlite3.Row) -> dict[str, Any]:
     try:
-        figures = json.loads(row["figures"])
-    except ValueError:
+        figures = json.loads(row["figures"], parse_constant=_no_figure)
+    except (ValueError, TypeError, RecursionError):
         figures = {}
     figures = figures if isinstance(figures, dict) else {}
     return dict(time=row["time"], passed=bool(row["passed"]), text=brief(row["text"], LONGEST), figures=figures)
+
+
+def _no_figure(name: str) -> None:
+    """Raise ValueError for NaN and Infinity, which Python's JSON takes, and no play."""
+    raise ValueError(name)

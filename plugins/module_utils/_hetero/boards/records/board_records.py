@@ -10,14 +10,17 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 
 from ...claims import ended
+from ...claims.record_files import LATEST, sound
 from ...core.plays import play
 from ...core.printable import printable
 from ...site import board_states
 from .board_health import FULL, BoardHealth
-from .claim_records import Claim
+from .claim_records import TYPES, Claim
 from .tables import LAYOUT
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from ...roots.proxy_node import RootClaim
 
 #: Phase of the event that each change of state leaves.
@@ -104,7 +107,7 @@ ONE = (
 class Recorded(BoardHealth):
     """The reading part of a proxy's database (store.py)."""
 
-    layout, table, order, claim_type = LAYOUT, "claims", "board", Claim
+    layout, table, order, claim_type, types = LAYOUT, "claims", "board", Claim, TYPES
 
     def record(self, board_id: int) -> Record:
         """Return the record of one board."""
@@ -112,8 +115,7 @@ class Recorded(BoardHealth):
         claim = None if row["instance"] is None else self._claim({name: row[name] for name in CLAIMED})
         if row["state"] is None:
             return Record(board_id, claim=claim)
-        self._must_be_known(board_id, row["state"])
-        return Record(board_id, claim=claim, **{name: row[name] for name in RECORDED})
+        return Record(board_id, claim=claim, **self._recorded(board_id, row))
 
     def records(self, ids: Collection[int]) -> dict[int, Record]:
         """Return {id: Record}, in the order of `ids`."""
@@ -123,15 +125,24 @@ class Recorded(BoardHealth):
 
     def _records(self, ids: Iterable[int], where: str = "", values: Sequence[Any] = ()) -> dict[int, Record]:
         with self._db.snapshot():
-            rows = {row["board"]: dict(row) for row in self._db.rows(f"SELECT * FROM boards {where}", values)}
+            found = self._db.rows(f"SELECT * FROM boards {where}", values)
             claims = {claim.board: claim for claim in self._claims(where, values)}
-        for row in rows.values():
-            self._must_be_known(row["board"], row["state"])
-        return {board: Record(**rows.get(board, {"board": board}), claim=claims.get(board)) for board in ids}
+        rows = {row["board"]: self._recorded(row["board"], row) for row in found}
+        return {board: Record(board, claim=claims.get(board), **rows.get(board, {})) for board in ids}
 
-    def _must_be_known(self, board: int, state: str) -> None:
-        if state not in board_states.TRANSITIONS:
+    def _recorded(self, board: int, row: sqlite3.Row) -> dict[str, Any]:
+        """Return the fields of a board's row. A time or score that is none is not known, and ends no verb.
+
+        :raises HeteroError: its state, outlet or note, by which it is somebody's, is nothing that we write.
+        """
+        if row["state"] not in board_states.TRANSITIONS:
             raise self._damaged(f"board{board} is in no state of ours there")
+        if row["power"] not in (None, "on", "off") or not isinstance(row["note"], str):
+            raise self._damaged(f"what it says of the outlet or the note of board{board} cannot be read")
+        score = row["score"]
+        is_score = isinstance(score, int) and 0 <= score <= FULL
+        times = {name: sound(row[name]) for name in ("since", "power_seen")}
+        return dict(times, state=row["state"], power=row["power"], note=row["note"], score=score if is_score else FULL)
 
     def event(
         self, board: int | None, phase: str, text: str, seconds: float | None = None, instance: str | None = None
@@ -170,7 +181,7 @@ class Recorded(BoardHealth):
             f"ORDER BY id {'DESC' if newest else 'ASC'} LIMIT 1",
             (claim.board, phase, text, claim.board, claim.instance, CLAIM_PHASE),
         )
-        return Event(**dict(rows[0])) if rows else None
+        return _event(rows[0]) if rows else None
 
     def has_had(self, claim: RootClaim, signs: Iterable[tuple[str, str]]) -> bool:
         """Return whether there is an event since a claim has its board that is of one of these (phase, pattern)."""
@@ -189,6 +200,15 @@ class Recorded(BoardHealth):
         """
         boards = None if board is None else [board]
         found = self._events("phase = ? AND text LIKE ?", [phase, text], boards, None, "DESC", 1)
+        return found[0] if found else None
+
+    def newest_of_outlet(self, phase: str, outlet: str) -> Event | None:
+        """Return the newest event of a phase that names an outlet, or None.
+
+        :param outlet: its name with its PDU, as a whole: what ends alike is another PDU's.
+        """
+        where = "phase = ? AND instr(' ' || text || ' ', ?) > 0"
+        found = self._events(where, [phase, f" {outlet} "], None, None, "DESC", 1)
         return found[0] if found else None
 
     def checks_begun(self) -> dict[int, float]:
@@ -226,7 +246,7 @@ class Recorded(BoardHealth):
                 *(STATE_PHASE, f"% → {board_states.RUNNING}%"),
             ),
         )
-        last = Event(**dict(rows[0])) if rows else None
+        last = _event(rows[0]) if rows else None
         if last is None or last.phase != SWITCH or TO_BE.format(state="off") not in last.text:
             return None
         return last
@@ -267,11 +287,13 @@ class Recorded(BoardHealth):
 
     def begun(self) -> dict[int, float]:
         """Return {id of each board that somebody has: unix time of its claim}."""
-        return {row["board"]: row["created"] for row in self._db.rows("SELECT board, created FROM claims")}
+        rows = self._db.rows("SELECT board, created FROM claims")
+        return {row["board"]: row["created"] for row in rows if sound(row["created"]) is not None}
 
     def claimed_since(self) -> float | None:
         """Return the unix time of the first claim or end that this database knows of; None where it knows of none."""
-        first = self._db.rows("SELECT min(time) FROM events WHERE phase IN (?, ?)", (CLAIM_PHASE, RELEASE_PHASE))
+        times = "SELECT min(time) FROM events WHERE phase IN (?, ?) AND time BETWEEN 1 AND ?"
+        first = self._db.rows(times, (CLAIM_PHASE, RELEASE_PHASE, LATEST))
         return min((time for time in (first[0][0], *self.begun().values()) if time is not None), default=None)
 
     def _events(
@@ -290,4 +312,13 @@ class Recorded(BoardHealth):
             where += " AND instance = ?"
             values = [*values, instance]
         rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id {order} LIMIT ?", [*values, limit])
-        return [Event(**dict(row)) for row in rows]
+        return [_event(row) for row in rows]
+
+
+def _event(row: sqlite3.Row) -> Event:
+    """Return the event of a row. What cannot be in a damaged one is left out: it is shown, and ends no verb."""
+    texts = {name: row[name] if isinstance(row[name], str) else "" for name in ("actor", "phase", "text")}
+    instance = row["instance"] if isinstance(row["instance"], str) else None
+    board = row["board"] if isinstance(row["board"], int) else None
+    when, seconds = sound(row["time"]) or 0.0, sound(row["seconds"])
+    return Event(row["id"], when, board=board, instance=instance, seconds=seconds, **texts)

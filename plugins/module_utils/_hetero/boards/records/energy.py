@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ...claims.record_files import sound
 from ...drivers.power.drawn import measure
 from .board_records import Recorded
 
@@ -115,7 +116,7 @@ class MeteredClaims(Recorded):
         self._db.write("DELETE FROM energy WHERE instance = ?", (claim.instance,))
 
 
-def _of_row(outlet: str, *numbers: object) -> Energy:
-    """Return the Energy of a row. What is no number in a damaged one is not known, and ends no verb."""
-    kwh, counter, watts, seen = map(measure, numbers)
-    return Energy(outlet, kwh, counter if seen else None, watts, seen or 0.0)
+def _of_row(outlet: object, *numbers: object) -> Energy:
+    """Return the Energy of a row. What is no number in a damaged one, or too large, is not known and ends no verb."""
+    kwh, counter, watts, seen = (sound(measure(number)) for number in numbers)
+    return Energy(outlet if isinstance(outlet, str) else "", kwh, counter if seen else None, watts, seen or 0.0)

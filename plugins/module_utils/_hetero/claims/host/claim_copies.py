@@ -22,7 +22,7 @@ from ...site.leases import later
 from ..pruning import RECORDS, RECORDS_BEGIN
 from ..pruning import Kept as KeptEvents
 from ..store import ClaimsStore
-from .claim_records import Claim, ClaimRecords
+from .claim_records import TYPES, Claim, ClaimRecords
 from .tables import LAYOUT, claims_beside
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Touch:
 class KeptClaims(ClaimsStore[Claim]):
     """The part of a host's database (store.py) that keeps those files."""
 
-    layout, table, order, claim_type = LAYOUT, "instances", "instance", Claim
+    layout, table, order, claim_type, types = LAYOUT, "instances", "instance", Claim, TYPES
 
     def __init__(
         self, path: str, actor: str | None = None, create: bool = True, busy: float = 10.0, write: bool | None = None
