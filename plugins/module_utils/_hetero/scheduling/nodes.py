@@ -131,11 +131,11 @@ def _busy(board: dict[str, Any]) -> tuple[list[str], str]:
     """Return (why a board cannot be claimed at present, the same in brief)."""
     state, instance, now = board["state"], board.get("instance"), time.time()
     since, claimed = board.get("since_seconds") or 0, now - (board.get("created") or now)
+    withheld = board.get("withheld")
     if not instance and board_states.is_checked(state, board.get("note")):
-        return [], ""  # its check ends where its owner has no other
+        return ([withheld], WITHHELD) if withheld else ([], "")  # its check ends where its owner has no other
     words = board_states.why_not_free(state, board.get("note") or "", instance, since, claimed)
     if words is None:
-        withheld = board.get("withheld")
         return ([withheld], WITHHELD) if withheld else ([], "")
     return [words], IN_USE if instance and state not in (board_states.ERROR, board_states.MAINTENANCE) else state
 

@@ -55,8 +55,8 @@ CHOICE = "choice"
 def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, Any]:
     """Claim what `request` asks for, or find it claimed; one transaction, which check mode takes back.
 
-    Where no board is free but some that are being checked, and are held for nobody else, their checks end, and the
-    request waits for that.
+    Where boards are being checked that are held for nobody else, and the request would have all that it lacks with
+    them, their checks end, and the request waits for that.
 
     :returns: boards (the claims), rejected, rejected_lines, lines.
     :raises NoneFree: the text says why each board was refused, as do `facts['rejected']` and `facts['rejected_lines']`.
@@ -68,10 +68,11 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
         except NoneFree as none:
             pool = [board for board in proxy.boards.values() if request.board in (None, board.id)]
             never = {**none.facts.get("unfit", {}), **none.facts.get("held", {})}
-            more = limits_of(proxy).may_have(request.owner) != 0
-            could = [board for board in pool if more and board.name not in never]
-            wanted = len(request.instances)
-            if change.check or not checked_boards.given_way(proxy, request.request, could, wanted, deadline):
+            could = [board for board in pool if board.name not in never]
+            lacks, may = none.facts.get("lacks", 1), limits_of(proxy).may_have(request.owner)
+            checked = checked_boards.all_of(proxy, could)
+            in_vain = len(checked) < lacks or (may is not None and may < none.facts.get("missing", 1))
+            if change.check or in_vain or not checked_boards.given_way(proxy, request.request, could, lacks, deadline):
                 raise
 
 
@@ -330,4 +331,7 @@ def _no_node(
     found = nodes_found(free, len(request.instances), there, "boards")
     text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
     unfit = {name: reasons for name, reasons in unfit.items() if reasons}
-    return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit, held=held)
+    missing = 1 if request.partial else len(request.instances) - there
+    error = NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit, held=held)
+    error.facts.update(missing=missing, lacks=max(1, missing - free))
+    return error

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Free boards that are being checked when a request finds no other: have their checks end, and wait for that.
+"""Free boards that are being checked when a request finds too few others: have their checks end, and wait for that.
 
 verbs/checks.py looks whether anybody asks (core/end_requests.py), also while the board boots, and frees the board.
 """
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LONGEST = 90.0
 #: Seconds between two looks.
 TICK = 0.2
+#: Why a board whose check was killed is given to nobody. The role's timer runs the command each minute.
+KILLED = "its check was killed: hetero reap switches it off and frees it within a minute"
 WAITS = "{name} waits for the end of this board's check"
 
 
@@ -34,7 +36,7 @@ def given_way(proxy: Proxy, request: str, boards: Iterable[Board], count: int, d
     :param count: how many it wants.
     """
     folder = proxy.config.run_folder
-    found = [one for one in boards if gives_way(proxy, proxy.store.record(one.id))][:count]
+    found = all_of(proxy, boards)[:count]
     with ExitStack() as asked:
         for board in found:
             asked.enter_context(end_requests.asked(folder, board.name, end_requests.EndRequest(request, ())))
@@ -44,6 +46,16 @@ def given_way(proxy: Proxy, request: str, boards: Iterable[Board], count: int, d
                 return True
             deadline.nap(TICK)
     return False
+
+
+def all_of(proxy: Proxy, boards: Iterable[Board]) -> list[Board]:
+    """Return those of some boards that are being checked, and give way."""
+    return [one for one in boards if gives_way(proxy, proxy.store.record(one.id))]
+
+
+def was_killed(proxy: Proxy, record: Record) -> bool:
+    """Return whether a board's check was killed: it is nobody's, and given to nobody until it is off and free."""
+    return _is_checked(record) and not locks.held_by_another(proxy.config.run_folder, f"board{record.board}")
 
 
 def gives_way(proxy: Proxy, record: Record) -> bool:

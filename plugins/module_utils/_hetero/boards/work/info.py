@@ -26,6 +26,7 @@ from ..evidence.unclaimed_instances import unclaimed
 from ..power.last_outlet import Feeds
 from ..records.board_health import FULL
 from ..records.energy import NOT_MEASURED
+from . import checked_boards
 from .board_queue import BoardQueue
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ def _withheld(
     for board in boards:
         record = records[board.id]
         why = somebodys(proxy, board, record)
+        if why is None and checked_boards.was_killed(proxy, record):
+            why = checked_boards.KILLED
         is_free = why is None and record.claim is None and record.state == board_states.POWER_OFF
         found[board.id] = _fed(feeds, board) if feeds and rewired and is_free else why
     return found
