@@ -48,7 +48,7 @@ def own_class(folder: str, name: str, base: Type[T], package: str) -> Type[T]:
     sys.modules[module.__name__] = module  # dataclasses look there
     try:
         exec(compile(text, path, "exec"), vars(module))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"cannot be loaded: {type(error).__name__}: {error}", path, "correct the file") from error
     found = [
         one

@@ -147,7 +147,7 @@ def test_a_boot_into_ram_has_its_kernel_and_its_entry(monkeypatch):
     did, image = [], SimpleNamespace(name="ram", initrd_for=lambda root: "/initrd")
     driver = SimpleNamespace(
         entry=lambda board, system: {"/entry": f"boots {system}"},
-        files=lambda board: {"vmlinux_0": ram_boot.KERNEL},
+        files=lambda board: {"vmlinux_0": ram_boot.KERNEL, "initrd_0": ram_boot.INITRD},
         ram_keys=True,
     )
     monkeypatch.setattr(ram_boot, "ram_image", lambda proxy, board: image)

@@ -94,7 +94,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     """Lost: the power of a board that somebody works on; or a start that waits for a board that runs already."""
     did = []
     work = SimpleNamespace(instance="jackie", doubt=None, over=False, only_from_off=False, stays_on=False, ran=False)
-    work.state, work.claim = "power off", None
+    work.state, work.claim, work.driver, work.board = "power off", None, None, None
     work.move = lambda state: did.append(f"state {state}")
     work.line = lambda phase, text: did.append(f"says {phase}")
     work.quarantine = lambda why, remedy, at_fault: did.append("quarantine")
@@ -132,6 +132,7 @@ def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
         instance="jackie", only_from_off=False, stays_on=True, move=lambda state: did.append(DONE[0])
     )
     work.line = lambda phase, text: did.append(f"says {phase}")
+    work.driver = work.board = None
     boot = SimpleNamespace(work=work, stage=DECIDING, outlet_now="on", probe=probe, is_probed=True, used=False)
     boot.answered_at = None
     one = Starting.__new__(Starting)

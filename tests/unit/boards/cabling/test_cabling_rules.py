@@ -97,7 +97,8 @@ def done():
 @pytest.fixture
 def node(done, monkeypatch):
     node = Node(done)
-    monkeypatch.setattr(outlet_tests, "BootDrivers", lambda proxy: SimpleNamespace(of=lambda board: node))
+    drivers = SimpleNamespace(**dict.fromkeys(("of", "to_look", "to_watch"), lambda board: node))
+    monkeypatch.setattr(outlet_tests, "BootDrivers", lambda proxy: drivers)
     monkeypatch.setattr(outlet_tests, "left_by", lambda proxy, board, record: node.left.get(board.id))
     monkeypatch.setattr(outlet_tests, "told_if_served", lambda proxy, board: None)
     node.switched = lambda board, state: done.append(("told", board.id, state))

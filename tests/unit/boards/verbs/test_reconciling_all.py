@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.presence import SILENT
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen, name_drivers
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import held_by, lock
@@ -57,6 +57,7 @@ def test_who_answers_is_asked_where_there_is_a_key(node, proxy, monkeypatch):
     proxy.store.put("lab-1", host_key="ssh-ed25519 H")
     monkeypatch.setattr(reconciliation, "_answer", lambda look: f"answer of {look.work.board.name}")
     looks = [look_at(proxy, board) for board in (0, 1, 2)]
+    name_drivers(proxy, looks)
     reconciliation._ask_boards(proxy, looks)
     assert [look.ssh for look in looks] == ["answer of board0", None, None]
     assert [look.work.driver.name for look in looks] == ["fake"] * 3

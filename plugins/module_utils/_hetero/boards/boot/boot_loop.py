@@ -29,6 +29,7 @@ from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
 from .boot_progress import BOOTING, DECIDING, FROM_OFF, SWITCHING, Boot
+from .broken_drivers import is_broken
 from .late_cuts import LateCuts
 from .proven_cuts import ProvenCuts
 from .queued_boots import UNFOLLOWED, QueuedBoots
@@ -100,7 +101,8 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
             self._spawn(self._listen_for_ends)
             self._spawn(self._listen_for_places)
             for boot in self.boots.values():
-                self._begin(boot)
+                if not is_broken(boot.work):
+                    self._begin(boot)
             self._take_turns(self._all_works())
         self._keep_measures()
 
@@ -141,6 +143,8 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
     # ---- power
 
     def _off(self, boot: Boot, then: Step) -> None:
+        if is_broken(boot.work):
+            return
         if boot.work.doubt and not boot.work.power_proof:
             last_outlet.refuse(boot.work)  # another process began this boot
             return
@@ -266,6 +270,7 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
             own = boot.may_be_at_work
             note = blame.own_root(boot.board) if own else blame.wrong_feed(boot.board, work.pdu, work.outlet)
         work.evidence = dict(
+            boot.failed_step.facts if boot.failed_step else {},
             seconds=round(spent, 1),
             tries=boot.tries,
             seen=sorted(boot.kinds),
@@ -274,7 +279,6 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
             console_tail=blame.console_tail(boot.console, boot.console_from),
             self_test=faults,
             strangers=strangers,
-            **(boot.failed_step.facts if boot.failed_step else {}),
         )
         if who == blame.PROXY:
             text = "; ".join(faults)

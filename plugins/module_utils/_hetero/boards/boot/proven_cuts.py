@@ -14,6 +14,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Callable
 
 from ...core.deadline import Deadline
+from ...drivers.boot.own_drivers import fault_of
 from ..power import power_proof, presence
 from ..power.pdu_loop import PduLoop
 from ..records.board_records import SWITCH
@@ -84,7 +85,7 @@ class ProvenCuts(PduLoop):
         cut = self._bystanders.cut(work, silent)
         if cut:
             boot.undo = undo_of_cut(work, self._feeds, cut)
-        elif power_proof.are_its_own(signs, shown):
+        elif power_proof.are_its_own(signs, shown) and not fault_of(work.driver, boot.board):
             note = power_proof.contradiction(work, signs)
             boot.undo = Undo(note, " and ".join(signs), shown, self._feeds.belie)
         else:

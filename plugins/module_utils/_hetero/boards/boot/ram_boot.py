@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar, cast
 
 from ...core.changes import Change
@@ -19,6 +19,7 @@ from ...core.errors import BadInput, HeteroError, Lost, TimedOut
 from ...drivers.boot.blame import IMAGE, PROXY
 from ...drivers.boot.driver import FILES, INITRD, KERNEL, RAM_ROOT, TFTP, System
 from ...drivers.boot.http_requests import UNKNOWN_NAME
+from ...drivers.boot.own_drivers import fault_of
 from ...images.delivery import GIVE_INITRD, NO_INITRD
 from ...roots.ram import console_of, ram_image, serve_initrd, serve_kernel, serve_plain_initrd
 from ...site import board_states
@@ -80,9 +81,9 @@ class RamWork(BoardWork):
             return "said on its console"
         return f"asked for once by {' and '.join(sorted(way.upper() for way in self._ways)) or TFTP.upper()}"
 
-    @property
+    @cached_property
     def _initrd(self) -> str:
-        return next(name for name, role in self.driver.files(self.board).items() if role == INITRD)
+        return _named(self, INITRD)
 
     def before_boot(self) -> None:
         self.proxy.store.commit()  # for who waits to write: keys and an initrd take a while
@@ -204,8 +205,8 @@ def _ready(work: BoardWork) -> RamWork | None:
             if not image.initrd_for(RAM_ROOT):
                 raise BadInput(NO_INITRD.format(work.driver.name), f"RAM image {image.name}", GIVE_INITRD)
             console_of(work.proxy, work.board, image)
-        names = {role: name for name, role in work.driver.files(work.board).items()}
-        serve_kernel(work.proxy, work.board, image, names[KERNEL])
+        kernel, _initrd = _named(work, KERNEL), _named(work, INITRD)
+        serve_kernel(work.proxy, work.board, image, kernel)
         ram = RamWork(work, System(image, RAM_ROOT))
         for path, text in work.driver.entry(work.board, ram.system).items():
             board_folder.write_entry(path, text)
@@ -213,6 +214,18 @@ def _ready(work: BoardWork) -> RamWork | None:
     except HeteroError as error:
         work.fail(PROXY, error, **error.facts)
         return None
+
+
+def _named(work: BoardWork, role: str) -> str:
+    """Return the name by which a board asks for its kernel or initrd.
+
+    :raises HeteroError: its driver names none.
+    """
+    for name, what in work.driver.files(work.board).items():
+        if what == role:
+            return name
+    what = f"its boot driver {work.driver.name} names no {role}, so that it boots no system into RAM"
+    raise fault_of(work.driver, work.board) or BadInput(what, work.board.name, "name it in the driver's files")
 
 
 def _act(act: Callable[[Any, Shell], None], ram: RamWork) -> None:

@@ -25,6 +25,7 @@ from ..work.board_work import unread_outlet
 from . import late_cuts
 from .boot_loop import BootLoop
 from .boot_progress import BEGINS, DECIDING, LISTENING
+from .broken_drivers import is_broken
 from .soft_reboot import SOFT
 from .used_root import is_somebodys, may_be_used, note_unwatched, since_found
 
@@ -184,7 +185,7 @@ class Starting(BootLoop):
         A board that answered long before its outlet was read is asked once more, and its root is looked into again.
         """
         work = boot.work
-        if boot.stage != DECIDING or boot.outlet_now is None:
+        if boot.stage != DECIDING or boot.outlet_now is None or is_broken(work):
             return
         if work.only_from_off and boot.outlet_now == "on":
             work.fail(None, f"{work.board.name}: {ON_BY_NOW.format(name=work.instance)}")
@@ -284,7 +285,7 @@ class Starting(BootLoop):
 
     def _on_heard(self, boot: Boot) -> None:
         work = boot.work
-        if work.over or boot.stage != LISTENING or boot.signs is None:
+        if work.over or boot.stage != LISTENING or boot.signs is None or is_broken(work):
             return
         if boot.signs_at < boot.outlet_at - late_cuts.FRESH:  # it may be off since then
             boot.signs = None

@@ -29,6 +29,7 @@ from ..power.presence import ANOTHERS, HOW_TO_CUT, is_others
 from ..records.board_records import NOBODYS, POWER, SWITCH
 from ..work.board_work import unread_outlet
 from .boot_entry import remove_entry
+from .broken_drivers import is_broken
 from .late_cuts import FRESH, UNSEEN
 from .undone_cuts import NOT_OFF, Undo, end_uncut, undo_of_cut
 from .used_root import note_if_used
@@ -147,6 +148,8 @@ class Stopping(PduLoop):
     def _judge(self, work: BoardWork) -> None:
         """Switch off a board whose outlet is on, unless the look at it, which is not FRESH seconds old, forbids it."""
         why = self._left[work.board.id]
+        if is_broken(work):
+            return
         if why:
             self._leave(work, why)
         elif work.doubt:
@@ -336,6 +339,8 @@ class Stopping(PduLoop):
         unsure = self._bystanders.may_be_cut(work, self._silent.get(work.board.id, ()))
         if unsure:
             work.say(last_outlet.PHASE, unsure)
+        if signs and is_broken(work):
+            return
         if signs:
             work.shows(" and ".join(signs))
             note = power_proof.contradiction(work, signs)

@@ -68,7 +68,7 @@ class Cabling(OutletTests[BoardWork]):
         return unread_outlet(work, outlets)
 
     def _switched(self, work: BoardWork, state: str) -> None:
-        self._drivers.of(work.board).switched(work.board, state)
+        self._drivers.to_look(work.board).switched(work.board, state)
 
     def _note(self, work: BoardWork, text: str) -> None:
         self.proxy.store.event(work.board.id, SWITCH, text)

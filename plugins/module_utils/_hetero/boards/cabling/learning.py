@@ -177,7 +177,7 @@ class Learning(OutletTests[NamedOutlet]):
         asked = self.seen.wait(Deadline(self.options.timeout), lambda _requests: False)
         # Only now, for one that was in the middle of its boot answers by now.
         with ThreadPoolExecutor(max_workers=MOST_LOOKED_AT) as threads:
-            answers = threads.map(lambda board: self._drivers.of(board).alive(board, presence.CONNECT), free)
+            answers = threads.map(lambda board: self._drivers.to_look(board).alive(board, presence.CONNECT), free)
         alive = {board.id for board, answered in zip(free, answers) if answered}
         self.powered = {*asked, *self.seen.consoles(), *alive} - busy
         self._noise = set(self._macs)

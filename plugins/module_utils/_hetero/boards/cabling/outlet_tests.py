@@ -173,7 +173,7 @@ class OutletTests(ABC, Generic[W]):
     def _by_driver(self) -> dict[BootDriver, list[Board]]:
         by_driver: dict[BootDriver, list[Board]] = {}
         for board in self.proxy.boards.values():
-            by_driver.setdefault(self._drivers.of(board), []).append(board)
+            by_driver.setdefault(self._drivers.to_watch(board), []).append(board)
         return by_driver
 
     def _say(self, finding: Finding[W], verdict: str, text: str, seconds: float | None = None) -> None:

@@ -26,7 +26,7 @@ from ...roots.made_json import is_unread, unread, why_untold
 from ...roots.ownership import has_root, is_borne_out, must_never_have_run, unproven
 from ...site import board_states
 from ...site.instance import must_be_soft_timeout
-from ..boot import soft_reboot
+from ..boot import broken_drivers, soft_reboot
 from ..boot.boot_entry import ensure_entry
 from ..boot.reboots import Rebooting
 from ..boot.starts import Starting
@@ -174,6 +174,7 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
 
 
 def _end_stop(work: BoardWork, options: Options) -> None:
+    broken_drivers.tell(work)
     _keep_stopped(work, options)
     work.let_go()
 
@@ -241,6 +242,7 @@ def _bring_up(proxy: Proxy, ids: Sequence[int], options: Options, verb: str, way
 
 
 def _end_boot(work: BoardWork) -> None:
+    broken_drivers.tell(work)
     disk_boot.remember([work])
     disk_boot.doubt([work])
     work.let_go()

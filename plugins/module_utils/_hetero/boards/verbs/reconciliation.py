@@ -19,7 +19,6 @@ from ...core.descriptors import make_room
 from ...core.errors import HeteroError, naming
 from ...core.lines import line
 from ...core.plays import play
-from ...drivers.boot.registry import BootDrivers
 from ...roots.misplaced_roots import misplaced
 from ...roots.ownership import is_lost, is_of_claim, whose_archive, whose_root
 from ...roots.provision import leftovers
@@ -38,7 +37,7 @@ from ..records.lost_database import way_by_copy
 from ..work import maintenance
 from ..work.board_locks import locked
 from ..work.board_work import BoardWork, unread_outlet
-from ..work.looks import PHASE, Look, Seen, not_adopted
+from ..work.looks import PHASE, Look, Seen, name_drivers, not_adopted
 from . import ended_checks
 from .lifecycle import OUT_OF_USE, Options, start
 from .release import free_board, release
@@ -97,8 +96,9 @@ def reconcile(
         looked = [look for look in looks if not look.work.over]
         with change.step("outlets"):
             _ask_outlets(proxy, looked, Deadline(timeout))
+        name_drivers(proxy, looked)
         _ask_boards(proxy, [look for look in looked if look.work.claim and look.work.instance in forget])
-        by_word = [adoption.end_by_word(proxy, look, forget) for look in looked]
+        by_word = [adoption.end_by_word(proxy, look, forget) for look in looked if not look.settled]
         for look in looked:
             if not look.settled:
                 adoption.propose(proxy, look, adopt)
@@ -212,13 +212,11 @@ def _ask_outlets(proxy: Proxy, looks: Sequence[Look], deadline: Deadline) -> Non
 
 def _ask_boards(proxy: Proxy, looks: Sequence[Look]) -> None:
     """Look what answers ssh on all boards with a known host key, also where the outlet is off or not known."""
-    drivers = BootDrivers(proxy)
-    asked = [look for look in looks if look.work.claim and look.work.claim.host_key]
-    for look in looks:
-        look.work.driver = drivers.of(look.work.board)
+    asked = [look for look in looks if look.work.claim and look.work.claim.host_key and not look.settled]
     with ThreadPoolExecutor(max_workers=MOST_ASKED) as threads:
         for look, answer in zip(asked, threads.map(_answer, asked)):
             look.ssh = answer
+            look.settle_broken()
 
 
 def _answer(look: Look) -> str | None:

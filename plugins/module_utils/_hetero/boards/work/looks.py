@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable, Iterator
 
 from ...core.errors import HeteroError, Refused
 from ...core.locks import BUSY, held_by
+from ...drivers.boot.own_drivers import fault_of
+from ...drivers.boot.registry import BootDrivers
 from ..evidence.changed_addresses import served_elsewhere
 from ..power import power_proof
 from ..power.presence import ALIVE, OTHER_KEY, OWN_KEY
@@ -18,6 +20,7 @@ from .board_work import BoardWork
 
 if TYPE_CHECKING:
     from ..records.claim_records import Kept
+    from ..records.proxy import Proxy
 
 PHASE = "reconcile"
 
@@ -101,6 +104,13 @@ class Look:
             work.changed, work.record, work.contradiction = changed, record, contradiction
             raise
 
+    def settle_broken(self) -> None:
+        """Leave a board as it is whose boot driver, a site's own, cannot be loaded, or made a mistake on it."""
+        fault = fault_of(self.work.driver, self.work.board)
+        if fault and not self.settled:
+            self.note(f"left as it is: {fault}")
+            self.settled = self.left = True
+
     @property
     def names(self) -> set[str | None]:
         """Return the instances that have the board by the database and by the record of a claim."""
@@ -142,6 +152,14 @@ class Look:
             found=self.found,
             changed=work.changed,
         )
+
+
+def name_drivers(proxy: Proxy, looks: Iterable[Look]) -> None:
+    """Name the boot driver of each board; a board whose driver cannot be loaded is left as it is."""
+    drivers = BootDrivers(proxy)
+    for look in looks:
+        look.work.driver = drivers.to_look(look.work.board)
+        look.settle_broken()
 
 
 def not_adopted(looks: Iterable[Look], names: Collection[str]) -> list[str]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import BadInput, HeteroError
 from ...core.own_code import names_in, own_class
-from ...core.printable import brief
 from ...images.delivery import Means
 from ...roots.ram import ram_image_name
 from .driver import BootDriver
 from .fake import Fake
+from .own_drivers import Unloaded, broke_off, guarded
 from .pxe import Pxe
 from .tilera import Tilera
 from .uboot import Uboot
@@ -43,7 +43,12 @@ def driver_of(name: str) -> type[BootDriver] | None:
         return DRIVERS[name]
     if name not in names_in(OWN_FOLDER):
         return None
-    return own_class(OWN_FOLDER, name, BootDriver, __package__ or "")  # type: ignore[type-abstract]
+    own = own_class(OWN_FOLDER, name, BootDriver, __package__ or "")  # type: ignore[type-abstract]
+    return guarded(own, name, _path(name))
+
+
+def _path(name: str) -> str:
+    return os.path.join(OWN_FOLDER, f"{name}.py")
 
 
 def default_driver(board: Board) -> str:
@@ -92,15 +97,28 @@ class BootDrivers:
                 self._made[name] = kind(self._proxy)
             except HeteroError:
                 raise
-            except Exception as error:  # of a site's own
-                what = f"its boot driver {name} broke off ({brief(f'{type(error).__name__}: {error}')})"
-                raise BadInput(what, board.name, f"correct {os.path.join(OWN_FOLDER, name)}.py") from error
+            except (Exception, SystemExit) as error:  # of a site's own
+                raise broke_off(error, board.name, name, _path(name)) from error
             self._made[name].kernel_source = self._kernel_source
         driver = self._made[name]
         if driver.from_flash(board) and not driver.flash:
             what = f"boot driver {name} knows no kernel_source flash"
             raise BadInput(what, board.name, "take it out of tftp_proxy_boards, or name driver tilera there")
         return driver
+
+    def to_look(self, board: Board) -> BootDriver:
+        """Return the driver of a board that is only looked at; where it cannot be had, one whose `fault` says why."""
+        try:
+            return self.of(board)
+        except HeteroError as error:
+            return Unloaded(self._proxy, error)
+
+    def to_watch(self, board: Board) -> BootDriver:
+        """Return the driver by which it is seen what a board asks for: its own, else one that any firmware needs."""
+        try:
+            return self.of(board)
+        except HeteroError:
+            return self._made.setdefault(DEFAULT, DRIVERS[DEFAULT](self._proxy))
 
     def means(self, board: Board) -> Means | None:
         """Return how a board gets what it boots; None where its wiring is wrong, which is said when it is booted."""

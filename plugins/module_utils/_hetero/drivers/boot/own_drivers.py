@@ -1,0 +1,280 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keep a mistake in a boot driver of a site's own to the boards that have it.
+
+Where a look at a board breaks off, it tells what keeps the board's power: the board answers, has its root, and proves
+no key. Where something that is done on a board breaks off, that is an error which names the file. The self-test tells
+of both, so that neither board nor image is at fault.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterator, Mapping
+
+from ...core.errors import BadInput, HeteroError, StepFailed
+from ...core.printable import brief
+from .driver import NFS, BootDriver
+from .ssh import WrongHostKey, known_hosts_line
+
+if TYPE_CHECKING:
+    import threading
+
+    from ...core.deadline import Deadline
+    from ...site.boards_file import Board
+    from .driver import Report, Seen, System
+    from .proxy_node import BootNode
+    from .shell import Shell
+    from .ssh_reboot import Refusal
+
+
+class OfSite:
+    """What a driver of a site's own has beside others."""
+
+    def fault(self, board: Board) -> HeteroError | None:
+        """Return the mistake that it made on a board in this call; None where it made none."""
+        raise NotImplementedError
+
+
+def fault_of(driver: BootDriver, board: Board) -> HeteroError | None:
+    """Return the mistake that a driver made on a board in this call; None where it made none.
+
+    Where it made one, nothing is switched off by what it tells of the board.
+    """
+    return driver.fault(board) if isinstance(driver, OfSite) else None
+
+
+def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriver]:
+    """Return a driver that is the given one, and whose mistakes are errors of the boards in whose work they show.
+
+    :param own_name: the name by which the inventory names it.
+    :param path: its file, for the errors.
+    """
+
+    class Guarded(driver, OfSite):  # type: ignore[misc,valid-type]
+        name = own_name
+
+        def __init__(self, proxy: BootNode) -> None:
+            self.proxy = proxy
+            self._faults: dict[int, HeteroError] = {}
+            self._unmoved: set[int] = set()  # ids of boards on which it did not do what it was told
+            super().__init__(proxy)
+
+        def fault(self, board: Board) -> HeteroError | None:
+            return self._faults.get(board.id)
+
+        @contextmanager
+        def _kept(self, *boards: Board, acts: bool = False) -> Iterator[None]:
+            """Keep what breaks off as the fault of these boards, and go on after the block.
+
+            :param acts: something was to be done on the boards; if it was not, nothing more is awaited of them.
+            """
+            try:
+                yield
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a site's own raises
+                for board in boards:
+                    self._faults.setdefault(board.id, broke_off(error, board.name, own_name, path))
+                    self._unmoved.update([board.id] if acts else [])
+
+        @contextmanager
+        def _raised(self, board: Board) -> Iterator[None]:
+            """Raise what breaks off as an error of the board."""
+            try:
+                yield
+            except HeteroError:
+                raise
+            except (Exception, SystemExit) as error:
+                fault = self._faults.setdefault(board.id, broke_off(error, board.name, own_name, path))
+                raise fault from error
+
+        # ---- looks
+
+        def from_flash(self, board: Board) -> bool:
+            with self._kept(board):
+                return bool(super().from_flash(board))
+            return BootDriver.from_flash(self, board)
+
+        def request_limit(self, board: Board) -> float:
+            with self._kept(board):
+                return float(super().request_limit(board))
+            return BootDriver.asks_within
+
+        def address(self, board: Board) -> str:
+            with self._kept(board):
+                return text(super().address(board))
+            return board.ip
+
+        def entry_paths(self, board: Board) -> list[str]:
+            with self._kept(board):
+                return [text(path) for path in super().entry_paths(board)]
+            return []
+
+        def files(self, board: Board) -> dict[str, str]:
+            with self._kept(board):
+                return texts(super().files(board))
+            return {}
+
+        @contextmanager
+        def watch(self, boards: Collection[Board], seen: Seen) -> Iterator[None]:
+            watched, entered = {board.id: board for board in boards}, False
+
+            def checked(board_id: int, kind: str, name: str, at: float, sender: str) -> None:
+                if board_id in watched:
+                    with self._kept(watched[board_id]):
+                        seen(board_id, text(kind), text(name), float(at), str(sender))
+
+            with self._kept(*boards, acts=True):
+                context = super().watch(boards, checked)
+                context.__enter__()
+                entered = True
+            try:
+                yield
+            finally:
+                with self._kept(*boards):
+                    if entered:
+                        context.__exit__(None, None, None)
+
+        def newcomers(self, boards: Collection[Board], told: Callable[[str], None]) -> ContextManager[Any]:
+            with self._kept(*boards):
+                return super().newcomers(boards, told)
+            return nullcontext()
+
+        def under_way(self, board: Board) -> set[str]:
+            with self._kept(board):
+                return {text(kind) for kind in super().under_way(board)}
+            return {NFS}
+
+        def has_root(self, board: Board) -> bool:
+            with self._kept(board):
+                return bool(super().has_root(board))
+            return True
+
+        def alive(self, board: Board, limit: float) -> bool:
+            with self._kept(board):
+                return bool(super().alive(board, limit))
+            return True
+
+        def answers(
+            self, board: Board, system: System, deadline: Deadline, cancelled: threading.Event, report: Report
+        ) -> bool:
+            foreseen: HeteroError | None = None
+            with self._kept(board, acts=True):
+                try:
+                    waits = board.id not in self._unmoved
+                    return waits and bool(super().answers(board, system, deadline, cancelled, report))
+                except (WrongHostKey, StepFailed) as error:
+                    foreseen = error
+            if foreseen is not None:
+                raise foreseen
+            return False
+
+        def known_hosts(self, board: Board, host_key: str | None) -> str:
+            with self._kept(board):
+                return text(super().known_hosts(board, host_key))
+            return known_hosts_line(board.ip, host_key)
+
+        def self_test(self, board: Board, system: System) -> list[str]:
+            faults: list[str] = []
+            with self._kept(board):
+                faults += [text(fault) for fault in super().self_test(board, system)]
+            own = self.fault(board)
+            return faults + ([str(own)] if own else [])
+
+        def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
+            with self._kept(board):
+                return [text(stranger) for stranger in super().strangers(board, seen)]
+            return []
+
+        # ---- what is done on a board
+
+        def switched(self, board: Board, state: str) -> None:
+            with self._kept(board, acts=True):
+                super().switched(board, state)
+
+        def boots_anew(self, board: Board) -> None:
+            with self._kept(board, acts=True):
+                super().boots_anew(board)
+
+        def entry(self, board: Board, system: System) -> dict[str, str]:
+            with self._raised(board):
+                return texts(super().entry(board, system))
+
+        def shell(self, board: Board, system: System) -> Shell:
+            with self._raised(board):
+                return super().shell(board, system)
+
+        @contextmanager
+        def told_to_reboot(
+            self, board: Board, system: System, private_key: str, mark: str, deadline: Deadline
+        ) -> Iterator[Refusal]:
+            with self._raised(board), super().told_to_reboot(board, system, private_key, mark, deadline) as refusal:
+                yield refusal
+
+    Guarded.__name__ = driver.__name__
+    return Guarded
+
+
+class Unloaded(BootDriver, OfSite):
+    """Stands in for a driver that cannot be loaded, where a board is only looked at: nothing has its power cut.
+
+    :param error: why it cannot.
+    """
+
+    def __init__(self, proxy: BootNode, error: HeteroError) -> None:
+        super().__init__(proxy)
+        self._error = error
+
+    def fault(self, board: Board) -> HeteroError | None:
+        return self._error
+
+    def entry(self, board: Board, system: System) -> dict[str, str]:
+        raise self._error
+
+    def entry_paths(self, board: Board) -> list[str]:
+        return []
+
+    def files(self, board: Board) -> dict[str, str]:
+        return {}
+
+    def watch(self, boards: Collection[Board], seen: Seen) -> ContextManager[Any]:
+        return nullcontext()
+
+    def has_root(self, board: Board) -> bool:
+        return True
+
+    def alive(self, board: Board, limit: float) -> bool:
+        return True
+
+    def answers(
+        self, board: Board, system: System, deadline: Deadline, cancelled: threading.Event, report: Report
+    ) -> bool:
+        return False
+
+    def known_hosts(self, board: Board, host_key: str | None) -> str:
+        return known_hosts_line(board.ip, host_key)
+
+    def self_test(self, board: Board, system: System) -> list[str]:
+        return [str(self._error)]
+
+
+def broke_off(error: BaseException, board: str, own_name: str, path: str) -> HeteroError:
+    """Return what a driver of a site's own raised as an error of a board; one that it meant for people is kept."""
+    if isinstance(error, HeteroError):
+        return error
+    what = f"its boot driver {own_name} broke off ({brief(f'{type(error).__name__}: {error}')})"
+    return BadInput(what, board, f"correct {path}")
+
+
+def text(given: object) -> str:
+    """Return a text; raise TypeError where it is none."""
+    if not isinstance(given, str):
+        raise TypeError(f"{brief(repr(given))} is no text")
+    return given
+
+
+def texts(given: Mapping[str, str]) -> dict[str, str]:
+    """Return a mapping of texts; raise TypeError where it is none."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{brief(repr(given))} is no mapping")
+    return {text(key): text(value) for key, value in given.items()}
