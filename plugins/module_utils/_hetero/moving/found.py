@@ -262,7 +262,7 @@ class Address(NamedTuple):
 
 def address(text: object) -> Address:
     """Return the parts of `HOST`, `HOST:PORT` or `http://USER:PASSWORD@HOST:PORT/…`; the password is not kept."""
-    given = str(text).strip()
+    given = "" if text is None else str(text).strip()
     with suppress(ValueError):
         return Address(str(ipaddress.IPv6Address(given)), None, False, None, False)
     try:

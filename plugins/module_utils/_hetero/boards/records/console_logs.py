@@ -68,14 +68,10 @@ def begin_anew(config: ProxyConfig, board: Board, whose: str | None) -> str | No
     wire = config.boards.get(str(board.id))
     if wire is None or wire.console_from is None:
         return None
-    log = config.console_log(board.name)
+    log, aside = config.console_log(board.name), None
     try:
-        aside = None
         if os.path.lexists(log) and os.lstat(log).st_size:
-            aside = _aside(log, whose or NOBODY)
-            os.rename(log, aside)
-            _make(log)
-            prune(log)
+            aside = _set_aside(log, whose or NOBODY)
     except OSError as error:
         return f"{log} could not be set aside: {error.strerror}"
     # It opens its logs anew, and consoles that could not be reached.
@@ -84,7 +80,25 @@ def begin_anew(config: ProxyConfig, board: Board, whose: str | None) -> str | No
         if deadline.passed:
             return f"conserver goes on writing {aside} {PATIENCE:g} s after it was told to begin a new log"
         deadline.nap(NAP)
+    try:
+        if aside:
+            prune(log)  # last: what cannot be removed must not have conserver go on in the log of whoever was before
+    except OSError as error:
+        return f"older logs beside {log} could not be removed: {error.strerror} ({error.filename})"
     return None
+
+
+def _set_aside(log: str, whose: str) -> str:
+    """Rename a log and make an empty one in its place; return the new name. Where the second fails, nothing is done."""
+    aside = _aside(log, whose)
+    os.rename(log, aside)
+    try:
+        _make(log)
+    except OSError:
+        with suppress(OSError):
+            os.rename(aside, log)
+        raise
+    return aside
 
 
 def ended(config: ProxyConfig, board: Board, whose: str | None) -> None:

@@ -49,13 +49,13 @@ def site_of(objects: list[tuple[str, Any]]) -> Site:
         if "address" in one and "driver" not in one:
             if not one.get("pxe_enabled", one.get("pxe_boot_enabled", True)):
                 continue
-            macs.setdefault(one.get("node_uuid"), []).append(str(one["address"]))
+            macs.setdefault(str(one.get("node_uuid")), []).append(str(one["address"]))
         elif "driver" in one and "uuid" in one:
             nodes.append((source, one))
         else:
             raise BadInput("holds what is no node and no port", source, "export nodes and ports with --long -f json")
     for source, node in nodes:
-        site.boards.append(_board(site, node, macs.get(node["uuid"], []), source))
+        site.boards.append(_board(site, node, macs.get(str(node["uuid"]), []), source))
     return site
 
 

@@ -134,7 +134,7 @@ def _network_power(site: Site, board: Board, params: Mapping[str, Any], where: s
         for key, value in MODELS[model].items():
             pdu.take(key, value)
     else:
-        pdu.take("driver", "http" if "://" in str(params["host"]) else None)
+        pdu.take("driver", "http" if "://" in str(params.get("host")) else None)
         other = OTHERWISE.get(model)
         pdu.ask(
             "driver", f"{where}: model {shown(model)} of labgrid{f': {other}' if other else ' has no counterpart here'}"

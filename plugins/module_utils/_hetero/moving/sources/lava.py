@@ -52,12 +52,33 @@ def variables(text: str, source: str) -> dict[str, Any]:
     for node in tree.body:
         try:
             if isinstance(node, nodes.Extends):
-                said["extends"] = node.template.as_const()
+                said["extends"] = _plain(node.template, nodes)
             elif isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
-                said[node.target.name] = node.node.as_const()
+                said[node.target.name] = _plain(node.node, nodes)
         except nodes.Impossible:
             continue
     return said
+
+
+def _plain(node: Any, nodes: Any) -> Any:
+    """Return the value of a text, a number, texts put together, or a list or mapping of such.
+
+    Anything else is not computed: `'a' * 10**9` in a file takes the memory of who moves in, and filters may do more.
+
+    :raises nodes.Impossible: it is something else.
+    """
+    if isinstance(node, nodes.Const):
+        return node.value
+    if isinstance(node, (nodes.List, nodes.Tuple)):
+        return [_plain(one, nodes) for one in node.items]
+    if isinstance(node, nodes.Dict):
+        return {str(_plain(pair.key, nodes)): _plain(pair.value, nodes) for pair in node.items}
+    parts = node.nodes if isinstance(node, nodes.Concat) else ()
+    parts = (node.left, node.right) if isinstance(node, nodes.Add) else parts
+    texts = [_plain(one, nodes) for one in parts]
+    if not texts or not (isinstance(node, nodes.Concat) or all(isinstance(text, str) for text in texts)):
+        raise nodes.Impossible
+    return "".join(map(str, texts))
 
 
 def from_yaml(data: Any, source: str) -> dict[str, Any]:

@@ -76,7 +76,8 @@ def _whole(value: Any) -> Any:
 
 def _add_address(board: Board, machine: Mapping[str, Any]) -> None:
     links = told(machine, "boot_interface", "links")
-    found = sorted({str(link["ip_address"]) for link in links or () if told(link, "ip_address")})
+    links = links if isinstance(links, list) else []
+    found = sorted({str(link["ip_address"]) for link in links if told(link, "ip_address")})
     found = [one for one in found if ":" not in one]
     if len(found) == 1:
         board.take("ip", found[0])

@@ -33,10 +33,10 @@ def read(asked: Asked) -> Site:
     base, filters = place(asked.url)
     server = Server(base, asked.token, asked.get)
     devices = server.all("dcim/devices", filters)
-    ids = [device["id"] for device in devices if isinstance(device.get("id"), int)]
+    ids = [device["id"] for device in devices]
     interfaces = list(server.of("dcim/interfaces", "device_id", ids))
     ports = list(server.of("dcim/power-ports", "device_id", ids))
-    feeding = sorted({peer["device"]["id"] for port in ports for peer in outlets(port) if told(peer, "device", "id")})
+    feeding = sorted({peer["device"]["id"] for port in ports for peer in outlets(port)})
     site = site_of(devices, interfaces, ports, list(server.of("dcim/devices", "id", feeding)), base)
     if asked.token and base.startswith("http:"):
         site.notes.append(f"{base}: the token went there unencrypted")
@@ -79,7 +79,7 @@ class Server:
             url = f"{self._base}/api/{kind}/?{query}"
             answer = json_of(self._get(url, self._headers), url)
             results = told(answer, "results")
-            if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+            if not isinstance(results, list) or not all(isinstance(told(one, "id"), int) for one in results):
                 raise BadInput("does not answer as NetBox does: no results", url, "check the address")
             count = answer.get("count")
             before = len(found)
@@ -98,7 +98,7 @@ def outlets(port: Mapping[str, Any]) -> list[Any]:
     kind = port.get("connected_endpoints_type") or port.get("connected_endpoint_type")
     ends = port.get("connected_endpoints")
     ends = ends if isinstance(ends, list) else [port.get("connected_endpoint")]
-    return [end for end in ends if isinstance(end, dict)] if kind == "dcim.poweroutlet" else []
+    return [end for end in ends if isinstance(told(end, "device", "id"), int)] if kind == "dcim.poweroutlet" else []
 
 
 def site_of(

@@ -84,10 +84,10 @@ def written(proxy: Proxy, user: str, check: bool) -> list[str]:
     for name, text in texts.items():
         changed += _file(os.path.join(folder, name), text, 0o400, (account.pw_uid, account.pw_gid), check)
     changed += _file(os.path.join(folder, CLIENT), client(config), 0o444, ROOT, check)
-    if not os.path.exists(os.path.join(folder, KEY)):
-        changed.append(os.path.join(folder, KEY))
-        if not check:
-            _make_key(folder, account)
+    lacks = [path for path in (os.path.join(folder, name) for name in (KEY, CERTIFICATE)) if not _has_text(path)]
+    changed += lacks
+    if lacks and not check:
+        _make_key(folder, account)
     return changed + _left(folder, texts, check)
 
 
@@ -139,6 +139,13 @@ def _file(path: str, text: str, mode: int, owner: tuple[int, int], check: bool) 
         if not check:
             write_whole(path, text.encode(), mode=mode, owner=owner)
     return [path]
+
+
+def _has_text(path: str) -> bool:
+    """Return whether a file is there and not empty, as a power cut, or a full disk, may leave one of others."""
+    with suppress(OSError):
+        return os.stat(path).st_size > 0
+    return False
 
 
 def _make_key(folder: str, account: pwd.struct_passwd) -> None:

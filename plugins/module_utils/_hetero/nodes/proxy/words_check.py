@@ -167,8 +167,9 @@ def credential_of(key: str, settings: Mapping[str, Any]) -> str | None:
 
 def reads(driver: Any, key: str) -> bool:
     """Return whether a driver reads a PDU's setting; of a driver of the site nobody knows that it does not."""
-    others = any(key in keys for name, keys in READ.items() if name != driver)
-    return driver not in READ or key in READ[driver] or not others
+    name = str(driver)
+    others = any(key in keys for other, keys in READ.items() if other != name)
+    return name not in READ or key in READ[name] or not others
 
 
 def boot_driver(thing: str, wire: Mapping[str, Any], found: Findings, own: Collection[str] = ()) -> None:
