@@ -83,8 +83,8 @@ def test_numbers_of_the_only_proxy(tmp_path):
     ("playbook", "given", "words"),
     [
         ("provision_instance", dict(flavor=FLAVOR, count=3, numbers="2,x"), "numbers is 2,x: give whole numbers"),
-        ("provision_instance", dict(flavor=FLAVOR, count=3, numbers="4"), "numbers is 4, and count 3: give count=N"),
-        ("provision_instance", dict(flavor=FLAVOR, numbers="1"), "numbers is 1, and count 1: give count=N"),
+        ("provision_instance", dict(flavor=FLAVOR, count=3, numbers="4"), "numbers is 4, and count 3: give count=4 or"),
+        ("provision_instance", dict(flavor=FLAVOR, numbers="1"), "numbers is 1, and count 1: give count=2 or more"),
         ("terminate_instance", dict(numbers="0"), "numbers is 0: give whole numbers from 1"),
         ("stop_instance", dict(numbers="2"), "numbers chooses nothing here"),
         ("status", dict(numbers="2"), "numbers chooses nothing here"),

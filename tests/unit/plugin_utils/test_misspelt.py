@@ -36,6 +36,12 @@ def test_a_slip_of_one_letter(name, meant):
     assert spelling.meant_by(name, OPTIONS) == meant
 
 
+def test_of_two_words_the_one_with_the_same_first_letter_is_meant():
+    """Lost: who types `sorce=csv` is asked whether force is meant, and writes over what is there."""
+    assert spelling.meant_by("sorce", ["force", "source"]) == "source"
+    assert spelling.meant_by("forse", ["source", "force"]) == "force"
+
+
 def test_what_was_given_is_looked_at(monkeypatch):
     given = {"adpot": "jackie", "forget": "bob", "site": "north"}
     monkeypatch.setattr(code, "load_extra_vars", lambda loader: given)

@@ -111,7 +111,7 @@ def test_a_live_console_is_named(site):
 @pytest.mark.parametrize(
     ("wiring", "given", "said"),
     [
-        ({}, {}, "board0: has no console in the proxy's configuration: name its log"),
+        ({}, {}, "board0: has no console in the proxy's configuration: name where it comes from (console_from)"),
         ({"console": "/nowhere/board0.log"}, {}, "its log /nowhere/board0.log is not there"),
         ({"console": "/dev/null"}, {"last": 0}, "lines: is 0: give 1 to 10000"),
     ],

@@ -23,10 +23,13 @@ OTHERS = ("beard", "court", "farce", "forge", "fours", "hoard", "mount", "please
 
 
 def meant_by(name: str, known: Iterable[str]) -> str | None:
-    """Return the known word of which a name is a slip of one letter; None where there is none."""
+    """Return the known word of which a name is a slip of one letter, rather one with the same first letter; None where
+    there is none.
+    """
     if name in OTHERS:
         return None
-    return next((word for word in known if len(word) >= SHORT and is_slip(name, word)), None)
+    near = (word for word in known if len(word) >= SHORT and is_slip(name, word))
+    return min(near, key=lambda word: word[:1] != name[:1], default=None)
 
 
 def like(name: object, known: Iterable[str], prefix: str = "") -> str | None:

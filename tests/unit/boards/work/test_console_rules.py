@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import console
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.console_lines import ConsoleLine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
 
 BOARD = SimpleNamespace(id=0, name="board0")
@@ -167,3 +168,12 @@ def test_a_board_that_has_said_nothing(log, claim, mark, remedy):
         assert shown(Node({"console": str(log)}, claim, mark), everything=True)["lines"][1:] == [
             f"  nothing yet. If the board has booted: {console.WRITER}"
         ]
+
+
+def test_where_to_look_when_conserver_is_silent(log):
+    """Lost: why a console says nothing, its device gone or a login refused: conserver's journal has it."""
+    log.write_text("")
+    wired = {"console": str(log), "console_from": ConsoleLine("tcp", {"host": "ts1", "port": 7001})}
+    said = shown(Node(wired, mark=SimpleNamespace(text="")))["lines"]
+    assert said[1].startswith("  nothing yet. If the board has booted: see whether its console is reached: ")
+    assert "journalctl -u hetero-consoles" in said[1]

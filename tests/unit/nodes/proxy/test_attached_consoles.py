@@ -60,6 +60,7 @@ def test_who_attached_to_an_instance_is_cut_off_with_its_claim(conserver, jackie
     """Lost: what the next tenant's board says and is told, to the last one, who left a window open."""
     with ExitStack() as terminals:
         hers = terminals.enter_context(typed(conserver, "jackie"))
+        hers.expect("board0: Ctrl-e c . leaves. If nothing comes of it: journalctl -u hetero-consoles")
         hers.expect(r"\[Enter")
         operators = terminals.enter_context(typed(conserver, "board0"))
         operators.expect("jackie@localhost is attached")

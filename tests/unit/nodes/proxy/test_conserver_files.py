@@ -17,7 +17,10 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy
     quoted,
     serving,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.consoles_check import consoles
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.consoles_check import (
+    consoles,
+    on_this_machine,
+)
 
 LINES = {
     "0": {"type": "serial", "device": "/dev/ttyUSB0", "flow": "rts"},
@@ -91,3 +94,43 @@ def test_a_place_has_one_console(site):
         "its console is at /dev/ttyUSB0, as board 1's is",
         "its console is by IPMI, and a is no BMC",
     ]
+
+
+def test_what_ssh_says_is_not_what_the_board_says(site):
+    """Lost: a board that is off and is taken for one that lives, for a terminal server refuses the proxy's key."""
+    line = {"type": "ssh", "host": "127.0.0.1", "port": 1, "user": "ann", "key": "/nowhere"}
+    with wired(site, {"0": {"console_from": line}}) as proxy:
+        command = serving(proxy.config, proxy.boards)["board0"].words["exec"]
+    done = subprocess.run(
+        command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (255, "", "")
+
+
+def test_what_a_console_lacks_on_this_machine_is_said(tmp_path):
+    """Lost: that a serial adapter is not plugged in, or a key not readable, until somebody needs the console."""
+    plain, own = tmp_path / "plain", tmp_path / "own"
+    plain.write_text("")
+    own.write_text("")
+    own.chmod(0o400)
+    ssh = {"type": "ssh", "host": "ts1", "user": "ann"}
+    wires = {
+        "0": {"console_from": {"type": "serial", "device": f"{tmp_path}/ttyUSB0"}},
+        "1": {"console_from": {"type": "serial", "device": str(plain)}},
+        "2": {"console_from": {"type": "serial", "device": "/dev/null"}},
+        "3": {"console_from": {**ssh, "key": f"{tmp_path}/lost"}},
+        "4": {"console_from": {**ssh, "key": str(own)}},
+        "5": {"console_from": {"type": "serail"}},
+        "6": {"console": "/var/log/board6.log"},
+        "7": None,
+    }
+    found = Findings()
+    on_this_machine(wires, found)
+    said = {str(note.thing).rpartition(" ")[2]: note.what for note in found.notes}
+    assert said == {
+        "0": f"its console's device {tmp_path}/ttyUSB0 is not there",
+        "1": f"its console's device {plain} is no device",
+        "3": f"its console's key {tmp_path}/lost is not there",
+        "4": f"account conservr cannot read its console's key {own}",
+    }
+    assert (found.defects, "/dev/serial/by-id" in str(found.notes[0])) == ([], True)

@@ -417,6 +417,19 @@ def test_a_pdu_whose_key_is_not_pinned_is_said():
     assert said(pdus={"pdu-a": dict(by_ssh, host_key="ssh-rsa AAAA")}) == ([], [])
 
 
+def test_machines_that_boot_by_http_where_nothing_is_served_by_it_are_said():
+    """Lost: minutes of a server's firmware, which asks nobody and falls back to its disk, at each boot."""
+    pdus = {"pdu-a": {"driver": "redfish", "host": "10.0.100.1", "boot_once": "uefi_http"}}
+    wiring = {"0": {"pdu": "pdu-a", "outlet": "1"}, "1": {"pdu": "pdu-a", "outlet": "2"}}
+    defects, notes = said(pdus=pdus, wiring=wiring)
+    assert defects == []
+    assert notes == [
+        "pdu-a: boot_once is uefi_http, and this node serves nothing by HTTP: set tftp_proxy_boot_http: true, or "
+        "boot_once: pxe, unless a web server of yours gives them ipxe.efi"
+    ]
+    assert said(pdus=pdus, wiring=wiring, boot_http=True) == ([], [])
+
+
 @pytest.mark.parametrize(("kind", "protocol"), [(socket.SOCK_DGRAM, "udp"), (socket.SOCK_STREAM, "tcp")])
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
 def test_the_program_that_holds_a_port_is_named(kind, protocol, address):

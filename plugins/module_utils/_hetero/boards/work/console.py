@@ -36,6 +36,8 @@ BEGINS = "{file} (inode {inode}), from byte {size}"
 BEGUN = re.compile(r"\(inode (\d+)\), from byte (\d+)$")
 NONE_YET = "its part of the log begins when the board gets power for it the next time"
 WRITER = "see that what should write its log (conserver, ipmitool) runs"
+#: The same where the proxy's own conserver writes the log.
+CONSERVER = "see whether its console is reached: journalctl -u hetero-consoles on its proxy node"
 OPERATORS = "an operator reads all of the log: -e all=true"
 
 
@@ -125,16 +127,17 @@ def console(
     if claim and wiring.console_from:
         command = ATTACH.format(name=claim.instance)  # it ends with the claim
     if not file and not command:
-        remedy = "name its log (console) or a command to attach (console_command) in tftp_proxy_boards"
+        remedy = "name where it comes from (console_from) or another program's log (console) in tftp_proxy_boards"
         raise BadInput("has no console in the proxy's configuration", board.name, remedy)
     began = proxy.store.first_since_claim(claim, PHASE) is not None if claim else True
     boots = f"{play('start_instance', instance=claim.instance)} boots it" if claim else ""
+    writer = CONSERVER if wiring.console_from else WRITER
     if file and not os.path.exists(file):
-        remedy = WRITER if began else f"it has had no power for its instance yet: {boots}"
+        remedy = writer if began else f"it has had no power for its instance yet: {boots}"
         remedy = remedy if claim else f"it may have had no power yet; if it had, {remedy}"
         raise BadInput(f"has said nothing: its log {file} is not there", board.name, remedy)
     if file and not os.access(file, os.R_OK):
-        raise BadInput(f"its log {file} cannot be read", board.name, WRITER)
+        raise BadInput(f"its log {file} cannot be read", board.name, writer)
     if file and not claim and not everything:
         raise Refused("nobody has it, and what it said is of those who had it", board.name, OPERATORS)
     start = 0 if everything else begins(proxy, board)
@@ -149,7 +152,7 @@ def console(
         if not began and not everything:
             said.append(f"  {NONE_YET} ({boots}); {OPERATORS}")
         elif not tail:
-            said.append(f"  nothing yet. If the board has booted: {WRITER}")
+            said.append(f"  nothing yet. If the board has booted: {writer}")
     follow = FOLLOW.format(name=name or board.name) if file else None
     shown = dict(console=tail, command=command, follow=follow, lines=said)
     return dict(board=board.id, name=board.name, instance=name, file=file, **shown)

@@ -149,7 +149,11 @@ def _ssh(config: ProxyConfig, board: Board, line: ConsoleLine) -> Served:
         place = said["host"] if said.get("port", 22) == 22 else f"[{said['host']}]:{said['port']}"
         files.append(Secret(name, f"{place} {' '.join(said['host_key'].split()[-2:])}\n"))
     options = dict(BatchMode="yes", ServerAliveInterval=ALIVE, StrictHostKeyChecking=check, UserKnownHostsFile=known)
-    argv = ["ssh", "-tt", "-e", "none", "-F", "none", "-i", said["key"], "-p", str(said.get("port", 22))]
+    # What ssh itself says goes to the journal (-y). In the console's log it would look as if the board spoke. So would
+    # its warning of a key that is not there, which it gives where that is named by -i.
+    key = said["key"].replace("%", "%%")
+    argv = ["ssh", "-y", "-tt", "-e", "none", "-F", "none", "-p", str(said.get("port", 22))]
+    argv += ["-o", f'IdentityFile="{key}"']
     argv += [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
     argv += [f"{said['user']}@{said['host']}", *([said["command"]] if said.get("command") else [])]
     return Served(dict(type="exec", exec=f"exec {shlex.join(argv)}"), tuple(files))

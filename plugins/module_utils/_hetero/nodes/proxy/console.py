@@ -44,6 +44,8 @@ LOOK = 0.2
 BEFORE = 20
 #: Seconds that conserver's client has to end.
 ENDS = 2.0
+#: conserver names neither the keys that leave it, nor why a console is down.
+HOW = "{board}: Ctrl-e c . leaves. If nothing comes of it: journalctl -u hetero-consoles\n"
 OVER = "{name}'s claim of {board} is over\n"
 
 
@@ -92,6 +94,8 @@ def attach(proxy: Proxy, board: Board, claim: Claim | None, read: bool) -> int:
     terminal = termios.tcgetattr(sys.stdin) if sys.stdin.isatty() else None
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
+    sys.stderr.write(HOW.format(board=board.name))
+    sys.stderr.flush()
     child = subprocess.Popen(argv(file, board.name, claim.instance if claim else OPERATOR, read))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is typed is the client's
     try:

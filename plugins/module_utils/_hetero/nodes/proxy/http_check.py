@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import http.client
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.command import command
 from ...core.errors import HeteroError
@@ -26,6 +26,17 @@ OPTION = "tftp_proxy_boot_http_port"
 #: Where a web server's sites are named, and the one that Debian's package brings.
 SITES, DEBIANS_SITE = "/etc/nginx/sites-enabled", "default"
 MOST = 65535
+#: What a PDU that is a BMC may tell its machine to boot by (boot_once): the firmware's own HTTP boot.
+UEFI_HTTP = "uefi_http"
+
+
+def unserved(plan: Plan, pdus: Mapping[str, Mapping[str, Any]], found: Findings) -> None:
+    """Note the BMCs whose machines are to boot by HTTP, where this node serves nothing by it."""
+    names = [name for name, pdu in sorted(pdus.items()) if pdu.get("boot_once") == UEFI_HTTP]
+    if names and not plan.boot_http:
+        what = f"boot_once is {UEFI_HTTP}, and this node serves nothing by HTTP"
+        remedy = "set tftp_proxy_boot_http: true, or boot_once: pxe, unless a web server of yours gives them ipxe.efi"
+        found.note(", ".join(names), what, remedy)
 
 
 def nginx(plan: Plan, found: Findings) -> None:

@@ -113,6 +113,7 @@ def look(plan: Plan) -> Findings:
         aside = nfs_check.set_aside(server)
         ports(plan, found, [server, *aside])
         http_check.nginx(plan, found)
+        consoles_check.on_this_machine(plan.wiring, found)
         if "state_folder" not in wrong:
             # what one wrong number would hide is looked for with the right one
             overcommit = DEFAULTS.roots_overcommit if "roots_overcommit" in wrong else plan.roots_overcommit
@@ -179,6 +180,7 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
     _pdus(plan, pdus, found)
     words_check.credentials(plan, pdus, found)
     consoles_check.consoles(wires, pdus, found)
+    http_check.unserved(plan, pdus, found)
     tile_monitor_check.missing(plan, boards, wires, found)
     arguments_check.undelivered(plan, boards, wires, found)
     if (wires, pdus) == (plan.wiring, plan.pdus):

@@ -47,6 +47,8 @@ OTHERS = {
 }
 
 
+#: The key of proxy.json that the role makes of two variables, which http_check looks at.
+OF_HTTP = "boot_http"
 #: Keys of proxy.json that a plan has a field for, by which the machine is looked at.
 OF_PLAN = ("server", "tftp_root", "state_folder", "roots_overcommit", "root_gb", "ram_images", "wipe", "pdus")
 
@@ -54,6 +56,7 @@ OF_PLAN = ("server", "tftp_root", "state_folder", "roots_overcommit", "root_gb",
 def mistakes(plan: Plan) -> list[BadInput]:
     """Return all that is wrong with what `plan` would have written; the thing of each begins with the variable."""
     said = {**{key: getattr(plan, key) for key in OF_PLAN}, "boards": plan.wiring, **plan.settings}
+    said.pop(OF_HTTP, None)
     wrong: list[HeteroError] = []
     read_all(FILE, said, VARIABLES, wrong)
     for key in FOLDERS:
