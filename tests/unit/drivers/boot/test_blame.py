@@ -202,6 +202,16 @@ def test_how_long_a_shown_line_may_be():
             "; its console says: No configuration methods succeeded (https://ipxe.org/040ee119)",
         ),
         (
+            # of a screen of 80 columns, which a PC's firmware redirects
+            "[Sun Nov 29 11:47:21 2026]tftp://10.0.2.254/boot.ipxe.................. Connection timed out (http://ipxe.\r\n"
+            "[Sun Nov 29 11:47:22 2026]org/4c126035)\r\n",
+            "; its console says: tftp://10.0.2.254/boot.ipxe.................. Connection timed out (http://ipxe.org/4c126035)",
+        ),
+        (
+            "No more network devices (https://ipxe.org/2f18e07\x1bc\x1b[?7l\x1b[2JSeaBIOS (version 1.16.2)\r\n",
+            "; its console says: No more network devices (https://ipxe.org/2f18e07",
+        ),
+        (
             "TFTP error: 'File not found' (1)\nStarting again\n=> ",
             "; its console says: TFTP error: 'File not found' (1)",
         ),

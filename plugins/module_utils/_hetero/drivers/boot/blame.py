@@ -56,7 +56,8 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 SIGNS = (
     re.compile(r"Kernel panic - not syncing.*"),
     re.compile(r"PXE-[EM][0-9A-F]{2}.*"),
-    re.compile(r"\S[^\n]*\(https?://ipxe\.org/[0-9a-f]+\)"),
+    # a board that resets itself at once swallows the end
+    re.compile(r"\S[^\n]*\(https?://ipxe\.org/[0-9a-f]+\)?"),
     re.compile(r"TFTP error: .*|Retry (?:time|count) exceeded.*"),
     re.compile(r"No bootable device.*|Operating System not found.*", re.I),
 )
@@ -69,6 +70,8 @@ PROMPTS = (
 )
 #: Most lines at the end of a log in which a sign is looked for, and characters of it that are said.
 SIGN_LINES, SIGN_WIDTH = 1000, 200
+#: Columns of the screen that a PC's firmware redirects to a serial line (SeaBIOS's sercon.c, and others').
+SCREEN = 80
 #: The time before a line, of any writer.
 STAMPED = re.compile(r"^(?:\[[^]]*\d\d:\d\d:\d\d[^]]*\] ?|\S*\d\d:\d\d:\d\d\S* )")
 TIMES = {1: "", 2: ", twice"}
@@ -235,12 +238,27 @@ def with_sign(note: str, path: str | None, since: int) -> str:
     :param since: byte of the log at which this boot begins.
     """
     lines = console_tail(path, since, SIGN_LINES)
+    whole = _unwrapped(lines)
     for sign in SIGNS:
-        found = next(filter(None, map(sign.search, lines)), None)
+        found = next(filter(None, map(sign.search, whole)), None)
         if found:
             return f"{note}; its console says: {brief(STAMPED.sub('', found[0]), SIGN_WIDTH)}"
     last = STAMPED.sub("", lines[-1]) if lines else ""
     return next((f"{note}; {words} (its console)" for prompt, words in PROMPTS if prompt.fullmatch(last)), note)
+
+
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Return the lines with those put together again that a screen of SCREEN columns broke."""
+    whole: list[str] = []
+    goes_on = False
+    for line in lines:
+        said = STAMPED.sub("", line)
+        if goes_on:
+            whole[-1] += said
+        else:
+            whole.append(line)
+        goes_on = len(said) == SCREEN
+    return whole
 
 
 def _without_questions(lines: list[str], asked_by: str | None) -> list[str]:
