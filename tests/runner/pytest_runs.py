@@ -30,7 +30,7 @@ def pytest(log, folders, *more, limit=3600, run=(BIN / "python", "-m"), env=None
         output = tool(
             log,
             [*run, "pytest", "-p", "no:cacheprovider", f"--basetemp={base}", "--durations=20", "--dist=worksteal"]
-            + [*more, *folders],
+            + ["-p", "ansible_collections.hetero.compute.tests.processor", *more, *folders],
             limit=limit,
             behind=behind,
             env=env,
