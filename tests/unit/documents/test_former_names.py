@@ -13,6 +13,7 @@ import sys
 
 import yaml
 
+from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 
 #: Former name → module that it leads to.
@@ -38,7 +39,7 @@ def test_former_names_lead_to_their_modules(tmp_path):
     argv = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local", "-vvv", str(book)]
     argv += ["-e", f"ansible_python_interpreter={sys.executable}"]
     env = dict(os.environ, ANSIBLE_NOCOLOR="1", ANSIBLE_LOCAL_TEMP=str(tmp_path / "local"))
-    env.update(ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), ANSIBLE_REMOTE_TEMP=str(tmp_path / "remote"))
+    env.update(ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), ANSIBLE_REMOTE_TEMP=str(tmp_path / "remote"), **shared())
     done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert SENT.findall(done.stdout) == list(FORMER.values()), done.stdout
