@@ -84,9 +84,50 @@ else:
 """
 
 
+#: Sanity test `import` reads each file as if it were the first, with all that it imports, and Ansible's loader compiles
+#: all of that each time: three hundred files for the largest. Here the same text is compiled once in a process.
+COMPILE_ONCE = """\
+import builtins
+
+real, kept = builtins.compile, {}
+
+
+def compile(source, filename, mode, flags=0, dont_inherit=False, optimize=-1, **more):
+    if more or mode != 'exec' or not dont_inherit or not isinstance(source, (str, bytes)):
+        return real(source, filename, mode, flags, dont_inherit, optimize, **more)
+    made_from = (source, filename, flags, optimize)
+    if made_from not in kept:
+        kept[made_from] = real(source, filename, mode, flags, True, optimize)
+    return kept[made_from]
+
+
+builtins.compile = compile
+"""
+
+
+def have_compiled_once(log, copy, env, *python):
+    """Have the environments of sanity test `import` there, and each process in them compile a text once.
+
+    :param python: `--python` and which one; nothing for every Python found here.
+    """
+    argv = [BIN / "ansible-test", "sanity", "--local", "--color", "no", "--prime-venvs", "--test", "import", *python]
+    tool(log, argv, cwd=copy, env=env)
+    venvs = Path(env["HOME"], ".ansible", "test", "venv")
+    for site in venvs.glob("sanity*/*/*/lib/python*/site-packages"):
+        (site / "compile_once.py").write_text(COMPILE_ONCE)
+        (site / "compile_once.pth").write_text("import compile_once\n")
+
+
+#: Sanity tests of which another stage shows the same with the tools of .venv: `package` has ansible-doc print all
+#: plugins, Galaxy's importer and the site have it as JSON; `docs` has antsibull-changelog look at the fragments.
+SHOWN_ELSEWHERE = ("ansible-doc", "changelog")
+
+
 def sanity(log):
     """ansible-test sanity, its slow parts on a part: pylint on today's plugins, imports on two Pythons."""
-    each = ["--python", PYTHON, "--skip-test", "pylint"]
+    each = ["--python", PYTHON]
+    for name in ("pylint", *SHOWN_ELSEWHERE):
+        each += ["--skip-test", name]
     oldest = ["--python", OLDEST_PYTHON, "--test", "compile", "--test", "import"]
     plugins = sorted(path.relative_to(ROOT) for path in ROOT.glob("plugins/**/*.py"))
     runs = [each, oldest, ["--python", PYTHON, "--test", "pylint", *todays(plugins, 3)]]
@@ -102,6 +143,8 @@ def sanity_everywhere(log):
 
 def _sanity(log, *runs):
     copy, env = checkout(), ansible_test_home()
+    for python in dict.fromkeys(tuple(words[:2]) for words in runs):
+        have_compiled_once(log, copy, env, *python)
     argv = [BIN / "ansible-test", "sanity", "--local", "--color", "no"]
     output = "".join(tool(log, [*argv, *words], cwd=copy, env=env) for words in runs)
     names = set(re.findall(r'^Running sanity test "([a-z0-9-]+)"', output, re.MULTILINE))

@@ -51,6 +51,7 @@ def package(log):
     shown = 0
     for kind, pattern in (
         ("module", "plugins/modules/*.py"),
+        ("callback", "plugins/callback/*.py"),
         ("inventory", "plugins/inventory/*.py"),
         ("filter", "plugins/filter/*.yml"),
         ("lookup", "plugins/lookup/*.py"),
