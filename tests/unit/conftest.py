@@ -118,8 +118,10 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in set(out)]
 
 
-def pytest_collection_finish():
+def pytest_collection_finish(session):
     """The tests fork this process thousands of times, and look for their own garbage only."""
+    if session.config.option.collectonly:
+        return
     gc.collect()
     gc.freeze()
     gc.enable()
