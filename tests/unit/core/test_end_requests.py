@@ -98,3 +98,15 @@ def test_where_it_cannot_be_written_down_the_end_waits_as_before(tmp_path):
     there.write_text("")
     with end_requests.asked(str(there), "board0", JACKIE):
         assert end_requests.of(str(there), "board0") is None
+
+
+def test_two_who_ask_at_once_are_heard(run_folder):
+    """Lost: a board, to both of them until the deadline: the end of the longer text stood behind the shorter one."""
+    with end_requests.asked(run_folder, "board0", EndRequest("a-much-longer-name", [12.5, 13.5])):
+        text = b'{"instance": "jackie", "created": [12.5], "stays": false}'
+        with open(os.path.join(run_folder, "ends", "board0"), "r+b") as file:
+            file.write(text)  # and is not yet cut off behind it
+        assert end_requests.of(run_folder, "board0") == JACKIE
+        with open(os.path.join(run_folder, "ends", "board0"), "ab") as file:
+            file.write(b"\0\0\0\0")
+        assert end_requests.of(run_folder, "board0") == JACKIE

@@ -120,8 +120,9 @@ def test_a_board_left_on_is_adopted_as_one_that_had_power(site, never):
     if never:
         site.pdu(board0="on")
     else:
-        assert not site.module("tilera_boot", timeout=10, wait=False, **asked).get("failed")
-        site.pdu(faults={"stuck": ["1"]})
+        # one call, from power on to the order that the outlet does not obey: of a second one, that on a busy machine
+        # begins when the boot's time is over, nobody knows whether the board came up meanwhile
+        site.pdu(faults={"welded": ["1"]})
     site.module("tilera_boot", timeout=1, retries=0, **asked)
     kept = json.loads(record(site).read_text())
     assert (kept["state"], kept["ran"], site.outlets()["1"]) == ("error", False, "on")

@@ -10,6 +10,7 @@ and neither is what somebody else put into the folder.
 from __future__ import annotations
 
 import filecmp
+import json
 import os
 import re
 import sqlite3
@@ -17,7 +18,7 @@ import stat
 import sys
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import Iterator
+from typing import Iterator, Sequence
 
 from . import reserve, retention
 from .deadline import Deadline
@@ -35,6 +36,11 @@ OWN = re.compile(r"(\d{8}T\d{6}Z)(\+\d+)?")
 #: Words in SQLite's errors about a damaged database; its other errors are about the disk, permissions or other
 #: processes.
 DAMAGED = ("malformed", "not a database", "encrypted")
+#: {type of a column in lower case: what its values are in Python}, and the column of claims that is JSON.
+SQL_TYPES: dict[str, tuple[type, ...]] = {"real": (float,), "integer": (int,), "text": (str,)}
+FLAVOR = "flavor"
+#: Above all times (seconds since 1970), for no clock of a node shows the year 5138.
+LATEST = 1e11
 
 
 def folder_of(database: str) -> str:
@@ -53,9 +59,12 @@ def copies(database: str) -> list[str]:
     return sorted((os.path.join(folder, name + END) for name in there), key=_is_own)
 
 
-def newest_good(database: str) -> str | None:
-    """Return the path of the newest copy that is whole and has tables; None where there is none."""
-    return next((path for path in reversed(copies(database)) if _is_good(path)), None)
+def newest_good(database: str, rights: Sequence[str] = ()) -> str | None:
+    """Return the path of the newest copy that is whole and has tables; None where there is none.
+
+    :param rights: as of how_to_restore.
+    """
+    return next((path for path in reversed(copies(database)) if _is_good(path, rights)), None)
 
 
 def aside(database: str) -> str:
@@ -212,22 +221,44 @@ def _copy(database: str, new: str, whole: bool) -> None:
         raise HeteroError(f"was not copied (SQLite: {found})", database, how_to_restore(database))
 
 
-def _is_good(copy: str) -> bool:
+def _is_good(copy: str, rights: Sequence[str] = ()) -> bool:
     try:
         with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
             tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            return tables > 0 and db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+            whole = tables > 0 and db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+            return whole and all(_makes_sense(db, table) for table in rights)
     except sqlite3.DatabaseError:
         return False
 
 
-def how_to_restore(database: str, copy: str | None = None, mark: str | None = None) -> str:
+def _makes_sense(db: sqlite3.Connection, table: str) -> bool:
+    """Return whether all values of a table are of its columns' types, and what is JSON there can be read."""
+    columns = {name: kind.lower() for _id, name, kind, *_rest in db.execute(f"PRAGMA table_info({table})")}
+    for row in db.execute(f"SELECT * FROM {table}"):
+        for (name, kind), value in zip(columns.items(), row):
+            if value is not None and not isinstance(value, SQL_TYPES.get(kind, object)):
+                return False
+            if (name == FLAVOR and not _is_json(value)) or (isinstance(value, float) and not 0 <= value < LATEST):
+                return False
+    return True
+
+
+def _is_json(text: object) -> bool:
+    try:
+        return isinstance(json.loads(str(text)), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def how_to_restore(database: str, copy: str | None = None, mark: str | None = None, rights: Sequence[str] = ()) -> str:
     """Return the commands by which a person moves a bad database aside and puts a copy in its place.
 
     :param copy: path of the copy (default: the newest one that is whole).
     :param mark: a file that must exist until reconcile has seen the copy.
+    :param rights: names of tables whose rows say what is whose: a copy that was made after one of them was damaged, and
+        so has it as well, is none to put back.
     """
-    copy = copy or newest_good(database)
+    copy = copy or newest_good(database, rights)
     kept = _aside(database)
     ways = [f"mkdir -p {kept}", f"mv --backup=numbered {database}* {kept}/"]
     if copy:

@@ -83,7 +83,8 @@ def of(run_folder: str, name: str) -> EndRequest | None:
 def _read(file: int) -> EndRequest | None:
     """Return the request in a file; None where it is not written down yet."""
     try:
-        said = json.loads(os.pread(file, 65536, 0))
+        # another may be writing over a longer text, whose end stays until it is cut off
+        said, _end = json.JSONDecoder().raw_decode(os.pread(file, 65536, 0).decode())
         created = [float(time) for time in said["created"]]
         return EndRequest(str(said["instance"]), created, bool(said.get("stays")))  # earlier releases did not say it
     except (ValueError, KeyError, TypeError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import subprocess
 import time
 from contextlib import closing
 
@@ -18,6 +19,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import checks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, info
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_fit import ClaimRequest
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import printable_data
@@ -142,3 +144,20 @@ def test_a_claim_that_cannot_be_read_is_said_to_be_damaged(asked):
                     verb()
         damage(asked, table, column, before)
     answer(asked)
+
+
+@pytest.mark.parametrize(("column", "value"), [("created", "x"), ("flavor", "["), ("expires", math.inf)])
+def test_the_copy_that_is_to_be_put_back_is_not_damaged_as_well(asked, column, value):
+    """Lost: the way out, which put the same damage back again and again: copies are made each hour, also of that."""
+    path = asked.params["state_db"]
+    good = backups.make(path)
+    damage(asked, "claims", column, value)
+    with asked.proxy() as proxy:
+        proxy.store.outcome(2, "boot", True)  # the hour after
+    assert backups.make(path) not in (None, good)
+    with asked.proxy() as proxy, pytest.raises(HeteroError) as error:
+        proxy.store.claims()
+    way = error.value.remedy.partition(" && ")[2].partition(" and then")[0]
+    assert f"cp -p {good} " in way
+    subprocess.run(["sh", "-c", f"mkdir -p {asked.state}/backups/aside && {way}"], check=True)
+    assert [one["instance"] for one in answer(asked)["claims"]] == ["jackie", "eve"]

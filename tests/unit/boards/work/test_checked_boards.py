@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import checked_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.info import information
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import nodes
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
@@ -80,3 +81,13 @@ def test_a_board_whose_check_was_killed_is_none_that_plays_can_have(proxy, monke
     verdict = nodes.board_verdict(FLAVOR, board, "proxy1")
     assert (board["withheld"], verdict.room) == ((None, 1) if living else (checked_boards.KILLED, 0))
     assert verdict.busy == (() if living else (checked_boards.KILLED,))
+
+
+def test_nobody_waits_on_for_a_check_that_is_killed_meanwhile(proxy, monkeypatch):
+    """Lost: a minute and a half, where nothing frees the board meanwhile."""
+    checked_board(proxy, monkeypatch, 2)
+    looks = iter([True, True, True])  # who gives way; twice while the request waits
+    monkeypatch.setattr(checked_boards.locks, "held_by_another", lambda folder, name: next(looks, False))
+    deadline = Deadline(60)
+    assert not checked_boards.given_way(proxy, "jackie", [proxy.board(2)], 1, deadline)
+    assert deadline.left > 30

@@ -75,3 +75,11 @@ def test_a_file_that_is_none_is_named(fake, tmp_path):
         (tmp_path / "fake.json").write_text(text) if text else (tmp_path / "fake.json").unlink()
         with pytest.raises(BadInput, match=r"fake.json: cannot be read .*: write the file of fake PDU pdu-f"):
             one.status()
+
+
+def test_a_welded_outlet_switches_on_and_never_off(fake):
+    """Lost: what tests of boards stand on that an order leaves on."""
+    one = fake(faults={"welded": ["1"]})
+    assert one.switch(["1", "3"], "on") == dict.fromkeys(["1", "3"], Answer(True, "done"))
+    assert one.switch(["1", "3"], "off") == dict.fromkeys(["1", "3"], Answer(True, "done"))
+    assert one.status() == {"1": "on", "2": "on", "3": "off"}

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...claims import tickets
 from ...core.backups import how_to_restore
 from ...core.database import Layout
@@ -60,5 +62,5 @@ LAYOUT = Layout(
         3: tickets.TABLES,
     },
     set_up=SET_UP,
-    restore=how_to_restore,
+    restore=partial(how_to_restore, rights=("claims",)),
 )

@@ -42,8 +42,11 @@ def given_way(proxy: Proxy, request: str, boards: Iterable[Board], count: int, d
             asked.enter_context(end_requests.asked(folder, board.name, end_requests.EndRequest(request, ())))
             proxy.store.event(board.id, "wait", WAITS.format(name=request), instance=request)
         while found and not deadline.passed:
+            is_held = any(locks.held_by_another(folder, board.name) for board in found)
             if not all(_is_checked(proxy.store.record(board.id)) for board in found):
                 return True
+            if not is_held:
+                return False  # their checks were killed meanwhile
             deadline.nap(TICK)
     return False
 

@@ -4,8 +4,8 @@
 """A PDU that is a JSON file, for tests: `{"outlets": {"1": "off"}, "faults": {…}}` at the path in setting `path`.
 
 Its `meters`, where it has any, are {outlet: {"watts": …, "kwh": …}}. Faults: `stuck` (outlets that report success and
-do not switch), `refused` (outlets that are refused), `busy` (number of logins that find the PDU in use), `hang`
-(nothing answers). They are in the file, so that a test can change them.
+do not switch), `welded` (the same, but that they switch on), `refused` (outlets that are refused), `busy` (number of
+logins that find the PDU in use), `hang` (nothing answers). They are in the file, so that a test can change them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Fake(PowerDriver):
         data = self._read()
         self._hang(data)
         refused, stuck = data["faults"].get("refused", ()), data["faults"].get("stuck", ())
-        data["outlets"].update({outlet: state for outlet in outlets if outlet not in (*refused, *stuck)})
+        welded = data["faults"].get("welded", ()) if state == "off" else ()
+        data["outlets"].update({outlet: state for outlet in outlets if outlet not in (*refused, *stuck, *welded)})
         self._write(data)
         return {outlet: Answer(False, "refused") if outlet in refused else Answer(True, "done") for outlet in outlets}
 
