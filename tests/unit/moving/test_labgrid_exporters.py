@@ -38,7 +38,7 @@ def test_what_it_does_not_say_is_asked(tmp_path):
         assert {"mac", "arch", "vcpus", "memory_mb", "local_gb"} <= {key for about, key in asked if about == name}
     assert ("jackie", "ip") not in asked, "its NetworkService says it"
     assert "switch switch-a, port 7" in asked["bob", "mac"]
-    assert "terminals:4001 (rfc2217)" in asked["jackie", "console"]
+    assert ("jackie", "console_from") not in asked, "its NetworkSerialPort says it"
     assert "pdudaemon switches it" in asked["apc-rack12", "driver"]
     assert 'model "gude8316" of labgrid: driver snmp switches' in asked["gude.example.org", "driver"]
     assert ("hub", "mac") not in asked

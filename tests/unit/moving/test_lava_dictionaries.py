@@ -43,7 +43,7 @@ def test_a_folder_of_dictionaries(tmp_path):
     assert ("bob", "ip") not in asked
     assert "its device type is beaglebone-black" in asked["jackie", "arch"]
     assert "power_on_command runs relais, of which no outlet is known" in asked["carol", "pdu"]
-    assert "port 7001 of the LAVA worker" in asked["bob", "console_command"]
+    assert "port 7001 of the LAVA worker" in asked["bob", "console_from"]
     assert "services switches it" in asked["pdu09", "driver"]
     moved(tmp_path, "lava", "lava", answers=ANSWERS, replace=True)
     said = wiring(tmp_path)
@@ -55,8 +55,8 @@ def test_a_folder_of_dictionaries(tmp_path):
     }
     by_pdu = {wire.get("pdu"): wire.get("outlet") for wire in said["tftp_proxy_boards"].values()}
     assert by_pdu == {"10.0.100.1": 5, "10.0.100.20": 1, "pdu09": 4, None: None}
-    consoles = {wire.get("console_command") for wire in said["tftp_proxy_boards"].values()}
-    assert consoles == {"telnet terminals 7018", "telnet terminals 7020", None}
+    consoles = [wire["console_from"] for wire in said["tftp_proxy_boards"].values() if "console_from" in wire]
+    assert consoles == [{"type": "telnet", "host": "terminals", "port": port} for port in (7020, 7018)]
     assert MARKER in (SAMPLES / "lava" / "bob.jinja2").read_text()
     assert MARKER not in str(files(tmp_path)) + str(result)
 

@@ -10,6 +10,7 @@ is one.
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import re
 from contextlib import suppress
@@ -23,6 +24,7 @@ from ..core.typed_keys import shown
 from ..drivers.boot.registry import DRIVERS as BOOT_DRIVERS
 from ..site.boards_file import Board as BoardLine
 from ..site.boards_file import BoardsFileError, parse
+from ..site.console_lines import COMMAND, CONSOLE_FROM, TELNET
 from ..site.proxy_config import PDU
 
 #: Columns of a line of a boards file that is right, in which one value at a time is tried.
@@ -31,8 +33,12 @@ _LINE = dict(id="0", ip="10.0.2.1", mac="02:00:00:00:00:01", vcpus="1", memory_m
 NEEDED = ("mac", "ip", "arch", "vcpus", "memory_mb", "local_gb")
 #: Keys of cpu_info, of the wiring, and all that is taken of a board.
 CPU_INFO = ("vendor", "model", "arch", "features")
-WIRING = ("pdu", "outlet", "driver", "disk", "console", "console_command")
+WIRING = ("pdu", "outlet", "driver", "disk", "console", "console_command", "console_from")
 BOARD_KEYS = ("id", *NEEDED, "vendor", "model", "features", *WIRING)
+#: Where a console comes from, and what stands in its place where another program has it: one of both is said.
+OWN_CONSOLE, OTHERS_CONSOLE = "console_from", ("console", "console_command")
+#: A machine's own name, by which the proxy node would find itself.
+HERE = ("localhost", "127.0.0.1", "::1")
 #: Those that may be several.
 LISTS = ("disk", "features")
 #: Columns of which 0 says that nobody wrote it down.
@@ -45,7 +51,7 @@ OPTION = re.compile(r"\s-")
 #: Programs that attach to consoles and take no password as an option.
 NO_PASSWORDS = ("console", "cu", "microcom", "minicom", "picocom", "screen", "ssh", "telnet", "tio")
 #: Keys whose values are never shown, for they may hold a password.
-UNSHOWN = ("console_command", "agent_options", "api_table", "snmp_table")
+UNSHOWN = ("console_command", OWN_CONSOLE, "agent_options", "api_table", "snmp_table")
 #: What Ansible would run or a terminal obey, were it written into an inventory.
 UNSAFE = re.compile(r"\{[{%#]|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 #: The architecture of a machine as kernels have it, by what else it is called.
@@ -99,8 +105,23 @@ class Board(Device):
         self.asked.pop(key, None)
         if why:
             self.asked[key] = f"{where or self.where}: {why}"
-        else:
-            self.said[key] = taken
+            return
+        self.said[key] = taken
+        instead_of = OTHERS_CONSOLE if key == OWN_CONSOLE else (OWN_CONSOLE,) if key in OTHERS_CONSOLE else ()
+        for other in instead_of:
+            self.said.pop(other, None)
+            self.asked.pop(other, None)
+
+    @property
+    def console_place(self) -> str | None:
+        """What only one console can be at, in words; None where nobody knows."""
+        line = CONSOLE_FROM.read(self.said[OWN_CONSOLE], "", []) if OWN_CONSOLE in self.said else None
+        return line.place if line else None
+
+    def take_port(self, host: object, port: object, type_of: str = TELNET, where: str | None = None) -> None:
+        """Take a console at a port of a terminal server."""
+        number = int(str(port)) if str(port).isascii() and str(port).isdigit() else port
+        self.take(OWN_CONSOLE, {"type": type_of, "host": str(host), "port": number}, where)
 
     def take_field(self, key: str, value: Any) -> None:
         """Take what a source has for a key of ours. A command for the console that may hold a password is asked."""
@@ -203,6 +224,8 @@ def _board_value(key: str, value: Any) -> tuple[Any, str | None]:
     """Return (value, None), or (None, what is wrong with it)."""
     if key not in BOARD_KEYS:
         return None, f"{shown(key)} is no word for a board: {instead(key, BOARD_KEYS)}"
+    if key == OWN_CONSOLE:
+        return _console_value(value)
     if isinstance(value, (dict, bool)) or (isinstance(value, list) and key not in LISTS):
         return None, f"{key} is {_seen(key, value)}"
     if UNSAFE.search(str(value)):
@@ -217,6 +240,23 @@ def _board_value(key: str, value: Any) -> tuple[Any, str | None]:
         return [str(one).strip() for one in value], None
     text = str(value).strip()
     return (ARCHITECTURES.get(text.lower(), text) if key == "arch" else text), None
+
+
+def _console_value(value: Any) -> tuple[Any, str | None]:
+    """Return (a table of console_from, None), or (None, what is wrong with it). A cell or field has it as JSON."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = json.loads(value)
+    if UNSAFE.search(str(value)):
+        return None, f"{OWN_CONSOLE} is what is not shown, which no inventory may hold"
+    mistakes: list[HeteroError] = []
+    line = CONSOLE_FROM.read(value, OWN_CONSOLE, mistakes)
+    if line is None:
+        one = mistakes[0]
+        return None, f"{one.thing} is wrong: {one.remedy}"
+    if line.type == COMMAND and may_hold_password(line.options["command"]):
+        return None, "it is not taken, for its command may hold a password: write it without one"
+    return value, None
 
 
 def _seen(key: str, value: Any) -> str:

@@ -19,7 +19,7 @@ from ..core.plays import play
 from ..core.typed_keys import shown
 from ..files.whole_file import as_before, write_whole
 from . import variables
-from .found import may_hold_password
+from .found import OWN_CONSOLE, may_hold_password
 from .written import boards_lines
 from .yaml_lines import comment
 
@@ -29,7 +29,7 @@ HEAD = (
     "To keep it: put it in place of tftp_proxy_boards in the variables of {host}, such as host_vars/{host}.yml",
 )
 #: Behind the line of a board whose command is left out.
-LEFT_OUT = "its console_command may hold a password and is not here: keep it as it is"
+LEFT_OUT = "its {key} may hold a password and is not here: keep it as it is"
 #: What is learned of a board.
 PLACE = ("pdu", "outlet")
 
@@ -51,17 +51,26 @@ def write_wiring(params: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
         said = dict(cabling=play("cabling", learn="…"), proxy=play("proxy"))
         said.update(host=params["host"], path=shlex.quote(path))
         head = "".join(f"{comment(line.format(**said)).strip()}\n" for line in HEAD)
-        private = [number for number, wire in wires.items() if may_hold_password(wire.get("console_command"))]
-        for number in private:
-            del wires[number]["console_command"]
-        text = head + "".join(boards_lines(wires, dict.fromkeys(private, LEFT_OUT)))
+        private = {number: key for number, wire in wires.items() for key in _private(wire)}
+        for number, key in private.items():
+            del wires[number][key]
+        left_out = {number: LEFT_OUT.format(key=key) for number, key in private.items()}
+        text = head + "".join(boards_lines(wires, left_out))
         if change.note(path, {"lines": []}, {"lines": text.splitlines()}) and not check_mode:
             with naming(path):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 write_whole(path, text, **as_before(path, 0o644))
         lines.append(f"{path} has them, as tftp_proxy_boards of {params['host']}")
-        lines += [f"  # {number}: {LEFT_OUT}" for number in private]
+        lines += [f"  # {number}: {words}" for number, words in left_out.items()]
     return {**change.result, "lines": lines, "boards": [], "questions": [], "vault": [], "notes": []}
+
+
+def _private(wire: Mapping[str, Any]) -> list[str]:
+    """Return the key of a board's wiring whose command may hold a password, in a list; none where none may."""
+    line = wire.get(OWN_CONSOLE)
+    said = {"console_command": wire.get("console_command")}
+    said.update({OWN_CONSOLE: line.get("command")} if isinstance(line, Mapping) else {})
+    return [key for key, command in said.items() if may_hold_password(command)][:1]
 
 
 def _whole(boards: Mapping[str, Any], learned: Mapping[str, Any]) -> dict[int, dict[str, Any]]:

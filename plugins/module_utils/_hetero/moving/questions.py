@@ -29,6 +29,7 @@ HINTS = {
     "disk": "/dev/sda or the like, which is wiped when it is given back, or none",
     "console": "the log on the proxy node that its console is written to",
     "console_command": "the command on the proxy node that attaches to its console",
+    "console_from": "where conserver on the proxy node reaches its console, as {type: telnet, host: HOST, port: PORT}",
 }
 PROXY = {"name": "what the proxy node is called in the inventory", "server": "its IPv4 address that boards ask"}
 DRIVERS = ", ".join(name for name in POWER_DRIVERS if name != "fake")
@@ -62,6 +63,7 @@ def _conflicts(site: Site, server: str | None) -> None:
     for key in UNIQUE:
         _ask_all(site.boards, lambda board, key=key: board.said.get(key), (key,))  # type: ignore[misc]
     _ask_all([*site.boards, *site.others], lambda board: board.fed, ("outlet",))
+    _ask_all(site.boards, lambda board: board.console_place, ("console_from",))
 
 
 def distinct(site: Site) -> None:

@@ -23,7 +23,7 @@ from ..nodes.proxy.setup_plan import Plan
 from ..site import boards_file
 from .answers import Question
 from .documents import yaml_of
-from .found import CPU_INFO, PDU_KEYS, WIRING, Board, Pdu, Site
+from .found import CPU_INFO, OWN_CONSOLE, PDU_KEYS, WIRING, Board, Pdu, Site
 from .questions import TILERA
 from .variables import OWN
 from .yaml_lines import comment, flow
@@ -34,6 +34,8 @@ NOVA: dict[str, Any] = dict(memory_mb_used=0, local_gb_used=0, hypervisor_type="
 NOWHERE = "/nonexistent/hetero"
 #: What a check says of a program or a certificate on the proxy node, which this machine is not.
 ELSEWHERE = re.compile(r"program \S+ (?:is not installed|cannot be run)|its tls_ca .* is not there")
+#: How a check begins that says what is wrong with console_from.
+OF_CONSOLE = "its console is "
 #: PDU's driver → its secrets, of which it has one in any case. Other drivers have one where the source has.
 LOGINS: dict[str, tuple[str, ...]] = {
     "snmp": ("community",),
@@ -209,6 +211,8 @@ def _told_outlet(board: Board) -> str:
 
 def _key_of(defect: HeteroError, keys: Sequence[str], usual: str) -> str:
     """Return which key a defect is about: the one that its place ends with, or else its words have."""
+    if defect.what.startswith(OF_CONSOLE) and OWN_CONSOLE in keys:
+        return OWN_CONSOLE
     last = str(defect.thing).rpartition(".")[2]
     return last if last in keys else next((key for key in keys if re.search(rf"\b{key}\b", defect.what)), usual)
 

@@ -14,8 +14,9 @@ from typing import Any, Mapping
 
 from ...core.errors import BadInput
 from ...core.typed_keys import shown
+from ...site.console_lines import TCP, TELNET
 from ..documents import Asked, named, text_of, yaml_of
-from ..found import Board, Site, address, at_port
+from ..found import HERE, Board, Site, address, at_port
 
 #: What makes the file a template of Jinja, whose text before YAML only labgrid has: a line that begins with a single
 #: "#" and a word of Jinja, and what stands in braces (labgrid's remote/config.py).
@@ -43,6 +44,9 @@ OTHERWISE = {
 FROM_ZERO = ("digitalloggers_restapi",)
 #: Outlets of an infeed, as labgrid's model sentry counts them through (driver/power/sentry.py).
 OF_INFEED = 8
+#: labgrid's protocols of a NetworkSerialPort (its default first) → types of console_from: RFC 2217 is telnet's.
+RFC2217 = "rfc2217"
+CONSOLES = {RFC2217: TELNET, "raw": TCP}
 #: What switches power, and what makes a group a board.
 POWER = ("PowerPort", "PDUDaemonPort", "PowerOutlet")
 SIGNS = (*POWER, "SerialPort", "EthernetPort", "NetworkService")
@@ -111,15 +115,23 @@ def _add_resource(site: Site, board: Board, kind: str, params: Mapping[str, Any]
     elif kind == "NetworkService":
         board.take("ip", address(params.get("address")).host, where)
     elif kind == "NetworkSerialPort":
-        host, port = params.get("host"), params.get("port")
-        at = f"{host}:{port}" + (f" ({params['protocol']})" if params.get("protocol") else "")
-        board.ask("console", f"{where}: it is at {at}: name the file on the proxy node that its lines are written to")
+        _network_console(board, params, where)
     elif kind.endswith("SerialPort"):
-        at = f" at {params['port']}" if params.get("port") else ""
-        board.ask("console", f"{where}: it is a serial port{at} of the exporter: name the log on the proxy node")
+        device = params.get("port") or "/dev/…"
+        where_it_is = "where that is the proxy node or the device moves there"
+        as_said = f"{{type: serial, device: {device}}}"
+        board.ask("console_from", f"{where}: it is a serial port of the exporter: {where_it_is}, give {as_said}")
     elif kind == "EthernetPort":
         at = f"{params.get('switch')}, port {params.get('interface')}"
         board.ask("mac", f"{where}: it is at switch {at}, whose table of addresses has it")
+
+
+def _network_console(board: Board, params: Mapping[str, Any], where: str) -> None:
+    host, port, protocol = params.get("host"), params.get("port"), params.get("protocol") or RFC2217
+    if host in HERE or protocol not in CONSOLES or not (host and port):
+        board.ask("console_from", f"{where}: it is at {host}:{port} ({protocol}) of the exporter's machine")
+    else:
+        board.take_port(host, port, CONSOLES[protocol], where)
 
 
 def _network_power(site: Site, board: Board, params: Mapping[str, Any], where: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Mapping
 
 from ...core.errors import BadInput
 from ..documents import Asked, library, named, text_of, yaml_of
-from ..found import Board, Site, address, told
+from ..found import HERE, Board, Site, address, told
 from ..power_commands import Switch, commands, is_idle, understood
 
 #: A MAC address in a dictionary's value.
@@ -26,8 +26,6 @@ OF_MAC = re.compile(r"(?:^|_)mac(?:_|$)|mac_?addr")
 POWER = ("power_on_command", "hard_reset_command", "power_off_command")
 #: A terminal server's port.
 TELNET = re.compile(r"(?:/\S*/)?telnet [A-Za-z0-9][\w.:-]* [0-9]{1,5}", re.ASCII)
-#: A LAVA worker's own name, which on the proxy node is another machine.
-HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def read(asked: Asked) -> Site:
@@ -160,9 +158,9 @@ def _add_console(board: Board, said: Mapping[str, Any], source: str) -> None:
     words = next(commands(lines[0]), [])
     if len(lines) == 1 and TELNET.fullmatch(" ".join(words)):
         if words[1] in HERE:
-            board.ask("console_command", f"{source}: port {words[2]} of the LAVA worker, by telnet")
+            board.ask("console_from", f"{source}: port {words[2]} of the LAVA worker, by telnet")
         else:
-            board.take("console_command", f"telnet {words[1]} {words[2]}")
+            board.take_port(words[1], words[2], where=source)
         return
     program = os.path.basename(words[0]) if words else "?"
     several = f"{len(lines)} connections, the first" if lines[1:] else "a connection"
