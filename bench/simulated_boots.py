@@ -80,7 +80,8 @@ class Proxy:
     :param many: the same for each of several, which are made eight at a time: on two processors they took 90 ms
         each, where one after the other took 124.
     :param own: processor seconds of the loop for a board, up to MANY boards in one request: `start` of 300 played ones
-        took 48 ms each, of 100 they took 42. With 900 it was 66, from which EXPONENT is.
+        took 20 ms each, of 100 they took 17. With 900 it was 24, from which EXPONENT is (`bench/growth.py 100 300 900`,
+        on two processors that had much other work).
     :param serving: processor seconds for a board's files: in.tftpd took 10 ms/MB in blocks of 1,432 bytes. What NFS
         takes was not measured, and is not counted.
     """
@@ -90,11 +91,11 @@ class Proxy:
     processors: int = 4
     root: float = 0.1
     many: float = 0.073
-    own: float = 0.048
+    own: float = 0.02
     serving: float = 0.165
 
     MANY = 300
-    EXPONENT = 0.3
+    EXPONENT = 0.15
 
     @property
     def places(self) -> float:
