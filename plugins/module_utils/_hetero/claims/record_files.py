@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..core.errors import naming
 from ..core.printable import LONGEST
@@ -20,6 +20,9 @@ from ..core.typed_keys import is_text
 from ..files.whole_file import remove_left, sync_folder, write_whole
 from ..site.image_names import is_source, valid_image
 from ..site.instance import valid_instance
+
+if TYPE_CHECKING:
+    import sqlite3
 
 #: Bytes of a record: keys have 64 KiB at most (must_be_keys), six times that as JSON, and the rest is a few lines.
 LARGEST = 1 << 20
@@ -65,7 +68,7 @@ def of_other_types(fields: Mapping[str, Any], types: Types) -> list[str]:
     return [name for name, allowed in types.items() if not _is_of(name, fields[name], allowed)]
 
 
-def of_other_columns(row: Mapping[str, Any], types: Types) -> list[str]:
+def of_other_columns(row: Mapping[str, Any] | sqlite3.Row, types: Types) -> list[str]:
     """Return the names of the columns of a row that have none of their types, or a number that is none of ours.
 
     Rows of thousands of claims are read by each verb, so what a claim was refused for is not looked for once more.

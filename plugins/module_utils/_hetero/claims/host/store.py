@@ -28,6 +28,7 @@ from ...site.key_prints import keys_told
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
 from ..ended import RELEASE_PHASE
+from ..record_files import NONE, NUMBER, TEXT, of_other_columns, sound
 from .allocation import Allocation, GpuRequest, allocate
 from .claim_copies import KeptClaims
 from .tables import marked_beside, marked_in
@@ -47,6 +48,13 @@ FIELDS = (
 )
 #: What a claim's record tells of what was made for it.
 MADE = ("container", "host_key", "image", "image_hash", "ssh_public_key")
+#: {column of an allocation: the types that it may have}.
+ALLOCATED: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("address", "holder", "state", "wanted", "nodes", "method"), TEXT),
+    **dict.fromkeys(("share", "persistent"), (int,)),
+    "uuid": TEXT + NONE,
+    "since": NUMBER,
+}
 
 
 @dataclass(frozen=True)
@@ -233,7 +241,13 @@ class Store(KeptClaims):
         """Return all allocations by address, or those of one holder."""
         where, values = ("", ()) if holder is None else ("WHERE holder = ?", (holder,))
         rows = self._db.rows(f"SELECT * FROM allocations {where} ORDER BY address, since", values)
-        return [_allocation(row) for row in rows]
+        return [self._allocation(row) for row in rows]
+
+    def _allocation(self, row: sqlite3.Row) -> Allocation:
+        try:
+            return _allocation(row)
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+            raise self._damaged(f"what it says of who has {row['address']!r} cannot be read") from error
 
     def grant(self, allocation: Allocation) -> None:
         """Write an allocation down, new or changed."""
@@ -294,7 +308,7 @@ class Store(KeptClaims):
         """Return the last event of any instance whose text has these words in it, such as a container's id."""
         where = "instance IS NOT NULL AND instr(text, ?) > 0"
         rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id DESC LIMIT 1", [words])
-        return Event(**dict(rows[0])) if rows else None
+        return _event(rows[0]) if rows else None
 
     def _events(self, after: int, instance: str | None, address: str | None, order: str, limit: int) -> list[Event]:
         where = "id > ?"
@@ -303,14 +317,26 @@ class Store(KeptClaims):
             if value is not None:
                 where, values = f"{where} AND {column} = ?", [*values, value]
         rows = self._db.rows(f"SELECT * FROM events WHERE {where} ORDER BY id {order} LIMIT ?", [*values, limit])
-        return [Event(**dict(row)) for row in rows]
+        return [_event(row) for row in rows]
+
+
+def _event(row: sqlite3.Row) -> Event:
+    """Return the event of a row. What cannot be in a damaged one is left out: it is shown, and ends no verb."""
+    texts = {name: row[name] if isinstance(row[name], str) else "" for name in ("actor", "phase", "text")}
+    names = {name: row[name] if isinstance(row[name], str) else None for name in ("instance", "address")}
+    when, seconds = sound(row["time"]) or 0.0, sound(row["seconds"])
+    return Event(row["id"], when, instance=names["instance"], address=names["address"], seconds=seconds, **texts)
 
 
 def _allocation(row: sqlite3.Row) -> Allocation:
+    """Return the allocation of a row; raise ValueError, TypeError or KeyError for a damaged one."""
+    wrong = of_other_columns(row, ALLOCATED)
+    if wrong:
+        raise ValueError(", ".join(wrong))
     wanted = json.loads(row["wanted"])
     wanted["gpus"] = tuple(wanted["gpus"])
     more = dict(wanted=GpuRequest(**wanted), share=bool(row["share"]), persistent=bool(row["persistent"]))
-    more["nodes"] = tuple(tuple(node) for node in json.loads(row["nodes"]))
+    more["nodes"] = tuple((str(path), str(kind), major, minor) for path, kind, major, minor in json.loads(row["nodes"]))
     return Allocation(**dict(row, **more))
 
 

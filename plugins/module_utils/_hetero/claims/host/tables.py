@@ -18,7 +18,7 @@ def _restore(path: str) -> str:
 
     Without a copy the kernel still knows who can open which GPU, and each container's files what it asked for.
     """
-    way = how_to_restore(path, mark=mark_beside(path), rights=("instances",))
+    way = how_to_restore(path, mark=mark_beside(path), rights=("instances", "allocations"))
     return way if copies(path) else f"{way}; who owned which instance must be claimed again"
 
 
