@@ -68,8 +68,9 @@ def kept_copy():
             scratch.mkdir()
             archive.write_bytes(packed())
             copy = keep_copy(str(scratch), str(archive), Change())
-            # on a node the first call of each module does that
-            subprocess.run(["/usr/bin/python3", "-m", "compileall", "-q", copy], check=True)
+            # on a node the first call of each module does that; isolated, as that is, or its code lies elsewhere
+            # (PYTHONPYCACHEPREFIX), and is compiled again
+            subprocess.run(["/usr/bin/python3", "-I", "-m", "compileall", "-q", copy], check=True)
             scratch.rename(folder)
     return folder
 
