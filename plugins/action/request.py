@@ -69,7 +69,8 @@ class ActionModule(ActionBase):
         try:
             plan = decided(given, (task_vars or {})["hostvars"], self._task.check_mode)
         except request_steps.Stop as stop:
-            return dict(result, **printable_data(dict(stop.result, failed=True, msg=brief(str(stop), MOST))))
+            told = dict(stop.result or dict(ending=stop.ending), failed=True, msg=brief(str(stop), MOST))
+            return dict(result, **printable_data(told))
         show(few(plan.pop("lines", ())))
         return dict(result, **dict(plan, changed=False))
 

@@ -157,4 +157,9 @@ text:
   description: Why not all of it is claimed, in words.
   returned: with O(step=claimed)
   type: str
+ending:
+  description: In one word for programs, how the request would end if the play ended here, as
+    P(hetero.compute.outcome#callback) says it.
+  returned: with O(step=claimed), and on failure
+  type: str
 """

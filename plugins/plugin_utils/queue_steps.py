@@ -17,6 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import expected, many_by, ordinal
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
+from ansible_collections.hetero.compute.plugins.plugin_utils import endings
 from ansible_collections.hetero.compute.plugins.plugin_utils.waiting_lines import clock
 
 Plan = Dict[str, Any]
@@ -41,20 +42,20 @@ class Wait:
         self.minutes, self.interval, self.check = minutes, interval, check
 
     def goes_on(self, request: Request, plan: Plan, found: Mapping[str, Any]) -> Plan:
-        """Return whether a request waits, from what the last look found: waits, text, and if it waits what is needed to
-        keep a place: asked, queue (which nodes could serve it). The time begins with the first place.
+        """Return whether a request waits, from what the last look found: waits, text, ending, and if it waits what is
+        needed to keep a place: asked, queue (which nodes could serve it). The time begins with the first place.
 
         :param found: what `schedule` returned.
         """
-        text = found["text"]
+        text, ending = found["text"], endings.NONE if found["possible"] else endings.REQUEST
         if not self.minutes or self.check or not found["possible"]:
-            return dict(waits=False, text=with_ways(text, found, wait=not self.minutes))
+            return dict(waits=False, text=with_ways(text, found, wait=not self.minutes), ending=ending)
         now = time.monotonic()
         left = plan["until"] - now if "until" in plan else 60 * self.minutes
         if left <= 0:
-            return dict(waits=False, text=with_ways(f"{text}\n  waited {self.minutes:g} min", found))
+            return dict(waits=False, text=with_ways(f"{text}\n  waited {self.minutes:g} min", found), ending=ending)
         kept = dict(asked=plan.get("asked", time.time()), queue=_queue(request, plan, found), waiting=found["waiting"])
-        kept.update(text=text, ways=with_ways("", found), looked_at=now)
+        kept.update(text=text, ways=with_ways("", found), looked_at=now, ending=ending)
         return dict(kept, **self._on(left), told=plan.get("told", found["waiting"]))
 
     def waited(self, request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]]) -> Plan:

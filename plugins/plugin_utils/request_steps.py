@@ -16,6 +16,7 @@ from typing import Any, Container, Dict, Iterable, List, Mapping, NamedTuple, Se
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
+from ansible_collections.hetero.compute.plugins.plugin_utils import endings
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unasked, words_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait, names_of, numbers_of
@@ -34,11 +35,13 @@ class Stop(Exception):
     """The play ends here. The text says why.
 
     :param result: of the module that failed, for programs that read the play's result.
+    :param ending: how the request ended (endings.py), where no module's result says it.
     """
 
-    def __init__(self, why: str, result: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, why: str, result: Mapping[str, Any] | None = None, ending: str = endings.REQUEST) -> None:
         super().__init__(why)
         self.result = dict(result or {})
+        self.ending = endings.of_node(self.result) if result else ending
 
 
 def find(
@@ -55,7 +58,7 @@ def find(
         of it without a claim.
     """
     name, owner = request["instance"], request["owner"]
-    _stop(unasked(answers, name, without))
+    _stop(unasked(answers, name, without), endings.OWNER)
     _stop("\n".join(map(one_line, owners.unclaimed(answers))))
     parts, _surplus = owners.holders(answers, name, numbers=numbers_of(request))
     others = sorted({claim["owner"] for part in parts for claim in part["claims"]} - {owner})
@@ -87,7 +90,7 @@ def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], 
     :raises Stop: a node was not asked, or several have made what is asked for.
     """
     name = request["instance"]
-    _stop(unasked(answers, name, without))
+    _stop(unasked(answers, name, without), endings.OWNER)
     _stop("\n".join(owners.twice(answers, name, request["owner"])))
     refused = before.get("refused", [])
     found = _schedule(request, answers, refused)
@@ -126,7 +129,8 @@ def claimed(
     :param answers: those from which the plan was made; none if nobody was asked.
     :param said: {node: result of module `instance`} of the visits.
     :returns: the plan: parts; placed, whether they are all of the request; again, whether others were just quicker and
-        a second look is worth it; surplus, parts to give back; waits; text, why not all is placed; lines for people.
+        a second look is worth it; surplus, parts to give back; waits; text, why not all is placed; ending, as a word of
+        endings.py; lines for people.
     :raises Stop: a node cannot be reached any more, or the only node failed.
     """
     if plan.get("placed") and not plan["visits"]:
@@ -141,7 +145,8 @@ def claimed(
     known = answers if wait.check or not plan["looked"] else _with(answers, parts)
     plan["surplus"] = _holders(known, request, keep)[1]
     if broken or placed or not plan["looked"]:
-        return dict(plan, waits=False, text="; ".join(broken))
+        ending = endings.of_all([said[visit["item"]] for visit in plan["visits"]]) if broken else endings.GIVEN
+        return dict(plan, waits=False, text="; ".join(broken), ending=ending)
     found = _schedule(request, answers, refused)
     found["text"] = "\n  ".join([found["text"], *fewer])
     return dict(plan, waits=False, text=found["text"]) if again else dict(plan, **wait.goes_on(request, plan, found))
@@ -155,7 +160,7 @@ def _given(request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]], 
         node, result = visit["item"], said[visit["item"]]
         failure = result.get("failure") or {}
         if result.get("unreachable"):
-            raise Stop(_left_behind(request, plan, node, words_of(result), without))
+            raise Stop(_left_behind(request, plan, node, words_of(result), without), ending=endings.OWNER)
         if failure.get("rejected") and "step" not in result:
             given.refused[:] = [one for one in given.refused if one["item"] != node]
             given.refused.append(dict(item=node, failure=failure))
@@ -186,13 +191,14 @@ def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Ite
     :raises Stop: a node was not asked.
     """
     name, count, owner = request["instance"], request["count"], request["owner"]
-    _stop(unasked(answers, name, without))
+    _stop(unasked(answers, name, without), endings.OWNER)
     others = owners.taken(answers, name, count, owner, numbers_of(request))
     parts, surplus = _holders(answers, request, plan["before"] if others else None)
     moved = others or surplus or {part["item"] for part in parts} != {part["item"] for part in plan["parts"]}
     moves = sorted({part["item"] for part in [*parts, *surplus, *plan["parts"]]}) if moved else []
     visits = parts if moved and not others else []
-    return dict(plan, surplus=surplus, taken=owners.as_text(others) if others else "", visits=visits, moves=moves)
+    taken = dict(taken=owners.as_text(others), ending=endings.REQUEST) if others else dict(taken="")
+    return dict(plan, surplus=surplus, visits=visits, moves=moves, **taken)
 
 
 def _schedule(request: Request, answers: Sequence[Answer], refused: Sequence[Dict[str, Any]]) -> dict[str, Any]:
@@ -250,7 +256,7 @@ def _failed(result: Mapping[str, Any]) -> bool:
     return "msg" in result or "instances" not in result
 
 
-def _stop(why: str) -> None:
+def _stop(why: str, ending: str = endings.REQUEST) -> None:
     """Raise Stop if there is a reason."""
     if why:
-        raise Stop(why)
+        raise Stop(why, ending=ending)

@@ -74,6 +74,7 @@ def test_a_stop_is_a_failure_with_its_reason(decide):
     """Lost: what a program reads of the failure, such as what is still claimed."""
     result = decide(asked(node("p1")), step="find", to="stop", request=ASKED_FOR, nodes=["p1"])
     assert (result["failed"], result["msg"].partition(":")[0]) == (True, "There is no instance lab to stop")
+    assert result["ending"] == "request"
     plan = dict(visits=[dict(item="p1", kind="board", numbers=[])], refused=[], looked=False)
     failure = dict(msg="Task failed: no power", failed=False, failure=dict(what="no power"), changed=True)
     result = decide(dict(p1=dict(_done=failure)), step="claimed", request=ASKED_FOR, nodes=["p1"], plan=plan)

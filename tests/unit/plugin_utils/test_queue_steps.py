@@ -50,16 +50,17 @@ def planned(wait=None, request=None, **more):
 
 
 @pytest.mark.parametrize(
-    ("wait", "found"),
+    ("wait", "found", "ending"),
     [
-        (Wait(0.0), FOUND),
-        (Wait(5.0, check=True), FOUND),
-        (Wait(5.0), dict(FOUND, possible=False)),
+        (Wait(0.0), FOUND, "none"),
+        (Wait(5.0, check=True), FOUND, "none"),
+        (Wait(5.0), dict(FOUND, possible=False), "request"),
     ],
 )
-def test_there_is_nothing_to_wait_for(wait, found):
-    """Lost: the minutes of a wait for what no node ever has."""
-    assert wait.goes_on(asked(), dict(before=[]), found)["waits"] is False
+def test_there_is_nothing_to_wait_for(wait, found, ending):
+    """Lost: the minutes of a wait for what no node ever has; or what a program that reads the ending does about it."""
+    plan = wait.goes_on(asked(), dict(before=[]), found)
+    assert (plan["waits"], plan["ending"]) == (False, ending)
 
 
 @pytest.mark.parametrize(

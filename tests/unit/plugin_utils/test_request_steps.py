@@ -63,7 +63,7 @@ def test_a_node_that_was_not_asked_stops_each_step(answer, why):
         with pytest.raises(Stop) as stop:
             step()
         assert str(stop.value) == why
-        assert stop.value.result == {}
+        assert (stop.value.result, stop.value.ending) == ({}, "owner")
 
 
 @pytest.mark.parametrize(
@@ -339,6 +339,7 @@ def test_one_of_several_goes_away(there, remedy):
         request_steps.claimed(request, answers, plan, dict(GAVE, p2=GONE), Wait(), [])
     text = "p2 cannot be reached any more: no route. What others gave of lab stays claimed: run this again"
     assert str(stop.value) == (f"{text}, {remedy}" if remedy else text)
+    assert stop.value.ending == "owner"
     if remedy:
         with pytest.raises(Stop, match=r"-e without=p8,p9,p2$"):
             request_steps.claimed(request, answers, plan, dict(GAVE, p2=GONE), Wait(), ["p8", "p9"])
@@ -354,7 +355,7 @@ def test_the_only_node():
     assert refused["text"] == ""
     with pytest.raises(Stop, match=r"^the disk is full$") as stop:
         request_steps.claimed(asked(), [], plan, {"p1": BROKE}, Wait())
-    assert stop.value.result == BROKE
+    assert (stop.value.result, stop.value.ending) == (BROKE, "boot")
     booted = dict(IN_USE, step="boot")  # of one that was claimed, and had no room for its root
     with pytest.raises(Stop, match=r"^none free$"):
         request_steps.claimed(asked(), [], plan, {"p1": booted}, Wait())

@@ -66,11 +66,19 @@ def is_full(error: HeteroError) -> bool:
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in FULL
 
 
-class BadInput(HeteroError):
+class _OfTheRequest(HeteroError):
+    """What is asked for is at fault, and no hardware: the same request is refused again. `failure` says so."""
+
+    @property
+    def failure(self) -> dict[str, Any]:
+        return dict(super().failure, refused=True)
+
+
+class BadInput(_OfTheRequest):
     """The user's argument, file or archive is wrong; nothing was changed."""
 
 
-class Refused(HeteroError):
+class Refused(_OfTheRequest):
     """The request is understood and must not be done (another owner's name, a quarantined board)."""
 
 
