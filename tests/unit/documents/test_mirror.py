@@ -13,6 +13,7 @@ HOUSE = ROOT / "plugins" / "module_utils" / "_hetero"
 WHOLE = {
     "awx": "job templates, surveys and credentials of AWX",
     "bench": "simulations and what else the measurements compute",
+    "ci": "what a CI is given, in extensions/ci",
     "documents": "pages against the code",
     "gpu_races": "several calls about the same GPUs, and calls that are killed",
     "instances/guests": "whole verbs on guests",

@@ -1,0 +1,199 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A board that a job takes, and gives back. What is kept of it lies in a folder of its own: its key, the way in.
+
+`take` may be called again: a job that is run again finds its own board. So may `give_back`, also where none was taken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+from . import endings
+from .endings import NoBoard
+from .playbooks import Playbooks
+
+#: What the playbooks take for a name.
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+#: Hours of a lease where none are named, and minutes to wait for a node.
+HOURS, WAIT = "2", "60"
+#: What ssh reads, after the file that the playbook has written. A board that says nothing for two minutes ends a login.
+SSH_CONFIG = """\
+Include "{folder}/ssh/*"
+Host *
+  IdentityFile "{folder}/key"
+  IdentitiesOnly yes
+  BatchMode yes
+  ServerAliveInterval 15
+  ServerAliveCountMax 8
+"""
+
+
+class Request:
+    """What a job asks for.
+
+    :param name: of the instance (names.py).
+    :param options: of provision_instance, as a person gives them by -e; owner is one of them.
+    :param inventories: of the site; none for the one that ansible.cfg names.
+    :param state: the folder in which each board has its own.
+    """
+
+    def __init__(self, name, options, inventories=(), state=None):
+        if not NAME.fullmatch(name):  # it is a folder's name as well
+            raise NoBoard(endings.REQUEST, f"{name!r} is no name of an instance: give 1 to 63 of a-z, 0-9 and -")
+        self.name = name
+        self.inventories = [os.path.abspath(one) if os.path.exists(one) else one for one in inventories]
+        self.options = dict({"hours": HOURS, "wait": WAIT, "owner": "ci"}, **options)
+        self.state = os.path.abspath(state or default_state())
+
+    @property
+    def folder(self):
+        return os.path.join(self.state, self.name)
+
+
+def default_state():
+    """Return the folder in which boards have theirs where none is named."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.environ.get("HETERO_STATE") or os.path.join(home, "hetero-ci")
+
+
+class Board:
+    """An instance that a request has, or is to have.
+
+    :ivar instances: what the playbook gave: name of the node, ip, phases of the boot and more of each.
+    """
+
+    def __init__(self, request, watch=None):
+        self.request = request
+        self._playbooks = Playbooks(request.inventories, watch)
+        self.instances = []
+
+    def take(self):
+        """Ask for it, and wait until it runs; what failed is given back.
+
+        :raises NoBoard: there is none, and why.
+        """
+        request = self.request
+        if request.options["hours"] in ("", "none"):
+            raise NoBoard(endings.REQUEST, "hours is none: give some, as a job that is killed may leave its board")
+        options = dict(request.options, instance=request.name, key=self._key(), hetero_ssh_folder=self._ssh_folder)
+        outcome = self._playbooks.play("provision_instance", options)
+        if outcome["ending"] != endings.GIVEN:
+            if outcome["ending"] in (endings.BOOT, endings.OWNER, endings.OTHER):
+                stays = self.give_back()
+                sys.stderr.write(f"what there is of it was not given back: {stays.why}\n" if stays else "")
+            elif not os.path.exists(os.path.join(request.folder, "board.json")):
+                shutil.rmtree(request.folder, ignore_errors=True)
+            raise NoBoard(outcome["ending"], outcome["text"], outcome["blame"], outcome["console"])
+        self.instances = outcome["instances"]
+        self._write("board.json", json.dumps(dict(options=request.options, instances=self.instances)))
+        return self
+
+    def give_back(self):
+        """Terminate it, and forget the way in; return why that failed as a NoBoard, None where it did not.
+
+        It is asked for as its owner's, so another's of this name stays, and whatever fails ends with the lease.
+        """
+        options = dict(instance=self.request.name, owner=self.request.options["owner"])
+        try:
+            outcome = self._playbooks.play("terminate_instance", dict(options, hetero_ssh_folder=self._ssh_folder))
+        except NoBoard as error:
+            return error
+        if outcome["ending"] == endings.GIVEN:
+            shutil.rmtree(self.request.folder, ignore_errors=True)
+            return None
+        return NoBoard(outcome["ending"], outcome["text"])
+
+    def console(self, lines=40):
+        """Return the last lines of its console as text; what cannot be read is said in place of them."""
+        options = dict(instance=self.request.name, owner=self.request.options["owner"], lines=str(lines))
+        try:
+            return self._playbooks.play("console", options, quiet=True)["said"]
+        except NoBoard as error:
+            return str(error)
+
+    @property
+    def address(self):
+        return self.instances[0]["ip"]
+
+    @property
+    def node(self):
+        """The board's name, or its host's."""
+        return self.instances[0]["name"]
+
+    @property
+    def phases(self):
+        """Seconds of each phase of its boot; {} of an instance that ran already."""
+        return self.instances[0].get("phases") or {}
+
+    def ssh(self, *command, name=None):
+        """Return the words of the command that logs in."""
+        return ["ssh", "-F", self._ssh_config, name or self.instances[0]["instance"], *command]
+
+    def run(self, command, check=True, timeout=None):
+        """Run a command on the board; return its standard output as text, without the last line's end.
+
+        :param command: a line for the board's shell, or a list of words.
+        :param check: whether another exit code than 0 is an error, subprocess.CalledProcessError.
+        """
+        line = command if isinstance(command, str) else shlex.join(command)
+        done = subprocess.run(
+            self.ssh(line), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=timeout, check=check, text=True
+        )
+        return done.stdout.rstrip("\n")
+
+    @property
+    def environment(self):
+        """Return what a command is told of it."""
+        return dict(
+            HETERO_INSTANCE=self.instances[0]["instance"],
+            HETERO_INSTANCES=" ".join(one["instance"] for one in self.instances),
+            HETERO_NODE=self.node,
+            HETERO_ADDRESS=self.address,
+            HETERO_ADDRESSES=" ".join(one["ip"] for one in self.instances),
+            HETERO_SSH_CONFIG=self._ssh_config,
+            HETERO_SSH=shlex.join(self.ssh()),
+        )
+
+    def found(self):
+        """Fill in what `take` kept, for another process of the same job; raise NoBoard where nothing was taken."""
+        try:
+            with open(os.path.join(self.request.folder, "board.json"), encoding="utf-8") as file:
+                self.instances = json.load(file)["instances"]
+        except (OSError, ValueError) as error:
+            raise NoBoard(endings.OTHER, f"nothing was taken for {self.request.name} on this machine") from error
+        return self
+
+    # ---- its folder
+
+    @property
+    def _ssh_folder(self):
+        return os.path.join(self.request.folder, "ssh")
+
+    @property
+    def _ssh_config(self):
+        return os.path.join(self.request.folder, "ssh_config")
+
+    def _key(self):
+        """Return the public key of this job alone, which is made where it is not there; write what ssh reads."""
+        path = os.path.join(self.request.folder, "key")
+        os.makedirs(self._ssh_folder, mode=0o700, exist_ok=True)
+        if not os.path.exists(f"{path}.pub"):
+            words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.request.name, "-f", path]
+            if subprocess.run(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode:
+                raise NoBoard(endings.OTHER, f"{path}: ssh-keygen made no key, as is said above")
+        self._write("ssh_config", SSH_CONFIG.format(folder=self.request.folder))
+        with open(f"{path}.pub", encoding="ascii") as file:
+            return file.read().strip()
+
+    def _write(self, name, text):
+        path = os.path.join(self.request.folder, name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)

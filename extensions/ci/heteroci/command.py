@@ -1,0 +1,151 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`board run`, `board take` and `board give-back`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+from . import cancelled, endings
+from .board import HOURS, WAIT, Board, Request
+from .cancelled import Cancelled
+from .endings import NoBoard, as_told
+from .held import held, taken
+from .names import name_of
+
+#: Options of provision_instance that have a word of their own here, and the variables that say them otherwise.
+OWN = {"flavor": "HETERO_FLAVOR", "image": "HETERO_IMAGE", "hours": "HETERO_HOURS", "wait": "HETERO_WAIT"}
+#: Options that this program gives by itself.
+GIVEN = ("instance", "key", "key_file", "hetero_ssh_folder")
+#: Seconds for the user's command to end once it was told to.
+GRACE = 30.0
+
+
+class Parser(argparse.ArgumentParser):
+    """Ends with the code of a wrong request."""
+
+    def error(self, message):
+        raise NoBoard(endings.REQUEST, f"{message}: board {{run,take,give-back}} --help has the options")
+
+
+def request_of(arguments):
+    """Return the request of the command line and the environment."""
+    options = {key: getattr(arguments, key) or os.environ.get(name, "") for key, name in OWN.items()}
+    for given in arguments.option:
+        key, sign, value = given.partition("=")
+        if not sign or key in GIVEN:
+            raise NoBoard(endings.REQUEST, f"-e {given}: give OPTION=VALUE, an option of provision_instance")
+        options[key] = value
+    options["owner"] = arguments.owner or os.environ.get("HETERO_OWNER") or "ci"
+    inventories = arguments.inventory or list(filter(None, os.environ.get("HETERO_INVENTORY", "").split(os.pathsep)))
+    name = arguments.name or os.environ.get("HETERO_NAME") or name_of(os.environ, arguments.part)
+    return Request(name, {key: value for key, value in options.items() if value}, inventories, arguments.state)
+
+
+def parser():
+    found = Parser(prog="board", description="A board, container or guest for a CI job.")
+    verbs = found.add_subparsers(dest="verb", required=True)
+    for verb, what in (
+        ("run", "take a board, run a command with it, give the board back"),
+        ("take", "take a board, and print how to reach it"),
+        ("give-back", "give it back; where none was taken, nothing is done"),
+    ):
+        one = verbs.add_parser(verb, help=what, description=what)
+        for key, name in OWN.items():
+            usual = {"hours": f", else {HOURS}", "wait": f" in minutes, else {WAIT}"}.get(key, "")
+            one.add_argument(f"--{key}", help=f"as provision_instance has it (or ${name}{usual})")
+        one.add_argument("--owner", help="who has it (or $HETERO_OWNER, else ci)")
+        one.add_argument("--name", help="of the instance (or $HETERO_NAME, else of the CI's job)")
+        one.add_argument("--part", default="", help="any text that tells boards of one job apart")
+        one.add_argument("-i", "--inventory", action="append", default=[], help="of the site (or $HETERO_INVENTORY)")
+        one.add_argument("-e", dest="option", action="append", default=[], metavar="OPTION=VALUE", help="any other")
+        one.add_argument("--state", help="folder for keys (or $HETERO_STATE, else ~/.local/state/hetero-ci)")
+        one.add_argument("--report", metavar="FILE", help="write as JSON how it ended")
+        if verb == "run":
+            one.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what is run with it")
+    return found
+
+
+def main(argv=None):
+    """Do what the command line says; return the exit code."""
+    report = {}
+    arguments = None
+    try:
+        arguments = parser().parse_args(argv)
+        request = request_of(arguments)
+        report["instance"] = request.name
+        with cancelled.raised():
+            code = VERBS[arguments.verb](request, arguments, report)
+    except (NoBoard, OSError) as error:
+        error = as_told(error)
+        sys.stderr.write(f"board: {error}\n")
+        report.update(ended=error.ending, why=error.why, blame=error.blame, console=error.console)
+        code = error.code
+    except Cancelled as error:
+        sys.stderr.write(f"board: cancelled by {error}\n")
+        report["ended"] = "cancelled"
+        code = error.code
+    if arguments is not None and arguments.report:
+        with open(arguments.report, "w", encoding="utf-8") as file:
+            json.dump(dict(report, code=code), file)
+    return code
+
+
+def run(request, arguments, report):
+    """Take a board, run the command, give the board back whatever happens; return the code to end with."""
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    if not command:
+        raise NoBoard(endings.REQUEST, "name a command: board run --flavor FLAVOR -- COMMAND")
+    with held(request) as board:
+        report.update(board.environment)
+        status = _status(command, board.environment)
+    code = endings.code_of(status)
+    report.update(ended="command", status=status)
+    if code == endings.SHIFTED and status != code:
+        sys.stderr.write(f"board: the command ended with {status}, which says something else here: {code}\n")
+    return code
+
+
+def take(request, _arguments, report):
+    """Take a board, and print how to reach it, as lines for a shell."""
+    board = taken(request)
+    report.update(board.environment, ended="taken")
+    for key, value in board.environment.items():
+        sys.stdout.write(f"export {key}={shlex.quote(value)}\n")
+    return 0
+
+
+def give_back(request, _arguments, _report):
+    error = Board(request).give_back()
+    if error:
+        raise error
+    return 0
+
+
+VERBS = {"run": run, "take": take, "give-back": give_back}
+
+
+def _status(command, environment):
+    """Return the exit code of the user's command, negative where a signal ended it."""
+    try:
+        process = subprocess.Popen(command, env=dict(os.environ, **environment))
+    except OSError as error:
+        sys.stderr.write(f"board: {command[0]}: {error.strerror}\n")
+        return 127 if isinstance(error, FileNotFoundError) else 126  # as a shell has it
+    try:
+        return process.wait()
+    except Cancelled as error:
+        # the terminal or the runner may have told it as well
+        process.send_signal(error.number)
+        try:
+            process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise

@@ -1,0 +1,92 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process that gives a board back where the job's own was killed, which can do nothing itself then.
+
+It hears the other by a pipe. That ends when the other does, whatever ended it: where nothing was said before that the
+board was given back, this process gives it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+
+from .board import Board, Request
+from .playbooks import GRACE
+
+#: Variables by which runners find the processes of a job that is over, to end them (GitHub Actions, Jenkins).
+FOUND_BY = ("RUNNER_TRACKING_ID", "BUILD_ID", "JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_COOKIE")
+
+
+class Keeper:
+    """The other end: a process that is told what this one does.
+
+    :param request: of the board.
+    """
+
+    def __init__(self, request):
+        environ = {name: value for name, value in os.environ.items() if name not in FOUND_BY}
+        said = json.dumps(vars(request))
+        # its own words go to a file: a runner would wait for the end of whoever has the job's output open
+        with open(os.path.join(request.folder, "keeper.log"), "ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, os.path.dirname(os.path.abspath(__file__)), "keeper", said],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environ,
+                start_new_session=True,
+            )
+
+    def watch(self, process):
+        """Tell which playbook runs: its process's id, or None."""
+        self._say(f"playbook {process or 0}")
+
+    def release(self):
+        """Tell that there is nothing to be given back any more, and wait until the process has ended."""
+        self._say("done")
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _say(self, line):
+        # one that was ended costs no job its board: its lease ends in any case
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
+
+
+def main():
+    """Hear all lines, then give the board of a request back, unless the last one says that it was."""
+    said, playbook, handle = sys.argv[1], None, None
+    for line in sys.stdin:
+        word, _blank, number = line.strip().partition(" ")
+        if word == "done":
+            return 0
+        if handle is not None:
+            os.close(handle)
+        playbook, handle = int(number), None
+        if playbook:
+            with contextlib.suppress(OSError):
+                handle = os.pidfd_open(playbook)
+    if handle is not None:
+        _stop(playbook, handle)
+    given = dict(json.loads(said))
+    error = Board(Request(**given)).give_back()
+    sys.stderr.write(f"{given['name']}: {error or 'given back'}\n")
+    return 1 if error else 0
+
+
+def _stop(playbook, handle):
+    """End a playbook, which leads the group of its processes, if it still runs."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if select.select([handle], [], [], 0)[0]:
+            return  # its id may be another's by now
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(playbook, number)
+        select.select([handle], [], [], GRACE)

@@ -1,0 +1,109 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The collection's playbooks, run as a person runs them, and what came of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+from . import endings
+from .endings import NoBoard
+
+#: What an option may be: Ansible runs what stands in {{ }} of a variable, and a CI's users write some of these.
+SOUND = re.compile(r"[A-Za-z0-9 @._:,/+=-]*")
+#: Seconds for a playbook to end by itself once it was told to.
+GRACE = 10.0
+
+
+class Playbooks:
+    """Runs playbooks.
+
+    :param inventories: of the site; none for the one that ansible.cfg names.
+    :param watch: is told the id of each playbook's process when it begins, and None when it has ended (keeper.py).
+    """
+
+    def __init__(self, inventories=(), watch=None):
+        self.inventories = list(inventories)
+        self._watch = watch or (lambda process: None)
+
+    def play(self, name, options, quiet=False):
+        """Run a playbook to its end, and return its outcome (callback `outcome`) with its output as `said`.
+
+        :param options: as a person gives them by -e.
+        :param quiet: whether its output is for `said` alone, and not for this program's standard error.
+        :raises NoBoard: an option is not sound, Ansible is not there, or it ended without an outcome.
+        """
+        for key, value in options.items():
+            if key not in ("key", "hetero_ssh_folder") and not SOUND.fullmatch(str(value)):
+                raise NoBoard(endings.REQUEST, f"{key} is {value!r}: give letters, digits and any of @ . _ : , / + = -")
+        with tempfile.TemporaryDirectory(prefix="hetero-ci-") as folder:
+            path = os.path.join(folder, "outcome.json")
+            said, code = self._run(name, options, path, quiet)
+            try:
+                with open(path, encoding="utf-8") as file:
+                    return dict(json.load(file), said=said)
+            except (OSError, ValueError):
+                why = f"{name} ended with {code} before it began to play, which is said above"
+                raise NoBoard(endings.OTHER, why) from None
+
+    def _run(self, name, options, path, quiet):
+        """Return (output where it is quiet, else "", exit code) of a playbook."""
+        argv = [os.environ.get("HETERO_ANSIBLE_PLAYBOOK") or "ansible-playbook"]
+        argv += [word for inventory in self.inventories for word in ("-i", inventory)]
+        argv += [f"hetero.compute.{name}", "-e", json.dumps(options)]
+        output = subprocess.PIPE if quiet else sys.stderr.fileno()
+        sys.stderr.flush()
+        try:
+            # a session of its own: what ends this program ends no playbook between two steps (stop does)
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_environment(path),
+                start_new_session=True,
+            )
+        except OSError as error:
+            remedy = "activate Ansible's environment, or name the program in HETERO_ANSIBLE_PLAYBOOK"
+            raise NoBoard(endings.OTHER, f"{argv[0]}: {error.strerror}: {remedy}") from error
+        try:
+            self._watch(process.pid)
+            said, _none = process.communicate()
+        except BaseException:
+            stop(process)
+            raise
+        finally:
+            self._watch(None)
+        return (said or b"").decode(errors="replace"), process.returncode
+
+
+def stop(process):
+    """End a playbook with all of its processes. What it has begun on nodes goes on there, until it is terminated."""
+    for number, limit in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(limit)
+            break
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # a worker that is left
+
+
+def _environment(path):
+    """Return the environment of a playbook whose outcome goes to `path`."""
+    enabled = os.environ.get("ANSIBLE_CALLBACKS_ENABLED", "")
+    return dict(
+        os.environ,
+        ANSIBLE_STDOUT_CALLBACK="hetero.compute.quiet",
+        ANSIBLE_CALLBACKS_ENABLED=",".join(filter(None, [enabled, "hetero.compute.outcome"])),
+        HETERO_OUTCOME=path,
+        PYTHONUNBUFFERED="1",
+    )

@@ -1,0 +1,96 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A machine of a CI, whose ansible-playbook is a program that says what a site would say (playbooks.py beside this).
+
+What the playbooks themselves do for a job is in tests/unit/plays/test_board_of_a_job.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
+
+CI = ROOT / "extensions" / "ci"
+PLAYED = Path(__file__).with_name("played_site.py")
+#: Seconds in which a program of a job ends.
+LIMIT = 120
+GIVEN = dict(ending="given", text="", blame=None, console=[])
+
+
+class Machine:
+    """A runner's machine: `says` makes the site say something, `calls` are the playbooks that ran."""
+
+    def __init__(self, folder):
+        self.folder, self.state = folder, folder / "state"
+        program = folder / "bin" / "ansible-playbook"
+        program.parent.mkdir()
+        program.write_text(f"#!{sys.executable}\n{PLAYED.read_text()}")
+        program.chmod(0o755)
+        own = {name: os.environ[name] for name in ("HOME", "LANG", "USER") if name in os.environ}
+        path = f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        self.env = dict(own, PATH=path, HETERO_STATE=str(self.state), PLAYED_SITE=str(folder))
+
+    def says(self, playbook, ending, text, blame=None, console=()):
+        outcome = dict(ending=ending, text=text, blame=blame, console=list(console), instances=[])
+        (self.folder / f"says-{playbook}.json").write_text(json.dumps(outcome))
+
+    def hangs(self, playbook):
+        """Have a playbook say that it runs, and not end by itself."""
+        (self.folder / f"hangs-{playbook}").touch()
+
+    def goes_on(self, playbook):
+        (self.folder / f"hangs-{playbook}").unlink()
+
+    @property
+    def calls(self):
+        """[(playbook, its options)], in their order."""
+        log = self.folder / "calls"
+        return [tuple(json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
+
+    @property
+    def verbs(self):
+        return [playbook for playbook, _options in self.calls]
+
+    def start(self, *words, program="board", **env):
+        return subprocess.Popen(
+            [str(CI / program), *words],
+            cwd=self.folder,
+            env=dict(self.env, **env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *words, **more):
+        """(exit code, standard output, standard error)."""
+        process = self.start(*words, **more)
+        out, said = process.communicate(timeout=LIMIT)
+        return process.returncode, out, said
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def keeper_of(process):
+    """A function that waits for the end of the keeper of a `board run`, whatever becomes of that."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    (pid,) = [int(pid) for pid in children if b"keeper" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")]
+    handle = os.pidfd_open(pid)
+
+    def wait():
+        assert select.select([handle], [], [], LIMIT)[0]
+        os.close(handle)
+
+    return wait

@@ -1,0 +1,197 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""extensions/ci/board: what a job gets, and what is left of it. If these fail, a board stays with a job that is over,
+or a team looks for a fault of its code that is a board's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, keeper_of
+
+GITLAB = dict(CI_JOB_ID="4711", CI_SERVER_HOST="gitlab.example.com")
+
+
+def test_a_job_gets_a_board_and_gives_it_back(machine):
+    """Lost: the board, the way to it, or the status of the job's own tests."""
+    command = 'env | grep ^HETERO_ | sort; ssh -G -F "$HETERO_SSH_CONFIG" "$HETERO_INSTANCE"; exit 7'
+    report = machine.folder / "report.json"
+    words = ("--flavor", "tp64.8x8", "--report", str(report), "-e", "attempts=1", "--", "sh", "-c", command)
+    rc, out, said = machine.run("run", *words, **GITLAB)
+    assert rc == 7, said
+    (name,) = re.findall(r"^HETERO_INSTANCE=(gitlab-4711-[0-9a-f]{8})$", out, re.M)
+    assert "\nHETERO_NODE=board0\n" in out
+    assert "HETERO_ADDRESS=10.0.1.1\n" in out
+    assert f"\nHETERO_SSH=ssh -F {machine.state}/{name}/ssh_config {name}\n" in out
+    assert "\nhostname 10.0.1.1\n" in out
+    assert f"\nidentityfile {machine.state}/{name}/key\n" in out
+    (first, asked), (last, ended) = machine.calls
+    assert (first, last) == ("provision_instance", "terminate_instance")
+    key = asked.pop("key")
+    folder = f"{machine.state}/{name}/ssh"
+    terms = dict(flavor="tp64.8x8", attempts="1", hours="2", wait="60", owner="ci")
+    assert asked == dict(terms, instance=name, hetero_ssh_folder=folder)
+    assert re.fullmatch(rf"ssh-ed25519 \S+ {name}", key)
+    assert ended == dict(instance=name, owner="ci", hetero_ssh_folder=folder)
+    assert list(machine.state.iterdir()) == []
+    told = json.loads(report.read_text())
+    assert (told["ended"], told["status"], told["code"], told["instance"]) == ("command", 7, 7, name)
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "words", "gives_back"),
+    [
+        ("request", 111, "the request is wrong: said", False),
+        ("none", 112, "no node was free in time: said", False),
+        ("boot", 113, "the board did not come up (fault of: board): said", True),
+        ("owner", 114, "a node cannot be reached: said", True),
+        ("other", 115, "Ansible, or a file, failed on this machine: said", True),
+    ],
+)
+def test_each_ending_has_a_code(machine, ending, code, words, gives_back):
+    """Lost: whether to run the job again, to mend its file, or to look at the board."""
+    machine.says("provision_instance", ending, "said", "board" if ending == "boot" else None, ["PXE-E53"])
+    report, touched = machine.folder / "report.json", machine.folder / "touched"
+    rc, out, said = machine.run("run", "--flavor", "x", "--report", str(report), "--", "touch", str(touched))
+    assert (rc, out, touched.exists()) == (code, "", False), said
+    assert said.endswith(f"board: {words}\n")
+    told = json.loads(report.read_text())
+    assert (told["ended"], told["why"], told["code"], told["console"]) == (ending, "said", code, ["PXE-E53"])
+    assert ("terminate_instance" in machine.verbs) == gives_back
+    assert list(machine.state.iterdir()) == []
+
+
+def test_a_commands_own_code_is_never_taken_for_one_of_ours(machine):
+    """Lost: that a test failed, by chance with the number of a boot that failed."""
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "sh", "-c", "exit 113")
+    assert (rc, "the command ended with 113, which says something else here: 110" in said) == (110, True)
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "sh", "-c", "kill -9 $$")
+    assert rc == 128 + signal.SIGKILL
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "no-such-program")
+    assert (rc, "board: no-such-program: No such file or directory\n" in said) == (127, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("run", "--flavor", "{{ lookup('pipe', 'id') }}", "--", "true"), "flavor is \"{{ lookup('pipe', 'id') }}\""),
+        (("run", "--flavor", "x", "--hours", "none", "--", "true"), "hours is none: give some"),
+        (("run", "--flavor", "x", "--name", "../x", "--", "true"), "'../x' is no name of an instance"),
+        (("run", "--flavor", "x"), "name a command: board run --flavor FLAVOR -- COMMAND"),
+        (("take", "--flavour", "x"), "unrecognized arguments: --flavour x"),
+        (("take", "-e", "key_file=/etc/shadow"), "-e key_file=/etc/shadow: give OPTION=VALUE"),
+    ],
+)
+def test_what_is_refused_before_anything_is_asked(machine, words, why):
+    """Lost: a runner's machine, to a variable of a job that Ansible runs; or a board without an end."""
+    rc, _out, said = machine.run(*words)
+    assert (rc, why in said, machine.calls) == (111, True, []), said
+    assert "Traceback" not in said
+
+
+def test_ansible_is_not_there(machine):
+    """Lost: what to do, to a traceback."""
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "true", HETERO_ANSIBLE_PLAYBOOK="/no/ansible-playbook")
+    assert (rc, "/no/ansible-playbook: No such file or directory: activate Ansible" in said) == (115, True), said
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "true", HETERO_STATE="/proc/state")
+    assert (rc, "Traceback" in said) == (115, False), said
+    assert "board: Ansible, or a file, failed on this machine: " in said
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "true", HETERO_ANSIBLE_PLAYBOOK="false")
+    assert (rc, "provision_instance ended with 1 before it began to play" in said) == (115, True), said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("where", ["provision_instance", "command", "terminate_instance"])
+def test_a_job_that_is_killed_gives_its_board_back(machine, where, number):
+    """Lost: a board for two hours, each time somebody cancels a job."""
+    if where != "command":
+        machine.hangs(where)
+    command = "echo command runs; exec sleep 100" if where == "command" else "true"
+    process = machine.start("run", "--flavor", "x", "--", "sh", "-c", command, RUNNER_TRACKING_ID="1")
+    output = process.stdout if where == "command" else process.stderr
+    while (line := output.readline()) != f"{where} runs\n":
+        assert line
+    wait, (name,) = keeper_of(process), {options["instance"] for _playbook, options in machine.calls}
+    sleeps = [] if where != "command" else children_of(process, b"sleep")
+    process.send_signal(number)
+    if where == "terminate_instance":
+        if number != signal.SIGKILL:  # it goes on with what it does
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.3)
+        machine.goes_on(where)
+    # the command had ended before its board was being given back
+    code = 0 if where == "terminate_instance" else 128 + number
+    assert process.wait(LIMIT) == (-signal.SIGKILL if number == signal.SIGKILL else code)
+    wait()
+    assert machine.verbs[:1] == ["provision_instance"]
+    assert (machine.verbs[-1], (machine.state / name).exists()) == ("terminate_instance", False), machine.calls
+    for pid in sleeps if number == signal.SIGKILL else ():
+        os.kill(pid, signal.SIGKILL)  # a runner that kills a job so ends what it has started
+
+
+def children_of(process, name):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+        pids = file.read().split()
+    found = []
+    for pid in pids:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            found += [int(pid)] if file.read().split(b"\0")[0] == name else []
+    return found
+
+
+def test_take_and_give_back(machine):
+    """Lost: a board for a job of several steps; or its second give-back, which is a job's failure."""
+    rc, out, said = machine.run("take", "--flavor", "x", **GITLAB)
+    assert rc == 0, said
+    (name,) = re.findall(r"^export HETERO_INSTANCE=(\S+)$", out, re.M)
+    assert f"export HETERO_SSH='ssh -F {machine.state}/{name}/ssh_config {name}'\n" in out
+    key = (machine.state / name / "key.pub").read_text()
+    rc, again, said = machine.run("take", "--flavor", "x", **GITLAB)
+    assert (rc, again, (machine.state / name / "key.pub").read_text()) == (0, out, key), said
+    for _time in range(2):
+        rc, out, said = machine.run("give-back", **GITLAB)
+        assert (rc, out, (machine.state / name).exists()) == (0, "", False), said
+    machine.says("terminate_instance", "owner", "p1 cannot be asked")
+    rc, out, said = machine.run("give-back", **GITLAB)
+    assert (rc, "p1 cannot be asked" in said) == (114, True)
+    assert {options["instance"] for _verb, options in machine.calls} == {name}
+
+
+def test_what_stays_is_said(machine):
+    """Lost: that a board was not given back, or the status of a job whose tests went well."""
+    machine.says("terminate_instance", "owner", "p1 cannot be asked")
+    rc, _out, said = machine.run("run", "--flavor", "x", "--name", "mine", "--", "true")
+    assert rc == 0, said
+    assert said.endswith("board: mine was not given back: p1 cannot be asked\nIts lease ends it at the latest.\n")
+
+
+def test_two_runs_of_one_name(machine):
+    """Lost: the board of the one that is not yet over."""
+    words = ("run", "--flavor", "x", "--name", "mine", "--")
+    first = machine.start(*words, "sh", "-c", f"echo runs; while [ ! -e {machine.folder}/over ]; do sleep 0.05; done")
+    assert first.stdout.readline() == "runs\n"
+    rc, _out, said = machine.run(*words, "true")
+    assert (rc, "mine is the board of another `board run`" in said) == (111, True), said
+    assert machine.verbs == ["provision_instance"]
+    (machine.folder / "over").touch()
+    assert first.wait(LIMIT) == 0
+    assert machine.verbs == ["provision_instance", "terminate_instance"]
+
+
+def test_it_works_by_a_link_and_needs_nothing(machine):
+    """Lost: `board` for who links it into a folder of the path, or has a python3 without packages."""
+    link = machine.folder / "bin" / "board"
+    link.symlink_to(CI / "board")
+    python = os.path.realpath(shutil.which("python3", path="/usr/bin"))
+    words = ("run", "--flavor", "x", "--", "sh", "-c", "echo $PYTHONPATH-")
+    rc, out, said = machine.run(*words, program=link, HETERO_PYTHON=python)
+    assert (rc, out) == (0, "-\n"), said

@@ -1,0 +1,76 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""extensions/ci/github_started.sh and github_completed.sh, called as a runner of GitHub Actions calls its hooks. If
+these fail, its jobs have no board, or keep it.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT
+from ansible_collections.hetero.compute.tests.unit.ci.test_names_of_jobs import GITHUB
+
+
+class Runner:
+    """A self-hosted runner, by the contract of GitHub's documentation: bash -e SCRIPT, and files for variables."""
+
+    def __init__(self, machine):
+        self.machine, self.file = machine, machine.folder / "github_env"
+        self.env = dict(GITHUB, GITHUB_ENV=str(self.file), GITHUB_RUN_ATTEMPT="1", HETERO_FLAVOR="tp64.8x8")
+
+    def start(self, hook, **env):
+        script = CI / f"github_{hook}.sh"
+        return self.machine.start("-e", str(script), program="/bin/bash", **dict(self.env, **env))
+
+    def hook(self, hook, **env):
+        process = self.start(hook, **env)
+        out, said = process.communicate(timeout=LIMIT)
+        return process.returncode, out, said
+
+
+def test_a_job_from_its_first_hook_to_its_last(machine):
+    """Lost: all jobs of GitHub's runners; or a board after each of them."""
+    runner = Runner(machine)
+    rc, _out, said = runner.hook("started")
+    assert rc == 0, said
+    told = dict(line.split("=", 1) for line in runner.file.read_text().splitlines())
+    name = told["HETERO_INSTANCE"]
+    assert name.startswith("github-123456789-")
+    assert (told["HETERO_ADDRESS"], told["HETERO_NODE"]) == ("10.0.1.1", "board0")
+    assert told["HETERO_SSH"] == f"ssh -F {machine.state}/{name}/ssh_config {name}"
+    # what a step has set names no other job's board; a second attempt has the board of the first
+    rc, _out, said = runner.hook("completed", HETERO_NAME="github-9-00000000", GITHUB_RUN_ATTEMPT="2")
+    assert rc == 0, said
+    assert [(verb, options["instance"]) for verb, options in machine.calls] == [
+        ("provision_instance", name),
+        ("terminate_instance", name),
+    ]
+    assert list(machine.state.iterdir()) == []
+
+
+def test_a_failed_boot_is_an_error_of_its_own(machine):
+    """Lost: that the board failed and no step of the job, which is not begun."""
+    machine.says("provision_instance", "boot", "board0: stalled\nat 100 %", "board", ["PXE-E53"])
+    rc, out, said = Runner(machine).hook("started")
+    title = "::error title=No board for this job::the board did not come up (fault of: board): "
+    assert (rc, out) == (113, f"{title}board0: stalled%0Aat 100 %25\n  | PXE-E53\n"), said
+
+
+def test_what_stays_is_a_warning(machine):
+    """Lost: that a board is still there, or the job's success."""
+    machine.says("terminate_instance", "owner", "p1 cannot be asked")
+    rc, out, said = Runner(machine).hook("completed")
+    assert (rc, out.startswith("::warning title=github-123456789-")) == (0, True), said
+    assert out.endswith(" was not given back::p1 cannot be asked\n")
+
+
+def test_a_job_that_is_cancelled_while_it_waits(machine):
+    """Lost: a board that comes up for nobody, for the whole lease."""
+    machine.hangs("provision_instance")
+    process = Runner(machine).start("started")
+    assert process.stderr.readline() == "provision_instance runs\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(LIMIT) == 128 + signal.SIGTERM
+    assert machine.verbs == ["provision_instance", "terminate_instance"]

@@ -1,0 +1,97 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fixture `board` of extensions/ci, by pytest itself. If these fail, a board that did not boot is told as a failed
+test, or one stays when the tests are over.
+"""
+
+from __future__ import annotations
+
+import sys
+from xml.etree import ElementTree
+
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI
+from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import SSH
+
+TESTS = """
+import pytest
+
+
+def test_boots(board):
+    assert board.run("echo of $((40 + 2)); true") == "of 42"
+    assert board.run(["echo", "two  words"]) == "two  words"
+
+
+def test_same(board):
+    assert (board.node, board.address, board.phases["running"]) == ("board0", "10.0.1.1", 5.4)
+    assert False, "the driver is wrong"
+
+
+@pytest.mark.board(flavor="big", image="debian-13")
+def test_big(board):
+    pass
+
+
+def test_without():
+    pass
+"""
+
+
+def reported(machine, *words, text=TESTS, **env):
+    """(exit code, {name of a test: its element in the report}, output)."""
+    (machine.folder / "test_driver.py").write_text(text)
+    (machine.folder / "pytest.ini").write_text("[pytest]\n")
+    ssh = machine.folder / "bin" / "ssh"
+    ssh.write_text(SSH.format(folder=machine.folder))
+    ssh.chmod(0o755)
+    own = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "heteroci.pytest_plugin", "--junitxml=report.xml")
+    rc, out, said = machine.run(*own, *words, program=sys.executable, PYTHONPATH=str(CI), **env)
+    cases = ElementTree.parse(machine.folder / "report.xml").iter("testcase")
+    return rc, {case.get("name"): case for case in cases}, out + said
+
+
+def properties(case):
+    return {one.get("name"): one.get("value") for one in case.iter("property")}
+
+
+def test_tests_have_boards(machine):
+    """Lost: boards for tests; which board a test had, how it booted, and what it said as the test failed."""
+    rc, cases, said = reported(machine, "--board-flavor", "tp64.8x8", CI_JOB_ID="4711")
+    assert rc == 1, said
+    outcomes = {name: [one.tag for one in case if one.tag != "properties"] for name, case in cases.items()}
+    assert outcomes == {"test_boots": [], "test_same": ["failure"], "test_big": [], "test_without": []}
+    asked = [(options["flavor"], options.get("image")) for verb, options in machine.calls if "key" in options]
+    assert asked == [("tp64.8x8", None), ("big", "debian-13")]
+    names = [options["instance"] for verb, options in machine.calls if verb == "provision_instance"]
+    told = properties(cases["test_boots"])
+    assert (told["board"], told["board_instance"], told["board_address"]) == ("board0", names[0], "10.0.1.1")
+    assert (told["board_phases"], "board_console" in told) == ("tftp 0.2 s, running 5.4 s", False)
+    assert "Kernel panic - not syncing" in properties(cases["test_same"])["board_console"]
+    assert "Console of the board" in said
+    assert properties(cases["test_without"]) == {}
+    ended = [options["instance"] for verb, options in machine.calls if verb == "terminate_instance"]
+    assert (sorted(ended), len(set(names)), list(machine.state.iterdir())) == (sorted(names), 2, [])
+
+
+def test_a_board_that_does_not_come_up_is_an_error_and_no_failed_test(machine):
+    """Lost: an afternoon with code that never ran; or minutes for each test of a board that is known to fail."""
+    machine.says("provision_instance", "boot", "board0: stalled at tftp", "board", ["PXE-E53: No boot filename"])
+    text = "def test_a(board): pass\ndef test_b(board): pass\n"
+    rc, cases, said = reported(machine, text=text, HETERO_FLAVOR="tp64.8x8")
+    assert (rc, "2 errors" in said, "failed" in said.splitlines()[-1]) == (1, True, False), said
+    assert "no board: the board did not come up (fault of: board): board0: stalled at tftp" in said
+    for case in cases.values():
+        assert [one.tag for one in case if one.tag != "properties"] == ["error"]
+        assert properties(case) == dict(board_ending="boot", board_console="PXE-E53: No boot filename")
+    assert machine.verbs.count("provision_instance") == 1
+
+
+def test_a_board_for_each_module(machine):
+    """Lost: boards that a module's tests do not share with another's."""
+    text = "def test_a(board): pass\ndef test_b(board): pass\n"
+    words = ("-o", "board_scope=function", "--board-flavor", "x")
+    rc, _cases, said = reported(machine, *words, text=text)
+    assert rc == 0, said
+    assert machine.verbs == ["provision_instance", "terminate_instance"] * 2
+    rc, _cases, said = reported(machine, text=text)
+    assert (rc, "no board: the request is wrong: name a flavor: --board-flavor, or" in said) == (1, True), said
