@@ -88,7 +88,7 @@ options:
     type: float
   move:
     description: If the instance's board is in state C(error), give it the next free board. The board in error keeps its
-      state and loses the claim.
+      state and loses the claim. Of a request that has some of its instances, no others are claimed then.
     type: bool
     default: false
   boot_source:

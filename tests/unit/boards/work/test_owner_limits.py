@@ -8,6 +8,7 @@ how many each may have, or a user who has fewer is refused.
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +58,18 @@ def test_what_an_owner_has_is_its_own_also_over_the_limit(limited):
     limited.store.release(1, lab[1])
     moved = present(limited, "lab", owner="ann", count=3, numbers=(1,), move=True)
     assert boards(moved) == [1]
+
+
+def test_an_instance_that_moves_takes_no_others_with_it(limited, node):
+    """Lost: the limit, and the board that is held for who waits, to each request for a part one of whose boards fails.
+    """
+    limited.boards[3] = replace(limited.boards[2], id=3, ip="10.0.2.4", mac="00:1a:ca:00:57:93")
+    claimed(limited, "lab", [0, 1], made=False, owner="ann")
+    limited.store.move(0, "booting")
+    limited.store.move(0, "error", "stalled at tftp")
+    moved = present(limited, "lab", owner="ann", count=4, partial=True, move=True)
+    assert boards(moved) == [2, 1]
+    assert boards(present(limited, "jackie", owner="bob")) == [3]
 
 
 @pytest.mark.parametrize(("owner", "count", "text"), [

@@ -166,7 +166,8 @@ def _at_present(
 
 def _takes_none(store: Store, request: ClaimRequest) -> bool:
     """Return whether a request takes no board more than its owner has: an instance that moves leaves one."""
-    return request.move or all(map(store.claim_of, request.instances))
+    there = list(map(store.claim_of, request.instances))
+    return any(there) if request.move else all(there)
 
 
 def _over_limit(proxy: Proxy, request: ClaimRequest, free: Sequence[str]) -> dict[str, str]:
@@ -246,11 +247,15 @@ def _no_other_image(proxy: Proxy, image: str, known: Iterable[Claim]) -> str | N
 def _claim_and_move(
     store: Store, request: ClaimRequest, fit: Sequence[int], no_other_image: str | None
 ) -> dict[str, str | None]:
-    """Claim all instances; where it is asked for, move those on a board in error. Return {moved instance: why}."""
+    """Claim all instances; where it is asked for, move those on a board in error. Return {moved instance: why}.
+
+    A call that moves some goes before all who wait, and past its owner's limit, so it claims nothing beside them.
+    """
     moved: dict[str, str | None] = {}
+    there = [name for name in request.instances if store.claim_of(name)] if request.move else []
     claims = store.claim(
         request.request,
-        request.instances,
+        there or request.instances,
         ClaimTerms(request.owner, request.flavor, request.image, request.ssh_public_key, request.boot_source),
         fit,
         lease_hours=request.lease_hours,

@@ -116,7 +116,8 @@ class BoardQueue(Waiting[ClaimRequest]):
         :param busy: as the attribute, of the boards that fit.
         """
         self.busy = dict(busy)
-        found = NOTHING if request.move else self.left_to(request)
+        moves = request.move and any(map(self.store.claim_of, request.instances))
+        found = NOTHING if moves else self.left_to(request)
         held = [name for name in found.devices if busy.get(name, "") is None or name in self._checked]
         self.holds = {name: held_for(found.devices[name]) for name in held}
         return self.holds, found.amounts[ROOTS][0] if ROOTS in found.amounts else 0
