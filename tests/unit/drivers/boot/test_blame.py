@@ -269,3 +269,51 @@ def test_no_line_takes_long_to_be_read(tmp_path, line):
     assert blame.has_spoken(str(path), 0)
     assert len(blame.console_tail(str(path), 0)) == 1
     assert time.process_time() - began < 0.4
+
+
+ASKED = "10.0.2.254 port "
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "(" * 999,
+        "(http://ipxe.org/ " * 55,
+        "sshd" * 249,
+        ("sshd" * 96) + ASKED,
+        "[" + "00:00:00" * 124,
+        "[" + "00:00:00" * 47 + ASKED,
+        ("00:00:00" * 47) + ASKED,
+        "[-- " + " -- " * 90 + "]x",
+        "[00:00:00" * 44,
+        # what a screen of 80 columns would have broken
+        "(" * 80,
+        f"[{'00:00:00' * 9}(((((((",
+    ],
+)
+def test_no_number_of_lines_takes_long_to_be_read(tmp_path, line):
+    """Lost: the boots of all boards of a call, which one loop follows, to one that says the same line over and over:
+    seconds of the processor for each look at its log; and as many for who asks for its console.
+    """
+    path = tmp_path / "board0.log"
+    path.write_text(f"{line}\n" * 4000)
+    began = time.process_time()
+    assert blame.with_sign("stalled", str(path), 0) == "stalled"
+    assert len(blame.console_tail(str(path), 0, 4000, "10.0.2.254")) > 600
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[-- Console up -- Sun Nov 29 03:00:00 2026]",
+        "[Sun Nov 29 03:00:00 2026][-- Console down -- Sun Nov 29 03:00:00 2026]",
+        "[Sun Nov 29 03:00:00 2026]",
+    ],
+)
+def test_what_conserver_writes_is_left_out(tmp_path, line):
+    """Lost: what a board said, among what conserver says of itself; or words of the board that look like that."""
+    path = tmp_path / "board0.log"
+    own = [f"{line} ", f" {line}", f"x{line}", "[-- Console up --]", "[-- up-- 03:00:00", "[x]", "[Sun 03:00:00]y[z]"]
+    path.write_text("".join(f"{one}.\n" for one in own) + f"{line}\n")
+    assert blame.console_tail(str(path), 0) == [f"{one}." for one in own]

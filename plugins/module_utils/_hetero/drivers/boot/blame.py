@@ -33,8 +33,12 @@ CONSOLE_BYTES = 65536
 #: beside a line that is longer than all that was read.
 CONSOLE_MOST = 4 << 20
 #: What may come before sshd's words: a time that the log's writer puts before each line (an ISO 8601 one as the lab's,
-#: conserver's in brackets, a syslog's), or what names sshd.
-STAMP = r"(?:\[[^]]*\d\d:\d\d:\d\d[^]]*\] ?|(?:[A-Z][a-z]+ +\d+ )?\S*\d\d:\d\d:\d\d\S* |.*sshd\S*: )?"
+#: conserver's in brackets, a syslog's), or what names sshd. Each part has a bound, as a board can say lines in which a
+#: part without one would be looked for from every letter to every other.
+STAMP = (
+    r"(?:\[[^]]{0,40}\d\d:\d\d:\d\d[^]]{0,40}\] ?|(?:[A-Z][a-z]{2,8} {1,2}\d{1,2} )?\S{0,40}\d\d:\d\d:\d\d\S{0,40} |"
+    r".{0,120}sshd\S{0,40}: )?"
+)
 #: What OpenSSH's sshd says of who asked for its host key and left (drivers/boot/ssh.py; its packet.c and auth.c), and
 #: the line before it where the connection ended earlier (kex.c), which names no address.
 QUESTION = (
@@ -42,10 +46,11 @@ QUESTION = (
     r"(?:(?:authenticating|invalid) user \S+ )?{ip} port \d+(?: \[preauth\])?"
 )
 CUT_OFF = re.compile(STAMP + r"(?:error: )?kex_exchange_identification: .*")
-#: What conserver writes into a log by itself (its console.c and group.c): that it reached a console or lost it, and the
-#: time of a line that has nothing yet.
-CONSERVERS = re.compile(r"(?:\[[^]]*\])?\[-- .* -- .*\]|\[[^]]*\d\d:\d\d:\d\d[^]]*\]")
-#: Characters of the longest of these lines: one names who attached, and two times.
+#: What conserver writes into a log by itself (its console.c and group.c), behind a time in brackets or without: that it
+#: reached a console or lost it (`[-- Console up -- Sun Nov 29 03:00:00 2026]`); or only a time, of an empty line.
+CONSERVERS, BETWEEN = "[-- ", " -- "
+CLOCK = re.compile(r"\d\d:\d\d:\d\d")
+#: Characters of the longest of these lines, and of sshd's: one names who attached, and two times.
 CONSERVERS_WIDTH = 400
 #: Characters of one console line that are shown; a terminal has 80 to 250.
 CONSOLE_WIDTH = 1000
@@ -56,8 +61,9 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 SIGNS = (
     re.compile(r"Kernel panic - not syncing.*"),
     re.compile(r"PXE-[EM][0-9A-F]{2}.*"),
-    # a board that resets itself at once swallows the end
-    re.compile(r"\S[^\n]*\(https?://ipxe\.org/[0-9a-f]+\)?"),
+    # a board that resets itself at once swallows the end; from the line's begin only: else it would be looked for from
+    # each letter of a line
+    re.compile(r"\A\s*\S.*\(https?://ipxe\.org/[0-9a-f]+\)?"),
     re.compile(r"TFTP error: .*|Retry (?:time|count) exceeded.*"),
     re.compile(r"No bootable device.*|Operating System not found.*", re.I),
 )
@@ -72,8 +78,8 @@ PROMPTS = (
 SIGN_LINES, SIGN_WIDTH = 1000, 200
 #: Columns of the screen that a PC's firmware redirects to a serial line (SeaBIOS's sercon.c, and others').
 SCREEN = 80
-#: The time before a line, of any writer.
-STAMPED = re.compile(r"^(?:\[[^]]*\d\d:\d\d:\d\d[^]]*\] ?|\S*\d\d:\d\d:\d\d\S* )")
+#: The time before a line, of any writer, in as many letters as in STAMP.
+STAMPED = re.compile(r"^(?:\[[^]]{0,40}\d\d:\d\d:\d\d[^]]{0,40}\] ?|\S{0,40}\d\d:\d\d:\d\d\S{0,40} )")
 TIMES = {1: "", 2: ", twice"}
 #: Is added to the error of a board that did begin to boot.
 SLOW = "; if it only needs longer, give it more: timeout (in the playbooks hetero_boot_timeout)"
@@ -242,7 +248,7 @@ def with_sign(note: str, path: str | None, since: int) -> str:
     for sign in SIGNS:
         found = next(filter(None, map(sign.search, whole)), None)
         if found:
-            return f"{note}; its console says: {brief(STAMPED.sub('', found[0]), SIGN_WIDTH)}"
+            return f"{note}; its console says: {brief(STAMPED.sub('', found[0].lstrip()), SIGN_WIDTH)}"
     last = STAMPED.sub("", lines[-1]) if lines else ""
     return next((f"{note}; {words} (its console)" for prompt, words in PROMPTS if prompt.fullmatch(last)), note)
 
@@ -267,10 +273,10 @@ def _without_questions(lines: list[str], asked_by: str | None) -> list[str]:
     """
     if not asked_by:
         return lines
-    asked = re.compile(QUESTION.format(ip=re.escape(asked_by)))
+    asked, named = re.compile(QUESTION.replace("{ip}", re.escape(asked_by))), f"{asked_by} port "
     left: list[str] = []
     for line in lines:
-        if not asked.fullmatch(line):
+        if named not in line or len(line) > CONSERVERS_WIDTH or not asked.fullmatch(line):
             left.append(line)
         elif left and CUT_OFF.fullmatch(left[-1]):
             del left[-1]
@@ -278,8 +284,16 @@ def _without_questions(lines: list[str], asked_by: str | None) -> list[str]:
 
 
 def _is_conservers(line: str) -> bool:
-    """Return whether conserver itself wrote a line; it writes no long one, in which the search would take long."""
-    return len(line) <= CONSERVERS_WIDTH and CONSERVERS.fullmatch(line) is not None
+    """Return whether conserver itself wrote a line, which is no long one. A tenant's lines are as many as it likes, so
+    that none may take long.
+    """
+    if len(line) > CONSERVERS_WIDTH or not (line.startswith("[") and line.endswith("]")):
+        return False
+    time_ends = line.find("]")
+    if time_ends == len(line) - 1 and CLOCK.search(line):
+        return True
+    words = line if line.startswith(CONSERVERS) else line[time_ends + 1 :]
+    return words.startswith(CONSERVERS) and BETWEEN in words[len(CONSERVERS) : -1]
 
 
 def _shown(line: str) -> str:
