@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import console
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.console_lines import ConsoleLine
@@ -17,7 +18,15 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_
 
 BOARD = SimpleNamespace(id=0, name="board0")
 BOOTS = "ansible-playbook hetero.compute.start_instance -e instance=eve-1 boots it"
-EVE = SimpleNamespace(instance="eve-1", request="eve", owner="jo", created=1.0)
+
+
+class Claimed(SimpleNamespace):
+    """A claim, as far as a console asks about it."""
+
+    is_same = Claim.is_same
+
+
+EVE = Claimed(instance="eve-1", request="eve", owner="jo", created=1.0)
 
 
 class Node:
@@ -177,3 +186,20 @@ def test_where_to_look_when_conserver_is_silent(log):
     said = shown(Node(wired, mark=SimpleNamespace(text="")))["lines"]
     assert said[1].startswith("  nothing yet. If the board has booted: see whether its console is reached: ")
     assert "journalctl -u hetero-consoles" in said[1]
+
+
+@pytest.mark.parametrize("then", [None, Claimed(instance="eve-1", request="eve", owner="bob", created=2.0)])
+def test_whose_claim_ends_while_its_log_is_read_sees_nothing(log, monkeypatch, then):
+    """Lost: what a board says for the next tenant, to the last one, who asks for its console at that moment."""
+    node = Node({"console": str(log)}, mark=marked(log, 7))
+    read = console.console_tail
+
+    def ends(*words):
+        node.claim = then
+        return read(*words)
+
+    monkeypatch.setattr(console, "console_tail", ends)
+    with pytest.raises(Refused, match="was given back meanwhile"):
+        shown(node, owner="jo")
+    node.claim = EVE
+    assert shown(node, everything=True)["console"] == ["theirs", "ours"]

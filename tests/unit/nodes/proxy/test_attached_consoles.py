@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import console
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import console as verb
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import valid_instance
 from ansible_collections.hetero.compute.tests.unit.nodes.proxy.played_consoles import conserver, eventually
 
 __all__ = ["conserver"]
@@ -77,7 +78,7 @@ def test_who_attached_to_an_instance_is_cut_off_with_its_claim(conserver, jackie
 
 def test_conserver_cuts_off_before_the_end_is_said(conserver, jackie):
     """Lost: the next tenant's first words, to a terminal that nobody ends, as its `hetero console` was killed."""
-    with conserver.attached("jackie") as hers, conserver.attached("operator") as operators:
+    with conserver.attached("jackie") as hers, conserver.attached(verb.OPERATOR) as operators:
         hers.expect("spy|attached|Enter")
         operators.expect("spy|attached|Enter")
         ends(conserver, jackie)
@@ -85,6 +86,22 @@ def test_conserver_cuts_off_before_the_end_is_said(conserver, jackie):
         assert "Disconnected by admin" in hers.before
         assert "secret" not in hers.before
         operators.expect("the next tenant's secret")
+
+
+def test_no_instance_is_called_as_who_attached_to_a_board(conserver):
+    """Lost: the console of whoever looks after a board, at the end of an instance that its tenant called `operator`."""
+    name = verb.OPERATOR.lower()
+    with pytest.raises(BadInput):
+        valid_instance(verb.OPERATOR)
+    claim = conserver.site.claim(conserver.proxy, name)
+    with typed(conserver, "board0") as operators, conserver.attached(name) as tenants:
+        for one in (operators, tenants):
+            one.expect("spy|attached|Enter")
+        conserver.proxy.store.power_seen(conserver.board.id, "off")
+        give_back(conserver.proxy, conserver.board, claim, name, "look")
+        tenants.expect("Disconnected by admin")
+        conserver.say("the board goes on")
+        operators.expect("the board goes on")
 
 
 def test_who_attached_is_cut_off_also_where_conserver_does_not_obey(conserver, jackie, monkeypatch):

@@ -142,6 +142,8 @@ def console(
         raise Refused("nobody has it, and what it said is of those who had it", board.name, OPERATORS)
     start = 0 if everything else begins(proxy, board)
     tail = console_tail(file, start, lines, None if everything else proxy.config.server)
+    if claim and not everything and not claim.is_same(proxy.store.record(board.id).claim):
+        raise Refused("was given back meanwhile, and what its log says may be another's", board.name, "run this again")
     name = claim.instance if claim else None
     said: list[Any] = []
     if file:

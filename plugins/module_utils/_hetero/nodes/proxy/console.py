@@ -36,8 +36,9 @@ DOES = (
     "Attach to a board's console: one writes, others read. Ctrl-e c . leaves it, Ctrl-e c f takes over the writing. "
     "Who names an instance is cut off when its claim ends."
 )
-#: How whoever attaches to a board, and not to an instance, is called to the others who do.
-OPERATOR = "operator"
+#: How whoever attaches to a board, and not to an instance, is called to the others who do. No instance has this name
+#: as theirs are in small letters: who attached by the name of an instance is cut off when that ends.
+OPERATOR = "Operator"
 #: Seconds between two looks whether the claim goes on and the log grows.
 LOOK = 0.2
 #: Lines of what was said before that `--follow` shows.
