@@ -41,6 +41,24 @@ OPENS = """
 """
 
 
+ASKS = """
+    import json, os, socket, struct, time
+    os.setuid({uid})
+    answered, until = 0, time.monotonic() + {seconds}
+    for _number in range({times}):
+        if time.monotonic() > until:
+            break
+        try:
+            one = socket.create_connection(("10.0.2.254", 8080), 0.2)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # it is over at once
+            one.close()
+            answered += 1
+        except OSError:
+            pass
+    print(json.dumps(answered))
+"""
+
+
 @contextmanager
 def serving(proxy, uid=0):
     argv = ["nsenter", f"--net=/run/netns/{proxy}", sys.executable, "-c", textwrap.dedent(KEEPS), str(uid)]
@@ -84,6 +102,23 @@ def test_only_roots_server_speaks_to_boards_by_its_port(board0, ruled):
     ruled(**HTTP)
     with serving(proxy, uid=65534):
         assert python(board, OPENS) == 0
+
+
+def test_who_is_no_board_opens_so_many_a_second(network, ruled):
+    """Lost: the proxy's disk, to a board with a MAC of nobody that asks as fast as it can: each is a line of a log."""
+    proxy, other = network
+    with serving(proxy):
+        ruled(**HTTP)
+        assert 64 <= python(other, ASKS.format(uid=0, seconds=2, times=300)) <= 64 + 10 * 4
+
+
+def test_an_account_of_the_proxy_has_none_of_its_connections(network, ruled):
+    """Lost: boots by HTTP, to a local account that holds all connections: by the loopback they are not counted."""
+    proxy, _other = network
+    with serving(proxy):
+        ruled(**HTTP)
+        assert python(proxy, ASKS.format(uid=65534, seconds=9, times=2)) == 0
+        assert python(proxy, ASKS.format(uid=0, seconds=9, times=2)) == 2, "the proxy's own test of itself"
 
 
 @pytest.mark.parametrize("pinned", [True, False])

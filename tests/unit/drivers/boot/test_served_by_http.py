@@ -245,6 +245,20 @@ def test_one_board_does_not_have_all_connections(served):
     assert served.ask("/vmlinux_0", OTHER)[0] == 404
 
 
+@pytest.mark.parametrize("asked", ["GET /vmlinux_0", "GET /vmlinux_0?x", "GET /", "PUT /vmlinux_0", "HEAD /vmlinux_0"])
+def test_a_connection_has_one_request(served, asked):
+    """Lost: the proxy's disk, to a board that asks a thousand times by each connection for what is refused at once, and
+    so before it is counted: each is a line in the log. How many connections a board opens, the filter bounds.
+    """
+    said = b""
+    with socket.create_connection((SERVER, 80), 10, (BOARD, 0)) as one:
+        one.settimeout(10)
+        with suppress(ConnectionError):
+            one.sendall(f"{asked} HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n".encode() * 20)
+            said = b"".join(iter(lambda: one.recv(65536), b""))
+    assert said.count(b"HTTP/1.1 ") <= 1
+
+
 def test_what_is_asked_for_is_seen_at_once_and_only_that(served):
     """Lost: phases of boots by HTTP; who asks for a RAM system's key in parts; or the watch, to acknowledgements."""
     (served.folder / BOARD / "initrd_0").write_bytes(bytes(8 << 20))

@@ -124,6 +124,17 @@ def test_nobody_attaches_without_the_key(conserver):
     assert "board0" in conserver.client("-u")
 
 
+def test_its_children_have_the_ports_behind_its_own(conserver):
+    """Lost: each console's connections, to any account of the proxy: role tftp_proxy's filter closes these ports."""
+    [child] = Path(f"/proc/{conserver.process.pid}/task/{conserver.process.pid}/children").read_text().split()
+    files = [os.readlink(one) for one in Path(f"/proc/{child}/fd").iterdir()]
+    table = [line.split() for line in Path(f"/proc/{child}/net/tcp").read_text().splitlines()[1:]]
+    listening = [row for row in table if row[3] == "0A" and f"socket:[{row[9]}]" in files]
+    ports = [int(row[1].partition(":")[2], 16) for row in listening]
+    assert [one for one in ports if not conserver.port < one <= conserver.port + 17] == []
+    assert len(ports) == 1
+
+
 def test_two_read_and_one_writes(conserver):
     """Lost: a colleague who looks on, or who types into the other's words."""
     with conserver.attached("ann") as ann:

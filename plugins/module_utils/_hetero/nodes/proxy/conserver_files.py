@@ -28,6 +28,9 @@ SPECIAL = '{};#\\"'
 ALIVE = 15
 #: What a reader types to leave ipmitool would leave it for all; this one no keyboard sends by itself (its -e).
 ESCAPE = "$(printf '\\037')"
+#: conserver's children, each for 16 consoles, have ports from the one behind its own on (its -b). The filter of role
+#: tftp_proxy closes these to accounts other than root. No port is behind this one.
+LAST_PORT = 65535
 #: Files in ProxyConfig.consoles_folder.
 CONSERVER, KEY, CERTIFICATE = "conserver.cf", "tls.key", "tls.crt"
 #: Ends of the names of the files that a console's command reads.
@@ -38,6 +41,7 @@ HEAD = """\
 config * {{
     daemonmode no;
     primaryport {port};
+    secondaryport {children};
     passwdfile /dev/null;
     redirect no;
     autocomplete no;
@@ -109,6 +113,7 @@ def configuration(config: ProxyConfig, served: Mapping[str, Served]) -> str:
     parts = [
         HEAD.format(
             port=config.console_port,
+            children=min(config.console_port + 1, LAST_PORT),
             key=quoted(os.path.join(config.consoles_folder, KEY)),
             certificate=quoted(os.path.join(config.consoles_folder, CERTIFICATE)),
             logs=quoted(config.console_logs),
