@@ -175,6 +175,11 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
         ("maintenance", dict(node="3,board5,7", proxy="p1", state="off"), "then -e node=board5, then -e node=board7"),
         ("repair", dict(node="board3,", proxy="p1"), "One board at a time: -e node=board3"),
         ("repair", dict(node="bord3", proxy="p1"), "node is bord3. Name the board (-e node=board3)"),
+        (
+            "console",
+            dict(node="jackie", proxy="p1"),
+            "its own (-e proxy=NAME), or the instance that has it (-e instance=NAME)",
+        ),
         # all that is wrong, at once
         (
             "provision_instance",
