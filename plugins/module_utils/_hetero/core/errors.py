@@ -31,7 +31,11 @@ class HeteroError(Exception):
     :param thing: the name of the board, outlet, PDU, file or device ("outlet 8 of pdu-a").
     :param remedy: what to do next ("check its relay, or raise timeout").
     :param facts: evidence for programs and people (screen, phase, console tail); never a secret.
+    :cvar is_of_request: what is asked for is at fault, and no hardware: the same request is refused again. `failure`
+        says so as `refused`.
     """
+
+    is_of_request = False
 
     def __init__(self, what: str, thing: str | None = None, remedy: str | None = None, **facts: Any) -> None:
         self.what = what
@@ -49,8 +53,11 @@ class HeteroError(Exception):
     def failure(self) -> dict[str, Any]:
         """The error as the `failure` field of a module's result."""
         said = dict(what=self.what, thing=self.thing, remedy=self.remedy)
+        refused = dict(refused=True) if self.is_of_request else {}
         return dict(
-            self.facts, **{key: brief_words(text) if isinstance(text, str) else text for key, text in said.items()}
+            self.facts,
+            **refused,
+            **{key: brief_words(text) if isinstance(text, str) else text for key, text in said.items()},
         )
 
 
@@ -66,20 +73,16 @@ def is_full(error: HeteroError) -> bool:
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in FULL
 
 
-class _OfTheRequest(HeteroError):
-    """What is asked for is at fault, and no hardware: the same request is refused again. `failure` says so."""
-
-    @property
-    def failure(self) -> dict[str, Any]:
-        return dict(super().failure, refused=True)
-
-
-class BadInput(_OfTheRequest):
+class BadInput(HeteroError):
     """The user's argument, file or archive is wrong; nothing was changed."""
 
+    is_of_request = True
 
-class Refused(_OfTheRequest):
+
+class Refused(HeteroError):
     """The request is understood and must not be done (another owner's name, a quarantined board)."""
+
+    is_of_request = True
 
 
 class NoneFree(HeteroError):
