@@ -279,9 +279,9 @@ def test_room_for_roots_is_held_too(proxy, node):
     node.config["roots_overcommit"] = 1
     with node.proxy() as tight:
         free = int(room_of(tight).promises.left) >> 30
-        wait(node, count=3, flavor=dict(FLAVOR, local_gb=int(free * 0.4)))
+        wait(node, count=3, flavor=dict(FLAVOR, local_gb=int(free * 0.45)))
         with pytest.raises(NoneFree, match="no room for a root"):
-            present(tight, flavor=dict(FLAVOR, local_gb=int(free * 0.3)))
+            present(tight, flavor=dict(FLAVOR, local_gb=int(free * 0.4)))
         assert boards(present(tight, flavor=dict(FLAVOR, local_gb=1))) == [2], "the two others are for the large ones"
 
 
