@@ -53,7 +53,9 @@ options:
         V(HUB:PORT), such as V(1-1.4:2), as C(uhubctl) lists them. It has no host, for which O(host=localhost) stands
         where O(pdu) names none. A hub with USB 3 is two there, of which either names the port.
       - V(fake) is a file that behaves as a PDU, for tests.
-      - Any other is a driver of the site's own, which role P(hetero.compute.tftp_proxy#role) put on the proxy node.
+      - Any other, C(NAME), is a driver of the site's own, C(NAME.py) or the table C(NAME.json) in
+        C(/etc/hetero/power_drivers), where role P(hetero.compute.tftp_proxy#role) puts it on a proxy node. The guide
+        R(Writing a power driver,ansible_collections.hetero.compute.docsite.guide_power_driver) says how one is written.
       - Default is V(apc).
     type: str
   transport:

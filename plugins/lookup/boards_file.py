@@ -42,11 +42,10 @@ _raw:
   elements: raw
 """
 
-import os
-
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.encoding import foreign_encoding
+from ansible_collections.hetero.compute.plugins.plugin_utils.controller_files import look_for
 
 UNSET = "name the boards file on the controller"
 REMEDY = "save it as UTF-8"
@@ -63,11 +62,9 @@ class LookupModule(LookupBase):
     def _one(self, path, variables):
         if not path:
             return _answer(path, what="no boards file is named", remedy=UNSET)
-        beside = [str(variables.get("inventory_dir") or ""), os.getcwd()]
-        found = self.find_file_in_search_path(variables, "files", path, ignore_missing=True) or _in(beside, path)
+        found, missing = look_for(self, variables, path)
         if not found:
-            where = "" if os.path.isabs(path) else f" ({' or '.join(dict.fromkeys(filter(None, beside)))})"
-            return _answer(path, what=f"there is no such file on the controller{where}", remedy=UNSET)
+            return _answer(path, what=missing, remedy=UNSET)
         try:
             with open(self._loader.get_real_file(found), "rb") as file:
                 data = file.read()
@@ -87,13 +84,6 @@ class LookupModule(LookupBase):
             return _answer(path, text)
         what = f"byte 0x{data[at]:02x} is {'not UTF-8' if data[at] else 'no text'}"
         return _answer(path, text, f"{what} (line {data.count(10, 0, at) + 1})", REMEDY)
-
-
-def _in(folders, path):
-    """The first file of that path in these folders; None where there is none."""
-    return next(
-        (found for found in (os.path.join(folder, path) for folder in folders if folder) if os.path.isfile(found)), None
-    )
 
 
 def _answer(path, text="", what="", remedy=""):

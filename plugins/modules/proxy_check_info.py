@@ -138,6 +138,15 @@ options:
     description: Whether the node hears routers on O(interface).
     type: bool
     default: false
+  drivers:
+    description: Drivers that the site wrote itself, as P(hetero.compute.driver_files#lookup) returns them.
+    type: list
+    elements: dict
+    default: []
+  drivers_folder:
+    description: Folder on the node that has the folders which they are installed to.
+    type: path
+    default: /etc/hetero
   timeout:
     description: Seconds that services may take to answer.
     type: float
@@ -195,8 +204,14 @@ netmask:
   returned: when O(stage=machine)
   type: str
   sample: 255.255.255.0
+drivers_gone:
+  description: Paths of drivers that an earlier set-up installed, and that O(drivers) has no more.
+  returned: when O(stage=machine)
+  type: list
+  elements: str
+  sample: [/etc/hetero/power_drivers/acme.py]
 missing_packages:
-  description: Those of O(packages) that are not installed.
+  description: Those of O(packages), and of what O(drivers) need, that are not installed.
   returned: when O(stage=machine)
   type: list
   elements: str
@@ -258,7 +273,7 @@ from ..module_utils._hetero.core.findings import outcome
 from ..module_utils._hetero.core.module import run
 from ..module_utils._hetero.nodes.proxy import http_check, nfs_check, preflight, selftest
 from ..module_utils._hetero.nodes.proxy.setup_plan import Plan
-from ..module_utils._hetero.site.proxy_config import CONFIG, read_config
+from ..module_utils._hetero.site.proxy_config import CONFIG, DRIVERS_FOLDER, read_config
 
 SPEC = PLANNED + ArgumentSpec(
     dict(
@@ -287,6 +302,8 @@ SPEC = PLANNED + ArgumentSpec(
         dhcp_router=dict(type="str", default=""),
         dhcp_ra_prefix=dict(type="str", default=""),
         boards_interface_ra=dict(type="bool", default=False),
+        drivers=dict(type="list", elements="dict", default=[]),
+        drivers_folder=dict(type="path", default=DRIVERS_FOLDER),
         timeout=dict(type="float", default=15),
     )
 )

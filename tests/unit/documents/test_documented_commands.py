@@ -86,7 +86,7 @@ def test_variables(text):
     prefixes = "|".join(f"{role}_" for role in [*ROLES, "hetero"])
     # not those of a path or a longer name, nor ones that stand for several (tftp_proxy_…)
     for name in re.findall(rf"(?<![\w/.-])((?:{prefixes})[a-z][a-z0-9_]*)(?![\w/.-]*[/…*])", text):
-        if name not in ("kvm_guests", "nova_compute", *options("awx")):
+        if name not in ("kvm_guests", "nova_compute", "hetero_drivers", *options("awx")):
             assert name in variables() | playbooks, name
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The drivers that the guides for developers show. If these fail, who copies one from its page gets one that fails.
 
-Each is taken out of its page, put into a copy of the collection as the page says, and run there by the modules.
+Each is taken out of its page, saved as a file of a site's own as the page says, and run by the modules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import yaml
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import registry
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, guide, named
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
@@ -44,20 +46,26 @@ esac
 """
 
 
+#: Makes the folders of a site's own drivers on a node, for one process and those that it starts.
+NODE = """\
+mount -t tmpfs none /mnt && mkdir /mnt/upper /mnt/work &&
+mount -t overlay none -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work /etc &&
+mkdir -p /etc/hetero && cp -r "{folder}" /etc/hetero/"""
+
+
 @pytest.fixture
-def collection(tmp_path):
-    """A copy of the plugins, and a function that adds a guide's driver to them as the guide says."""
-    copy = tmp_path / "collections" / "ansible_collections" / "hetero" / "compute"
-    shutil.copytree(ROOT / "plugins", copy / "plugins", ignore=shutil.ignore_patterns("__pycache__"))
+def drivers(tmp_path):
+    """A function that saves a guide's code as role tftp_proxy does, and returns the shell's words that put it there."""
 
-    def add(page, kind, path):
-        code = f"# {path}\n{named(guide(page), f'{kind}-driver')}"
-        (copy / "plugins" / "module_utils" / "_hetero" / "drivers" / path).write_text(code)
-        registry = copy / "plugins" / "module_utils" / "_hetero" / "drivers" / kind / "registry.py"
-        registry.write_text(registry.read_text() + "\n" + named(guide(page), f"{kind}-registry"))
-        return tmp_path / "collections"
+    def save(page, kind, name):
+        text = named(guide(page), kind)
+        folder = tmp_path / name.partition("/")[0]
+        folder.mkdir(mode=0o755)
+        (tmp_path / name).write_text(json.dumps(yaml.safe_load(text)) if name.endswith(".json") else text)
+        (tmp_path / name).chmod(0o644)
+        return NODE.format(folder=folder)
 
-    return add
+    return save
 
 
 def run(collections, name, params, prefix=(), **env):
@@ -120,9 +128,11 @@ def relays():
     thread.join()
 
 
-def test_power_driver(collection, relays, tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="an /etc of one's own needs root: run as root")
+def test_power_driver(drivers, relays, tmp_path):
     """On, off, cycled; what does not follow, and who may not."""
-    collections = collection("power_driver", "power", "power/http_relay.py")
+    prefix = ["unshare", "--mount", "sh", "-c", drivers("power_driver", "power-driver", "power_drivers/http_relay.py")]
+    prefix[-1] += ' && exec "$@"'
     settings = {"driver": "http_relay", "host": "127.0.0.1", "port": relays.server_address[1]}
     config = {"run_folder": str(tmp_path / "run"), "credentials": str(tmp_path / "credentials.json")}
     config.update(pdus={"relays": settings}, boards={str(n): {"pdu": "relays", "outlet": n} for n in (0, 1)})
@@ -132,11 +142,11 @@ def test_power_driver(collection, relays, tmp_path):
 
     def told(timeout=20):
         params = dict(pdu="relays", config=str(tmp_path / "proxy.json"), timeout=timeout)
-        return run(collections, "pdu_info", params)
+        return run(ROOT / "build", "pdu_info", params, [*prefix, "sh"])
 
     def power(state, *outlets, timeout=20):
         params = dict(pdu="relays", config=str(tmp_path / "proxy.json"), outlets=list(outlets), state=state)
-        return run(collections, "pdu_power", dict(params, timeout=timeout))
+        return run(ROOT / "build", "pdu_power", dict(params, timeout=timeout), [*prefix, "sh"])
 
     result = power("on", "0", "1")
     assert result["changed"] is True
@@ -159,10 +169,20 @@ def test_power_driver(collection, relays, tmp_path):
     assert "relays: no answer" in told(timeout=0.5)["msg"]
 
 
+def test_power_table(drivers, tmp_path, monkeypatch):
+    """Lost: a PDU for which the page says that no Python is needed."""
+    drivers("power_driver", "power-table", "power_drivers/acme_pdu.json")
+    monkeypatch.setattr(registry, "OWN_FOLDER", str(tmp_path / "power_drivers"))
+    driver = registry.driver_of("acme_pdu", "pdu-a")
+    given = yaml.safe_load(named(guide("power_driver"), "power-table"))["snmp_table"]
+    assert (registry.kin(driver), driver.table) == ("snmp", given)
+    assert list(driver.wrong("pdu-a", {"host": "10.0.100.7"})) == []
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network and a root of one's own need root: run as root")
-def test_boot_driver(collection, tmp_path):
+def test_boot_driver(drivers, tmp_path):
     """A claim, a root, power, the proof of the host key, and all of it gone at the end."""
-    collections = collection("boot_driver", "boot", "boot/sd_card.py")
+    put = drivers("boot_driver", "boot-driver", "boot_drivers/sd_card.py")
     tmp_path.chmod(0o755)
     sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
     script = tmp_path / "pdu"
@@ -191,11 +211,12 @@ def test_boot_driver(collection, tmp_path):
     env = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "FAKE_GANESHA": str(tmp_path / "ganesha.json")}
 
     def module(name, **params):
-        result = run(collections, name, dict(files, **params), network.prefix, **env)
+        result = run(ROOT / "build", name, dict(files, **params), network.prefix, **env)
         assert not result.get("failed"), result
         return result
 
     try:
+        subprocess.run([*network.prefix, "sh", "-c", put], check=True)
         module("board_claim", instance="jackie", owner="jo", flavor=FLAVOR, image="debian", ssh_public_key=KEY)
         module("board_image", boards=[0], image="debian", ssh_public_key=KEY, instance="jackie")
         booted = module("tilera_boot", boards=[0], timeout=20, instance="jackie")

@@ -106,6 +106,32 @@ def test_values_that_no_verb_would_read_are_said_before_anything_is_written(prox
     assert "SECRET" not in output
 
 
+def test_drivers_of_the_site_are_looked_at_before_anything_is_written(proxies):
+    """Lost: a set-up that ends well, and a PDU that no verb reaches; or a traceback from within the first boot."""
+    _folders, plays = proxies
+    (plays.folder / "acme.yml").write_text("power_api: 1\nsnmp_table: {state: 1.3.6.1.4.1.32473.1.4}\n")
+    (plays.folder / "half.py").write_text("POWER_API = 1\n")
+    (plays.folder / "odd.yml").write_text("power_api: [1\n")
+    rc, output = set_up(
+        plays,
+        "proxy",
+        tftp_proxy_server="10.0.2.254",
+        tftp_proxy_power_drivers={"acme": "acme.yml", "half": str(plays.folder / "half.py"), "odd": "odd.yml"},
+        tftp_proxy_boot_drivers={"none": "nowhere.py"},
+        tftp_proxy_pdus={"pdu-a": dict(PDU, driver="acme"), "pdu-b": dict(PDU, driver="half")},
+    )
+    assert rc == 2, output
+    said = [line for line in mistakes(output) if "river" in line]
+    for wanted in (
+        "tftp_proxy_power_drivers, acme.json: its snmp_table has no on with the OID of a column",
+        "tftp_proxy_power_drivers, half.py: defines 0 classes below PowerDriver",
+        "tftp_proxy_power_drivers, odd.yml: is no table in YAML: while parsing",
+        "tftp_proxy_boot_drivers, nowhere.py: there is no such file on the controller",
+    ):
+        assert len([line for line in said if line.startswith(wanted)]) == 1, (wanted, output)
+    assert len(said) == 4, said
+
+
 @pytest.mark.parametrize(
     ("data", "wanted"),
     [

@@ -53,6 +53,8 @@ SECRETS = ("password", "community", "privacy_password")
 
 #: Where role tftp_proxy writes the configuration.
 CONFIG = "/etc/hetero/proxy.json"
+#: Where the folders of a site's own drivers are (drivers/outside/folder.py), and that of power drivers below it.
+DRIVERS_FOLDER, POWER_DRIVERS = "/etc/hetero", "power_drivers"
 SET_UP = f"run {play('proxy')}"
 #: The remedy for a PDU that the configuration has not.
 NAME_ONE = f"name one of these; where it is new in the inventory, {SET_UP}"
@@ -220,6 +222,7 @@ class ProxyConfig:
     :param boot_http: the port by which nginx gives boards their files; 0 where they have them by TFTP alone.
     :param owner_limits: {owner, or * for all others: how many boards it may have at once}.
     :param events_days: for how many days events are kept.
+    :param drivers: paths below DRIVERS_FOLDER of the files that the role put there.
     :param ram_images: {arch: name of its RAM image}.
     :param console_logs: the folder of the logs that the proxy's conserver writes.
     :param console_port: its port at 127.0.0.1.
@@ -249,6 +252,7 @@ class ProxyConfig:
     pdus: Mapping[str, Mapping[str, Any]] = declared(TableOf(PDU), {})
     boards: Mapping[str, Wire] = declared(TableOf(WIRE), {})
     ram_images: Mapping[str, str] = declared(TableOf(TEXT), {})
+    drivers: Sequence[str] = declared(ListOf(TEXT), ())
     wipe: UsualWipe = declared(RecordOf(UsualWipe), UsualWipe())  # noqa: RUF009 (it is frozen)
     check: UsualCheck = declared(RecordOf(UsualCheck), UsualCheck())  # noqa: RUF009 (it is frozen)
     others: Mapping[str, Any] = field(default_factory=dict)

@@ -141,5 +141,5 @@ def test_a_power_driver_that_cannot_be_loaded_leaves_reconcile_the_other_pdus(si
     with site.proxy() as proxy:
         result = reconciliation.reconcile(proxy, None, Change(), 10)
     assert (of(result, 0)["power"], of(result, 2)["power"]) == ("on", None)
-    assert f"{folder}/own_pdu.py: cannot be loaded: SystemExit: 3" in str(of(result, 2)["found"])
+    assert f"{folder}/own_pdu.py: cannot be imported: line 1: SystemExit: 3" in str(of(result, 2)["found"])
     assert site.power(2) == "on"

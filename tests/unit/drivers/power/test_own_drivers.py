@@ -79,7 +79,7 @@ def test_it_switches_and_is_read_back(folder):
 def test_the_guides_driver_is_one_as_it_stands(folder):
     """Lost: an afternoon, to who copies the guide's file into a folder of their own."""
     (folder / "http_relay.py").write_text(named(guide("power_driver"), "power-driver"))
-    (variable,) = yaml.safe_load(named(guide("power_driver"), "own-power-driver")).values()
+    variable = yaml.safe_load(named(guide("power_driver"), "own-power-driver"))["tftp_proxy_power_drivers"]
     assert [registry.driver_of(name, "pdu-x").__name__ for name in variable] == ["HttpRelay"]
 
 
@@ -93,11 +93,11 @@ def test_a_name_that_is_none_leads_to_no_file(folder, name):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("def (", "cannot be loaded: SyntaxError"),
-        ("import nothing_like_it", "cannot be loaded: ModuleNotFoundError"),
+        ("def (", "is no Python of this node: line 1: "),
+        ("import nothing_like_it", "cannot be imported: line 1: ModuleNotFoundError"),
         ("from .driver import PowerDriver", "defines 0 classes below PowerDriver"),
         (f"{DRIVER}\n\nclass Other(Written):\n    pass\n", "defines 2 classes below PowerDriver"),
-        ("from .driver import PowerDriver\n\n\nclass Half(PowerDriver):\n    pass\n", "its class has no login, logout"),
+        ("from .driver import PowerDriver\n\n\nclass Half(PowerDriver):\n    pass\n", "its driver, Half, has no log"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_with_its_path(folder, text, said):
@@ -134,11 +134,21 @@ def test_a_mistake_in_it_is_an_error_of_its_pdu(folder, where):
         assert f"correct {folder}/written.py" in str(error)
 
 
+def test_a_mistake_where_it_looks_at_its_settings_is_one_of_them(folder):
+    """Lost: all that is wrong with a set-up, to a KeyError in one driver of the site."""
+    looks = "    @classmethod\n    def wrong(cls, name, settings):\n        yield 'host', settings['unit']\n"
+    (folder / "written.py").write_text(DRIVER.replace("    needs_host = False\n", f"    needs_host = False\n\n{looks}"))
+    ((key, error),) = registry.driver_of("written", "pdu-x").wrong("pdu-x", {})
+    assert (key, str(error)) == (
+        "driver", f"pdu-x: its driver broke off (KeyError): correct {folder}/written.py"
+    )
+
+
 @pytest.mark.parametrize("where", ["file", "folder"])
 def test_what_others_may_write_is_not_run(folder, where):
     """Lost: the node, to whoever may write that file or put another in its place."""
     (folder / "written.py" if where == "file" else folder).chmod(0o777)
-    with pytest.raises(HeteroError, match="others than root may write it"):
+    with pytest.raises(HeteroError, match="others may write to it"):
         switched(folder)
 
 

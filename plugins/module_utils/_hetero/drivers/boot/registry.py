@@ -1,9 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The boot drivers by name. A new one is a file in this folder, a test, and its lines below.
+"""The boot drivers by name: those of the collection, and those of a site's own in a folder of this node.
 
-The imports are static because Ansible ships only what it sees imported.
+A new one of the collection is a file in this folder, a test, and its lines below.
+
+Its imports are static because Ansible ships only what it sees imported.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ import os
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.errors import BadInput, HeteroError
-from ...core.own_code import names_in, own_class
 from ...images.delivery import Means
 from ...roots.ram import ram_image_name
+from ..outside import folder as outside
+from ..outside.loading import load, must_fit
+from ..outside.source import BOOT, Source
+from . import api
 from .driver import BootDriver
 from .fake import Fake
 from .own_drivers import Unloaded, broke_off, guarded
@@ -26,29 +31,30 @@ if TYPE_CHECKING:
     from ...site.boards_file import Board
     from .proxy_node import BootNode
 
-DRIVERS = {driver.name: driver for driver in (Pxe, Uboot, Tilera, Fake)}
+DRIVERS: dict[str, type[BootDriver]] = {driver.name: driver for driver in (Pxe, Uboot, Tilera, Fake)}
 #: Vendor in a board's cpu_info (small letters) → driver, for boards whose wiring names none. Other boards have DEFAULT.
 BY_VENDOR = {"tilera": Tilera.name}
 DEFAULT = Pxe.name
 #: Where role tftp_proxy puts the files of variable `tftp_proxy_boot_drivers`.
-OWN_FOLDER = "/etc/hetero/boot_drivers"
+OWN_FOLDER = outside.folder_of(BOOT)
 
 
 def driver_of(name: str) -> type[BootDriver] | None:
     """Return a driver, of the collection, else of the site; None for a name that is neither's.
 
     :raises BadInput: the site's file is no driver.
+    :raises Refused: somebody else may have written it.
     """
     if name in DRIVERS:
         return DRIVERS[name]
-    if name not in names_in(OWN_FOLDER):
-        return None
-    own = own_class(OWN_FOLDER, name, BootDriver, __package__ or "")  # type: ignore[type-abstract]
-    return guarded(own, name, _path(name))
+    source = outside.find(name, OWN_FOLDER)
+    return None if source is None else made(source)
 
 
-def _path(name: str) -> str:
-    return os.path.join(OWN_FOLDER, f"{name}.py")
+def made(source: Source) -> type[BootDriver]:
+    """Return the class of a site's own driver; raise BadInput where its file is wrong."""
+    must_fit(source, BOOT, api.API, api.OLDEST)
+    return guarded(load(source, api, BootDriver), source.name, source.path)
 
 
 def default_driver(board: Board) -> str:
@@ -56,16 +62,14 @@ def default_driver(board: Board) -> str:
     return BY_VENDOR.get(str(board.cpu_info.get("vendor")).lower(), DEFAULT)
 
 
-def proves_keys(wire: Mapping[str, Any], board: Board | None) -> bool:
+def proves_keys(
+    wire: Mapping[str, Any], board: Board | None, drivers: Mapping[str, type[BootDriver]] = DRIVERS
+) -> bool:
     """Return whether the driver of a board's wiring proves a RAM system's host key; of no known driver, True.
 
-    So it is of a site's file that cannot be loaded: the set-up that asks this may bring a right one.
+    :param drivers: all that there are, a site's own among them.
     """
-    name = wire.get("driver") or (default_driver(board) if board else DEFAULT)
-    try:
-        driver = driver_of(name)
-    except HeteroError:
-        return True
+    driver = drivers.get(wire.get("driver") or (default_driver(board) if board else DEFAULT))
     return driver is None or driver.ram_keys
 
 
@@ -90,7 +94,7 @@ class BootDrivers:
         if name not in self._made:
             kind = driver_of(name)
             if kind is None:
-                known = ", ".join(sorted({*DRIVERS, *names_in(OWN_FOLDER)}))
+                known = ", ".join(sorted({*DRIVERS, *outside.names(BOOT, OWN_FOLDER)}))
                 what = f"no such boot driver: {name} (known: {known})"
                 raise BadInput(what, board.name, "name another in tftp_proxy_boards")
             try:
@@ -98,7 +102,7 @@ class BootDrivers:
             except HeteroError:
                 raise
             except (Exception, SystemExit) as error:  # of a site's own
-                raise broke_off(error, board.name, name, _path(name)) from error
+                raise broke_off(error, board.name, name, os.path.join(OWN_FOLDER, f"{name}.py")) from error
             self._made[name].kernel_source = self._kernel_source
         driver = self._made[name]
         if driver.from_flash(board) and not driver.flash:

@@ -65,6 +65,8 @@ class PowerDriver(ABC):
     readers = False
     #: Whether it reads what outlets draw (`drawn`), where its device tells.
     measures = False
+    #: Debian packages that only this driver needs.
+    packages: tuple[str, ...] = ()
     #: Whether it reaches no PDU without a host.
     needs_host = True
     #: Seconds that an outlet has to show its new state, up to the deadline; None for as many as a relay has.

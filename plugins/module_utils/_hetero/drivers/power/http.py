@@ -32,11 +32,16 @@ class Http(WebDriver):
 
     readers = True
     measures = True
+    packages = ("python3-requests",)
+    #: A table of a site's own file (registry.py), and what it is called.
+    table: Mapping[str, Any] | None = None
+    table_name = "own api"
+    wrong_table = staticmethod(wrong_table)
 
     @classmethod
     def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
         yield from super().wrong(name, settings)
-        api, table = settings.get("api"), settings.get("api_table")
+        api, table = settings.get("api"), settings.get("api_table") or cls.table
         if api and table:
             yield "api", BadInput("has both an api and an api_table", name, "give one of them")
         elif api and api not in APIS:
@@ -50,9 +55,9 @@ class Http(WebDriver):
 
     def login(self) -> None:
         super().login()
-        table = self.settings.get("api_table")
+        table = self.settings.get("api_table") or self.table
         self._api: Api = own(table) if table else APIS[self.settings["api"]]
-        self.dialect = self.settings.get("api") or "own api"
+        self.dialect = self.settings.get("api") or self.table_name
         if not self.settings.get("outlets"):
             raise BadInput("does not tell which outlets it has", self.name, "name its outlets")
         self._session.headers.update(self._api.headers)

@@ -25,6 +25,15 @@ def guarded(driver: type[PowerDriver], path: str) -> type[PowerDriver]:
             with _broken(name, path):
                 super().__init__(name, *others)
 
+        @classmethod
+        def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
+            try:
+                with _broken(name, path):
+                    found = list(super().wrong(name, settings))
+            except HeteroError as error:
+                found = [("driver", error)]
+            yield from found
+
         def login(self) -> None:
             with _broken(self.name, path, self):
                 super().login()

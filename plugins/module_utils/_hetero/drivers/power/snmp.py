@@ -23,7 +23,7 @@ from ...core.printable import brief
 from .drawn import Drawn, measure
 from .driver import CUT_OFF, HOST, NAMELESS, Answer, PowerDriver
 from .snmp_meters import METERS, Column
-from .snmp_tables import TABLES, Order, likely, own, wrong_table
+from .snmp_tables import OWN, TABLES, Order, likely, own, wrong_table
 
 SYS_OBJECT_ID = "1.3.6.1.2.1.1.2.0"
 VERSIONS = ("1", "2c", "3")
@@ -55,6 +55,11 @@ class Snmp(PowerDriver):
 
     readers = True
     measures = True
+    packages = ("snmp",)
+    #: A table of a site's own file (registry.py), and what it is called.
+    table: Mapping[str, Any] | None = None
+    table_name = OWN
+    wrong_table = staticmethod(wrong_table)
     _folder: Any = None  # with snmp.conf, from login to logout
     _table: Any = None  # the Table that it answers
 
@@ -71,9 +76,9 @@ class Snmp(PowerDriver):
         path = os.path.join(self._folder.name, "snmp.conf")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(self._configuration())
-        given = self.settings.get("snmp_table")
+        given = self.settings.get("snmp_table") or self.table
         kind = "" if given else self._kind()
-        for table in [own(given)] if given else likely(kind):
+        for table in [own(given, self.table_name)] if given else likely(kind):
             self._table = table
             if self._rows():
                 self.dialect, self.window, self.stuck = table.name, table.window, table.stuck

@@ -273,11 +273,11 @@ def _is_number(value: Any, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST
 
 
-def own(table: Mapping[str, Any]) -> Table:
+def own(table: Mapping[str, Any], name: str = OWN) -> Table:
     """Return the Table of a table of the inventory in which wrong_table finds nothing."""
     on, off = (Order(_bare(table[key]["column"]), table[key]["value"]) for key in ORDERS)
     is_on, is_off = (tuple(table.get(key, USUAL[key])) for key in USUAL)
-    return Table(OWN, _bare(table["state"]), on, off, is_on, is_off, str(table.get("first", "")))
+    return Table(name, _bare(table["state"]), on, off, is_on, is_off, str(table.get("first", "")))
 
 
 def _bare(oid: Any) -> str:

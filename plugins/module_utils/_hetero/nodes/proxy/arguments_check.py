@@ -17,19 +17,28 @@ from ...site.proxy_config import NO_DISK
 
 if TYPE_CHECKING:
     from ...core.findings import Findings
+    from ...drivers.boot.driver import BootDriver
     from ...site.boards_file import Board
     from .setup_plan import Plan
 
 
-def undelivered(plan: Plan, boards: Sequence[Board], wires: Mapping[str, Mapping[str, Any]], found: Findings) -> None:
+def undelivered(
+    plan: Plan,
+    boards: Sequence[Board],
+    wires: Mapping[str, Mapping[str, Any]],
+    found: Findings,
+    drivers: Mapping[str, type[BootDriver]] = DRIVERS,
+) -> None:
     """Report a defect for each board whose wiring has arguments that its driver does not pass, and a note for each RAM
     image of such boards that has some.
+
+    :param drivers: all that there are, a site's own among them.
     """
     wiped: dict[str, list[str]] = {}
     ram_images = {str(arch).lower(): name for arch, name in plan.ram_images.items()}
     for board in boards:
         wire = wires.get(str(board.id), {})
-        driver = DRIVERS.get(wire.get("driver") or default_driver(board))
+        driver = drivers.get(wire.get("driver") or default_driver(board))
         if driver is None or driver.passes_arguments:
             continue
         if wire.get("cmdline"):

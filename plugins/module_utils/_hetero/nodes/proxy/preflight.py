@@ -37,6 +37,7 @@ from . import (
     http_check,
     left_out_boards,
     nfs_check,
+    outside_check,
     routers_check,
     settings_check,
     tile_monitor_check,
@@ -92,7 +93,8 @@ def look(plan: Plan) -> Findings:
     found = Findings()
     plan_check.said_before(plan.mistakes, found)
     boards = boards_of(plan, found)
-    wiring(plan, boards, found)
+    drivers = outside_check.known(plan, found)
+    wiring(plan, boards, found, drivers)
     folders_check.moved(plan, found)
     if boards:
         left_out_boards.claims(plan, boards, found)
@@ -120,9 +122,10 @@ def look(plan: Plan) -> Findings:
             root_gb = DEFAULTS.root_gb if "root_gb" in wrong else plan.root_gb
             roots(plan.state_folder, overcommit, root_gb, boards, found)
         packet_filter(found)
-        packages = [*plan.packages, *nfs_check.SERVERS[server].packages]
+        packages = [*plan.packages, *drivers.packages, *nfs_check.SERVERS[server].packages]
         found.facts.update(nfs_server=server, nfs_servers_off=aside, missing_packages=missing_packages(packages))
     settings_check.say(mistakes, found)
+    found.facts["drivers_gone"] = outside_check.gone(plan)
     found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
     network = ipaddress.IPv4Network("{network}/{netmask}".format(**found.facts)) if found.facts.get("network") else None
     for board in found.facts["boards"]:
@@ -155,11 +158,14 @@ def boards_of(plan: Plan, found: Findings) -> list[Board]:
     return boards
 
 
-def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
+def wiring(plan: Plan, boards: Sequence[Board], found: Findings, drivers: outside_check.Known | None = None) -> None:
     """Check tftp_proxy_boards against the boards file, tftp_proxy_pdus and the outlets of boards in use.
 
     Defects are unknown names, outlets used twice, and outlets that are another's.
+
+    :param drivers: all that there are; None for those of the collection, and the names of the site's own.
     """
+    drivers = drivers or outside_check.Known(plan)
     wires, pdus = right_types(plan, found)
     known = {str(board.id): board for board in boards}
     users: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -169,6 +175,7 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         if boards and board is None:
             found.defect(thing, "no such board in the boards file", "add it there, or remove it here")
         _wire(plan, thing, wire, board, pdus, found)
+        _ram_key(thing, wire, board, drivers, found)
         pdu, outlet = wire.get("pdu"), wire.get("outlet")
         if pdu is not None and outlet is not None:
             # a PDU that has two names is one
@@ -177,12 +184,12 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
         shared(outlet, fed, found)
     for device in dict.fromkeys(pdu for pdu, _outlet in users):
         one_machine([fed[0] for (pdu, _outlet), fed in users.items() if pdu == device], pdus, found)
-    _pdus(plan, pdus, found)
-    words_check.credentials(plan, pdus, found)
+    _pdus(plan, pdus, found, drivers)
+    words_check.credentials(plan, pdus, found, drivers.power)
     consoles_check.consoles(wires, pdus, found)
     http_check.unserved(plan, pdus, found)
     tile_monitor_check.missing(plan, boards, wires, found)
-    arguments_check.undelivered(plan, boards, wires, found)
+    arguments_check.undelivered(plan, boards, wires, found, drivers.boot)
     if (wires, pdus) == (plan.wiring, plan.pdus):
         _unsaid(wires, boards, found)
         contradictions(plan, boards, found)
@@ -209,19 +216,26 @@ def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mappin
         found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
     elif ram_key == ON_CONSOLE and not any(wire.get(key) for key in CONSOLES) and not wire.wrong & CONSOLES:
         found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
-    words_check.boot_driver(thing, wire, found, plan.boot_drivers)
-    if ram_key in RAM_KEYS and not proves_keys(wire, board):
-        what = f"it has ram_key {ram_key}, and its boot driver proves no key of a RAM system"
-        found.defect(thing, what, "take ram_key out")
     disks(plan, thing, wire, board.arch if board else None, found)
 
 
-def _pdus(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
+def _ram_key(
+    thing: str, wire: Entry, board: Board | None, drivers: outside_check.Known, found: Findings
+) -> None:
+    """Check the boot driver of a board, and whether its boards prove a key where the wiring counts on one."""
+    words_check.boot_driver(thing, wire, found, drivers.boot)
+    ram_key = wire.get("ram_key")
+    if ram_key in RAM_KEYS and not proves_keys(wire, board, drivers.boot):
+        what = f"it has ram_key {ram_key}, and its boot driver proves no key of a RAM system"
+        found.defect(thing, what, "take ram_key out")
+
+
+def _pdus(plan: Plan, pdus: Mapping[str, Entry], found: Findings, drivers: outside_check.Known) -> None:
     """Check what is said of each PDU, and whether it and its credentials are both there."""
     words_check.own_drivers("tftp_proxy_power_drivers", plan.power_drivers, POWER_DRIVERS, found)
     words_check.own_drivers("tftp_proxy_boot_drivers", plan.boot_drivers, BOOT_DRIVERS, found)
     for name, pdu in sorted(pdus.items()):
-        words_check.pdu(name, pdu, found, plan.power_drivers)
+        words_check.pdu(name, pdu, found, drivers.power)
         if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
             what = "its ssh host key is not pinned: the first one that anything shows at its address gets its password"
             found.note(name, what, "give its host_key in tftp_proxy_pdus, as ssh-keyscan prints it behind the address")

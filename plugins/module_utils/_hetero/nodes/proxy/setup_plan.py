@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...site.proxy_config import CONFIG
+from ...site.proxy_config import CONFIG, DRIVERS_FOLDER
 
 
 @dataclass
@@ -18,6 +18,7 @@ class Plan:
     Values are as somebody wrote them, so those of dicts may be of any type (entries_check.py).
 
     :param wiring: option `boards`.
+    :param drivers: files of a site's own drivers, each with `path` and `text`.
     """
 
     server: str
@@ -50,4 +51,6 @@ class Plan:
     timeout: float = 15
     boot_drivers: list[str] = field(default_factory=list)
     power_drivers: list[str] = field(default_factory=list)
+    drivers: list[dict[str, Any]] = field(default_factory=list)
+    drivers_folder: str = DRIVERS_FOLDER
     mistakes: list[dict[str, Any]] = field(default_factory=list)

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping
 
 from ...boards.disk.canaries import MOST
 from ...boards.disk.wipe_disk import METHODS, PROOFS
-from ...core.own_code import NAME
 from ...core.spelling import instead, like, meant_by
 from ...core.typed_keys import shown, whole
 from ...drivers.boot.registry import DRIVERS as BOOT_DRIVERS
+from ...drivers.outside.source import NAME
 from ...drivers.power.http_apis import OUTLET
 from ...drivers.power.ipmi import OUTLET as IPMI_OUTLET
 from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
+from ...drivers.power.registry import kin
 from ...drivers.power.snmp import VERSIONS
 from ...drivers.power.terminal import TRANSPORTS
 from ...drivers.power.uhubctl import OUTLET as HUB_OUTLET
@@ -29,7 +30,10 @@ from .entries_check import Entry
 
 if TYPE_CHECKING:
     from ...core.findings import Findings
+    from ...drivers.power.driver import PowerDriver
     from .setup_plan import Plan
+
+    Drivers = Mapping[Any, type[PowerDriver]]
 
 #: Drivers for tests are known, and proposed to nobody.
 PLAYED = {"fake"}
@@ -101,22 +105,22 @@ WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
 SAMPLES = whole(1, MOST)
 
 
-def pdu(name: str, settings: Entry, found: Findings, own: Collection[str] = ()) -> None:
+def pdu(name: str, settings: Entry, found: Findings, drivers: Drivers = POWER_DRIVERS) -> None:
     """Check the words of one PDU, and what its driver needs of them.
 
-    :param own: names of drivers that the site wrote itself.
+    :param drivers: all that there are, those that the site wrote itself among them.
     """
     thing, driver = f"tftp_proxy_pdus, {name}", settings.get("driver")
-    needs_host = driver not in POWER_DRIVERS or POWER_DRIVERS[driver].needs_host
+    needs_host = driver not in drivers or drivers[driver].needs_host
     for key in ("driver", "host") if needs_host else ("driver",):
         if not settings.get(key) and key not in settings.wrong:
             found.defect(thing, f"has no {key}", f"name its {key}")
-    _known(thing, "driver", driver, [*POWER_DRIVERS, *own], found)
-    for key, (drivers, words) in PDU_WORDS.items():
-        if driver in drivers:
+    _known(thing, "driver", driver, drivers, found)
+    for key, (readers, words) in PDU_WORDS.items():
+        if driver in readers:
             _known(thing, key, settings.get(key), words, found)
-    if driver in POWER_DRIVERS:
-        wrong = POWER_DRIVERS[driver].wrong(thing, settings)
+    if driver in drivers:
+        wrong = drivers[driver].wrong(thing, settings)
         found.defects += [error for key, error in wrong if key not in settings.wrong]
     unread = sorted(key for key in settings if settings[key] not in (None, "") and not reads(driver, key))
     if unread and driver in OF_MACHINES:
@@ -177,7 +181,7 @@ def boot_driver(thing: str, wire: Mapping[str, Any], found: Findings, own: Colle
 
     :param own: names of drivers that the site wrote itself.
     """
-    _known(thing, "driver", wire.get("driver"), [*BOOT_DRIVERS, *own], found)
+    _known(thing, "driver", wire.get("driver"), list(dict.fromkeys([*BOOT_DRIVERS, *own])), found)
 
 
 def outlet(thing: str, outlet: object, driver: Any, found: Findings) -> None:
@@ -187,7 +191,7 @@ def outlet(thing: str, outlet: object, driver: Any, found: Findings) -> None:
         found.defect(thing, f"outlet {shown(text)} is none that a PDU has", f"write {words}")
 
 
-def credentials(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
+def credentials(plan: Plan, pdus: Mapping[str, Entry], found: Findings, drivers: Drivers = POWER_DRIVERS) -> None:
     """Check the keys of the PDUs' credentials; their values stay where they are."""
     if plan.credential_keys is None:
         return
@@ -195,8 +199,10 @@ def credentials(plan: Plan, pdus: Mapping[str, Entry], found: Findings) -> None:
         found.defect(f"tftp_proxy_pdu_credentials, {name}", "are none", "give a mapping, such as username and password")
     for name, keys in sorted(plan.credential_keys.items()):
         driver = pdus.get(name, Entry()).get("driver")
-        if driver not in POWER_DRIVERS:
+        if driver not in drivers:
             driver = like(driver, CREDENTIALS)  # the word that it is refused with
+        elif driver not in POWER_DRIVERS:
+            driver = kin(drivers[driver])  # a driver of the site reads what the one does that it is derived from
         known = CREDENTIALS.get(str(driver))
         if known == ():
             found.note(name, f"has credentials, and driver {driver} reads none", "take them out")

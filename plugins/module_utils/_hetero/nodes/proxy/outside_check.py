@@ -1,0 +1,122 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A site's own drivers before they are installed: whether each can be loaded on this node. Those that lie on the node
+already count as well.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import HeteroError
+from ...core.json_file import any_number, read_object
+from ...core.machine import missing_packages
+from ...drivers.boot import registry as boot
+from ...drivers.boot.pxe import Pxe
+from ...drivers.outside import folder
+from ...drivers.outside.source import BOOT, FOLDERS, POWER, Source, read
+from ...drivers.power import registry as power
+from ...drivers.power.driver import PowerDriver
+from ...site.proxy_config import SET_UP
+
+if TYPE_CHECKING:
+    from ...core.findings import Findings
+    from ...drivers.boot.driver import BootDriver
+    from .setup_plan import Plan
+
+
+#: In place of a power driver that cannot be looked at yet: its settings are those that all have.
+UNKNOWN: Any = PowerDriver
+
+
+class Known:
+    """All drivers that there will be: the collection's, and the site's own.
+
+    One that is wrong, which has been said, is there all the same for who names it.
+
+    :ivar packages: Debian packages that those of the site need.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        named: dict[str, type[PowerDriver]] = dict.fromkeys(plan.power_drivers, UNKNOWN)
+        self.power: dict[str, type[PowerDriver]] = {**named, **power.DRIVERS}
+        self.boot: dict[str, type[BootDriver]] = {**dict.fromkeys(plan.boot_drivers, Pxe), **boot.DRIVERS}
+        self.packages: list[str] = []
+
+    def add(self, source: Source, kind: str) -> None:
+        """Load a driver; one whose packages are yet to be installed is taken at its word.
+
+        :raises BadInput: it is wrong.
+        """
+        self.packages += source.packages
+        waits = bool(missing_packages(source.packages))
+        if kind == POWER:
+            self.power[source.name] = UNKNOWN
+            if not waits:
+                self.power[source.name] = driver = power.made(source)
+                self.packages += driver.packages if source.table else ()
+        else:
+            self.boot[source.name] = Pxe
+            if not waits:
+                self.boot[source.name] = boot.made(source)
+
+    def has(self, name: str, kind: str) -> bool:
+        """Return whether the collection has a driver of that name."""
+        return name in (power.DRIVERS if kind == POWER else boot.DRIVERS)
+
+
+def known(plan: Plan, found: Findings) -> Known:
+    """Return all drivers; each file of the plan that is wrong is a defect, and keeps no other from being known."""
+    result = Known(plan)
+    named: set[tuple[str, str]] = set()
+    for one in plan.drivers:
+        path = str(one.get("path") or "")
+        kind = BOOT if os.path.dirname(path) == FOLDERS[BOOT] else POWER
+        name = os.path.splitext(os.path.basename(path))[0]
+        named.add((kind, name))
+        if result.has(name, kind):  # which words_check.own_drivers says
+            continue
+        try:
+            source = read(os.path.basename(path), str(one.get("text") or "").encode())
+            result.add(source, kind)
+            if not source.kind:
+                what = "does not say for which API it is written, so that no release can tell that it has another one"
+                found.note(f"tftp_proxy_{FOLDERS[kind]}, {source.name}", what, f"give it a line {kind.upper()}_API = 1")
+        except HeteroError as error:
+            found.defect(f"tftp_proxy_{FOLDERS[kind]}, {error.thing}", error.what, error.remedy)
+    for kind, entries in ((POWER, plan.pdus), (BOOT, plan.wiring)):
+        where = folder.folder_of(kind, plan.drivers_folder)
+        used = {one.get("driver") for one in entries.values() if isinstance(one, dict)}
+        for name in sorted({os.path.splitext(file)[0] for file in folder.files(where)}):
+            if (kind, name) not in named and name in used and not result.has(name, kind):
+                _installed(name, kind, where, result, found)
+    return result
+
+
+def _installed(name: str, kind: str, where: str, result: Known, found: Findings) -> None:
+    """Add a driver that lies on the node and that the plan does not bring."""
+    try:
+        source = folder.find(name, where)
+        if source is not None:
+            result.add(source, kind)
+    except HeteroError as error:
+        found.defects.append(error)
+        if kind == POWER:
+            result.power.setdefault(name, UNKNOWN)
+        else:
+            result.boot.setdefault(name, Pxe)
+
+
+def gone(plan: Plan) -> list[str]:
+    """Return the paths of the files that an earlier set-up put there, and the plan names no more."""
+    try:
+        before: Any = read_object(plan.config, SET_UP, any_number).get("drivers")
+    except HeteroError:  # there is none yet, or it is written anew
+        return []
+    now = {one.get("path") for one in plan.drivers}
+    old = [path for path in before if isinstance(path, str) and path not in now] if isinstance(before, list) else []
+    own = [path for path in old if os.path.dirname(path) in FOLDERS.values()]
+    paths = [os.path.join(plan.drivers_folder, path) for path in own]
+    return [path for path in paths if os.path.lexists(path)]
