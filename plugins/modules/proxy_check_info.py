@@ -210,6 +210,21 @@ drivers_gone:
   type: list
   elements: str
   sample: [/etc/hetero/power_drivers/acme.py]
+loaders:
+  description: Loaders of boot drivers that the site wrote itself, which boards may fetch.
+  returned: when O(stage=machine)
+  type: list
+  elements: dict
+  contains:
+    name: {description: By what name., type: str}
+    source: {description: Path of the file on the node., type: str}
+    pattern: {description: The name as a regular expression., type: str}
+  sample: [{name: grub.efi, source: /usr/lib/grub/grub.efi, pattern: "grub\\.efi"}]
+loads:
+  description: What DHCP tells boards of such drivers, by their names.
+  returned: when O(stage=machine)
+  type: dict
+  sample: {board0: {boot_file: grub.efi, options: ['209,"grub.cfg"']}}
 missing_packages:
   description: Those of O(packages), and of what O(drivers) need, that are not installed.
   returned: when O(stage=machine)

@@ -39,6 +39,7 @@ def rendered(name, boards=BOARDS, **changes):
     jinja.filters["bool"] = bool
     machine = dict(interface="eth0", network="10.0.2.0", netmask="255.255.255.0", boards=boards)
     machine.update(nfs_server=changes.pop("nfs_server", "ganesha"))
+    machine.update({key: changes.pop(key, empty) for key, empty in (("loaders", []), ("loads", {}))})
     names = dict(
         _tftp_proxy_machine=machine,
         _tftp_proxy_tilera=[0],

@@ -18,6 +18,7 @@ from typing import Any, Mapping
 
 from ...core.errors import BadInput
 from ...site.proxy_config import POWER_DRIVERS
+from . import loaders
 
 #: A driver is called by its file's name without the suffix: NAME.py, and NAME.json of a table.
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -32,6 +33,8 @@ TABLE_API = "power_api"
 FIRST_API = 1
 #: The line with the names of Debian packages that the file needs.
 PACKAGES = "PACKAGES"
+#: The lines with what a boot driver needs of the servers.
+LOADERS = (loaders.LOADERS, loaders.BOOT_FILE, loaders.DHCP_OPTIONS)
 #: Keys of a table's file, one of which it has: the settings of drivers snmp and http for own tables.
 TABLES = ("snmp_table", "api_table")
 GUIDES = "see the guide Writing a power driver, or Writing a boot driver"
@@ -49,6 +52,7 @@ class Source:
     :param path: where it lies, for errors.
     :param kind: POWER or BOOT; "" of a file that does not say for which API it is written, which is FIRST_API then.
     :param api: the number of the API that it is written for.
+    :param loaders: what a boot driver needs of the servers that its boards ask.
     :param table: (one of TABLES, its table); None of a file with Python.
     """
 
@@ -59,6 +63,7 @@ class Source:
     api: int
     packages: tuple[str, ...] = ()
     table: tuple[str, Mapping[str, Any]] | None = None
+    loaders: loaders.Loaders = loaders.NONE
 
 
 def read(path: str, data: bytes) -> Source:
@@ -100,7 +105,9 @@ def _python(name: str, path: str, text: str) -> Source:
         raise BadInput(f"its {named[0]} is no whole number", path, f"write {named[0]} = 1")
     if not isinstance(packages, (list, tuple)) or not all(PACKAGE.fullmatch(str(one)) for one in packages):
         raise BadInput(f"its {PACKAGES} are no names of packages", path, f'write {PACKAGES} = ["python3-requests"]')
-    return Source(name, path, text, APIS[named[0]] if named else "", api, tuple(packages))
+    needs = {word: _literal(said_by[word]) for word in LOADERS if word in said_by}
+    kind = APIS[named[0]] if named else ""
+    return Source(name, path, text, kind, api, tuple(packages), loaders=loaders.declared(needs, path))
 
 
 def _literal(value: ast.expr) -> Any:

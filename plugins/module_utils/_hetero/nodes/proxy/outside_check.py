@@ -8,14 +8,15 @@ already count as well.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
-from ...core.errors import HeteroError
+from ...core.errors import BadInput, HeteroError
 from ...core.json_file import any_number, read_object
 from ...core.machine import missing_packages
 from ...drivers.boot import registry as boot
 from ...drivers.boot.pxe import Pxe
 from ...drivers.outside import folder
+from ...drivers.outside.loaders import WORDS, Loaders
 from ...drivers.outside.source import BOOT, FOLDERS, POWER, Source, read
 from ...drivers.power import registry as power
 from ...drivers.power.driver import PowerDriver
@@ -24,6 +25,7 @@ from ...site.proxy_config import SET_UP
 if TYPE_CHECKING:
     from ...core.findings import Findings
     from ...drivers.boot.driver import BootDriver
+    from ...site.boards_file import Board
     from .setup_plan import Plan
 
 
@@ -37,6 +39,7 @@ class Known:
     One that is wrong, which has been said, is there all the same for who names it.
 
     :ivar packages: Debian packages that those of the site need.
+    :ivar loaders: {name of a boot driver of the site: what it needs of the servers that its boards ask}.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -44,6 +47,7 @@ class Known:
         self.power: dict[str, type[PowerDriver]] = {**named, **power.DRIVERS}
         self.boot: dict[str, type[BootDriver]] = {**dict.fromkeys(plan.boot_drivers, Pxe), **boot.DRIVERS}
         self.packages: list[str] = []
+        self.loaders: dict[str, Loaders] = {}
 
     def add(self, source: Source, kind: str) -> None:
         """Load a driver; one whose packages are yet to be installed is taken at its word.
@@ -58,7 +62,11 @@ class Known:
                 self.power[source.name] = driver = power.made(source)
                 self.packages += driver.packages if source.table else ()
         else:
-            self.boot[source.name] = Pxe
+            self.boot[source.name], self.loaders[source.name] = Pxe, source.loaders
+            for file in () if waits else sorted(source.loaders.files.values()):
+                if not os.path.isfile(file):
+                    what = f"there is no {file} on this node, which its LOADERS name"
+                    raise BadInput(what, source.path, "name the package that has it in its PACKAGES, or correct it")
             if not waits:
                 self.boot[source.name] = boot.made(source)
 
@@ -107,6 +115,34 @@ def _installed(name: str, kind: str, where: str, result: Known, found: Findings)
             result.power.setdefault(name, UNKNOWN)
         else:
             result.boot.setdefault(name, Pxe)
+
+
+def loads(plan: Plan, drivers: Known, boards: Sequence[Board], found: Findings) -> None:
+    """Add the facts `loaders`, which boards may fetch by name, and `loads`, what DHCP tells boards of such drivers.
+
+    In `loads` a board whose driver says nothing of DHCP is missing.
+    """
+    files: dict[str, tuple[str, str]] = {}
+    for driver, needed in sorted(drivers.loaders.items()):
+        for name, source in needed.files.items():
+            other, path = files.setdefault(name, (driver, source))
+            if path != source:
+                what = f"has another {name} in its LOADERS than {other}"
+                found.defect(f"tftp_proxy_boot_drivers, {driver}", what, "name it otherwise")
+        if (needed.boot_file or needed.options) and not plan.dhcp:
+            what = "says what DHCP is to tell its boards, and this proxy gives no addresses"
+            found.note(f"tftp_proxy_boot_drivers, {driver}", what, "have the DHCP server of the boards say it")
+    found.facts["loaders"] = [
+        dict(name=name, source=path, pattern=name.replace(".", "\\.").replace("+", "\\+"))
+        for name, (_driver, path) in sorted(files.items())
+    ]
+    found.facts["loads"] = {}
+    for board in boards:
+        wire = plan.wiring.get(str(board.id), {})
+        own = drivers.loaders.get(str(wire.get("driver") if isinstance(wire, dict) else None))
+        if own is not None and (own.boot_file or own.options):
+            facts = dict(zip(WORDS, (plan.server, board.id, board.name, board.ip, board.mac)))
+            found.facts["loads"][board.name] = dict(boot_file=own.boot_file, options=own.options_of(facts))
 
 
 def gone(plan: Plan) -> list[str]:

@@ -126,6 +126,7 @@ def look(plan: Plan) -> Findings:
         found.facts.update(nfs_server=server, nfs_servers_off=aside, missing_packages=missing_packages(packages))
     settings_check.say(mistakes, found)
     found.facts["drivers_gone"] = outside_check.gone(plan)
+    outside_check.loads(plan, drivers, boards, found)
     found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
     network = ipaddress.IPv4Network("{network}/{netmask}".format(**found.facts)) if found.facts.get("network") else None
     for board in found.facts["boards"]:
