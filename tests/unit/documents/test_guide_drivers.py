@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -167,6 +168,40 @@ def test_power_driver(drivers, relays, tmp_path):
     settings["port"] = 1  # nobody listens there
     (tmp_path / "proxy.json").write_text(json.dumps(config))
     assert "relays: no answer" in told(timeout=0.5)["msg"]
+
+
+#: What the archive of a release has not, as its galaxy.yml says.
+LEFT_OUT = yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an /etc of one's own needs root: run as root")
+def test_an_upgrade_keeps_a_sites_driver(drivers, relays, tmp_path):
+    """Lost: the driver of a site, or what `verify` is for: a collection that is as its maker released it."""
+    prefix = ["unshare", "--mount", "sh", "-c", drivers("power_driver", "power-driver", "power_drivers/http_relay.py")]
+    prefix[-1] += ' && PYTHONDONTWRITEBYTECODE=1 exec "$@"'  # as on a controller, where no module runs from there
+    params = dict(host="127.0.0.1", port=relays.server_address[1], driver="http_relay", username="admin", outlets=["1"])
+    shutil.copytree(ROOT, tmp_path / "source", ignore=shutil.ignore_patterns(".git", *LEFT_OUT), symlinks=True)
+    about = (tmp_path / "source" / "galaxy.yml").read_text()
+    where = ["-p", str(tmp_path / "collections")]
+    for version, state in (("7.0.0", "on"), ("7.1.0", "off")):
+        (tmp_path / "source" / "galaxy.yml").write_text(re.sub("(?m)^version: .*", f"version: {version}", about))
+        galaxy("build", str(tmp_path / "source"), "--output-path", str(tmp_path))
+        galaxy("install", str(tmp_path / f"hetero-compute-{version}.tar.gz"), "--offline", "--upgrade", *where)
+        given = dict(params, password=PASSWORD, state=state, timeout=20)
+        switched = run(tmp_path / "collections", "pdu_power", given, [*prefix, "sh"])
+        assert (switched.get("msg"), switched["outlets"]["1"]["after"]) == (None, state)
+        told = galaxy("verify", "hetero.compute", "--offline", *where)
+        assert f"hetero.compute:{version}" in told
+        assert "modified content" not in told
+    assert relays.orders == [("1", "turn=on"), ("1", "turn=off")]
+
+
+def galaxy(*words):
+    """What ansible-galaxy says."""
+    argv = [os.path.join(os.path.dirname(sys.executable), "ansible-galaxy"), "collection", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
 
 
 def test_power_table(drivers, tmp_path, monkeypatch):
