@@ -28,7 +28,7 @@ def swap(first, second):
     path = FOLDER / "lab.json"
     description = json.loads(path.read_text())
     outlets = description["pdus"]["pdu-a"]["outlets"]
-    for key in ("argv", "console"):
+    for key in ("argv", "console", "line"):
         outlets[first][key], outlets[second][key] = outlets[second][key], outlets[first][key]
     pdus("down")
     path.write_text(json.dumps(description))

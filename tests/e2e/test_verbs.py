@@ -146,7 +146,7 @@ def test_console_and_reconcile(life):
     life.provision("kim", board=0)
     life.provision("lee", board=2)
     shown = play(life, "console", instance="kim", lines=3)
-    assert "/var/log/hetero/consoles/board0.log" in shown.output
+    assert "/var/log/hetero/conserver/board0.log" in shown.output
     assert play(life, "reconcile").changed == 0
     before = life.ssh("kim", "cat /proc/sys/kernel/random/boot_id")
     life.on_proxy(f"{EXPORTS} RemoveExport q 1; rm /tftpboot/10.0.2.1/01-*.ipxe /tftpboot/10.0.2.1/initrd_0")

@@ -45,7 +45,8 @@ class Pdu:
         loop = asyncio.get_running_loop()
         wired = self.settings.get("outlets", {})
         count = max([self.settings.get("outlet_count", 8), *map(int, wired)])
-        self.outlets = [Outlet(number, wired.get(str(number), {}), loop) for number in range(1, count + 1)]
+        place = (self.settings["address"], self.settings.get("device"))
+        self.outlets = [Outlet(number, wired.get(str(number), {}), loop, place) for number in range(1, count + 1)]
 
     def read(self):
         """Read CONFIG.json; again at SIGHUP, so that faults, delay and dialect change while boards run."""
@@ -225,6 +226,8 @@ class Pdu:
                 self.save()
 
     async def run(self):
+        for line in (outlet.line for outlet in self.outlets if outlet.line):
+            await line.listen()
         await self.listen()
         wired = self.settings.get("outlets", {})
         for outlet in self.outlets:

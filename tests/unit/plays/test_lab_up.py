@@ -256,3 +256,17 @@ def test_a_folder_with_a_blank_in_its_name_is_refused_before_anything_is_made(tm
     assert f"lab_folder is {folder}: a name with a blank in it is none that all of the lab's programs take" in words
     assert (tmp_path / "my").stat().st_mode & 0o777 == 0o755
     assert os.listdir(tmp_path / "my clone") == []
+
+
+@AS_ROOT
+def test_a_lab_of_an_older_release_is_ended_first(tmp_path):
+    """Lost: an hour with consoles that nobody serves, and a set-up that ends at a package that its node has not."""
+    lab = {"folder": str(tmp_path), "namespace": "hetero-none", "images": []}
+    lab["nodes"] = {"proxy1": {"kind": "container"}}
+    lab["pdus"] = {"pdu-a": {"outlets": {"5": {"name": "board0", "argv": ["true"]}}}, "pdu-b": {}}
+    before = json.dumps(lab)
+    (tmp_path / "lab.json").write_text(before)
+    code, said = played(ROOT, "-i", "localhost,", "hetero.compute.lab_up", lab_folder=str(tmp_path))
+    assert code == 2, said
+    assert "did not serve its boards' consoles: end it first" in " ".join(said.split()), said
+    assert (tmp_path / "lab.json").read_text() == before

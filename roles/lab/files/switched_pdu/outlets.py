@@ -13,17 +13,23 @@ import datetime
 import os
 import signal
 import subprocess
+from contextlib import suppress
 
 from .resets import Resets
+from .serial_lines import SerialLine
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LIBC = ctypes.CDLL(None)
 
 
 class Outlet:
-    """One outlet and the board on it: `argv` is started with the power and killed with it, without a warning."""
+    """One outlet and the board on it: `argv` is started with the power and killed with it, without a warning.
 
-    def __init__(self, number, settings, loop):
+    :param place: address and network interface of the lab's terminal server, at whose port `line` of the settings the
+        board's serial line is.
+    """
+
+    def __init__(self, number, settings, loop, place=("127.0.0.1", None)):
         self.number = number
         self.name = settings.get("name", f"Outlet {number}")
         self.argv = settings.get("argv")
@@ -33,6 +39,8 @@ class Outlet:
         self._loop = loop
         self._line = b""
         self._resets = None
+        port = settings.get("line")
+        self.line = SerialLine((place[0], port), place[1], self._typed) if port else None
 
     def log(self, text):
         if self.console:
@@ -75,7 +83,14 @@ class Outlet:
             return
         self._resets.listen(self._loop)
         os.set_blocking(self.board.stdout.fileno(), False)
+        os.set_blocking(self.board.stdin.fileno(), False)
         self._loop.add_reader(self.board.stdout.fileno(), self._pump)
+
+    def _typed(self, data):
+        """Type on the board. What it does not read, or has no power for, is lost."""
+        if self.board:
+            with suppress(BlockingIOError, BrokenPipeError):
+                os.write(self.board.stdin.fileno(), data)
 
     def off(self):
         if self.state == "off":
@@ -120,6 +135,8 @@ class Outlet:
                 self._loop.remove_reader(self.board.stdout.fileno())
             if not data:
                 return
+            if self.line:
+                self.line.say(data)
             *lines, self._line = (self._line + data).split(b"\n")
             for line in lines:
                 self.log(line.rstrip(b"\r").decode("utf-8", "replace"))
