@@ -67,7 +67,7 @@ IN_TURNS = {
 }
 #: Subjects whose tests run ansible-playbook, six seconds of a processor each, or kill and race processes by seeds. They
 #: take turns of eleven days.
-OF_PROCESSES = {"awx", "gpu_races", "plays", "properties", "sweep"}
+OF_PROCESSES = {"awx", "gpu_races", "plays", "properties", "slurm", "sweep"}
 
 
 def subject(item):

@@ -3,12 +3,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# build.sh FOLDER NAME ARCHITECTURE ARCH RELEASE MIRROR CMDLINE PACKAGES: two images as the collection's image store takes them, made of
+# build.sh FOLDER NAME ARCHITECTURE ARCH RELEASE MIRROR CMDLINE PACKAGES [SLURM]: two images as the collection's image store takes them, made of
 # Debian's own kernel and packages. FOLDER/NAME.tar holds image.json, kernel, initrd and root/; FOLDER/NAME-ram.tar holds the RAM system,
 # which writes and wipes disks, and no root. ARCHITECTURE is Debian's name (amd64), ARCH what the boards file calls it; RELEASE a code
-# name; PACKAGES more packages, with commas between them.
+# name; PACKAGES more packages, with commas between them. With SLURM true, munge and slurmd among them wait for what user_data gives them.
 set -euo pipefail
-folder=$1 name=$2 architecture=$3 arch=$4 release=$5 mirror=$6 cmdline="rw${7:+ $7}" packages=$8
+folder=$1 name=$2 architecture=$3 arch=$4 release=$5 mirror=$6 cmdline="rw${7:+ $7}" packages=$8 slurm=${9:-false}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "$folder/.$name.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
@@ -27,7 +27,7 @@ include+=,systemd-sysv,systemd-resolved,dbus,udev,kmod,openssh-server,iproute2,i
 INITRD=No unshare --mount mmdebstrap --quiet --variant=minbase --architectures="$architecture" --include="$include${packages:+,$packages}" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-    --customize-hook="bash '$here/customize.sh' \"\$1\" '$here' '$work'" \
+    --customize-hook="bash '$here/customize.sh' \"\$1\" '$here' '$work' '$slurm'" \
     "$release" "$root" "$mirror"
 
 find "$root/dev" -mindepth 1 -delete # a board's kernel fills it; the image store takes no device nodes

@@ -3,10 +3,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# customize.sh ROOT HERE WORK: build.sh's mmdebstrap calls this when all packages are set up in ROOT. Takes kernel and initrds out of it,
+# customize.sh ROOT HERE WORK SLURM: build.sh's mmdebstrap calls this when all packages are set up in ROOT. Takes kernel and initrds out of it,
 # and leaves it as a board finds it.
 set -euo pipefail
-root=$1 here=$2 work=$3
+root=$1 here=$2 work=$3 slurm=$4
 version=$(basename "$root"/lib/modules/*)
 
 # An initrd that finds the root, and one that is the RAM system. Both have all drivers (initramfs.conf(5), MODULES=most).
@@ -25,6 +25,11 @@ rm -rf "$root"/boot/* "$root"/vmlinuz* "$root"/initrd.img*
 
 # The proxy puts a host key and the name into each root; the network is the one that the kernel came by.
 rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/hostname" "$root/etc/machine-id" "$root/var/lib/dbus/machine-id"
+# The key that package munge has made would be every root's, and nothing starts before user_data has given it another.
+if [ "$slurm" = true ]; then
+    rm -f "$root/etc/munge/munge.key"
+    chroot "$root" systemctl --quiet disable munge.service slurmd.service
+fi
 : > "$root/etc/machine-id"
 install -D -m 644 "$here/network" "$root/etc/systemd/network/05-netboot.network"
 install -D -m 644 "$here/cloud.cfg" "$root/etc/cloud/cloud.cfg.d/90-hetero.cfg"

@@ -14,7 +14,7 @@ from runner.tools import counted, tool
 # Unit tests that take real servers, real processes or Ansible's command line, and so the most of the time:
 # stage `unit` runs them; ansible-test's environment has none of that, and running them twice shows nothing new.
 # Those of PROCESSES start so many of them, and kill them, that they are a stage of their own, and are never traced.
-PROCESSES = {"awx", "gpu_races", "plays", "properties", "secrets", "sweep"}
+PROCESSES = {"awx", "gpu_races", "plays", "properties", "secrets", "slurm", "sweep"}
 ONLY_IN_STAGE_UNIT = PROCESSES | {
     "bench",
     "boards/boot",

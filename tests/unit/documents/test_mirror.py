@@ -22,6 +22,7 @@ WHOLE = {
     "plays": "playbooks as users run them",
     "properties": "what holds for any input",
     "secrets": "whole calls, looked through for what must not be said",
+    "slurm": "the programs of role slurm, and Slurm with them",
     "sweep": "whole verbs, killed at each point",
     "verbs": "whole verbs on boards",
 }

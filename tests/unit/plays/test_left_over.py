@@ -48,7 +48,7 @@ def test_what_is_left_over_of_a_key_or_password_is_not_shown(tmp_path):
     assert "HORSE" not in text
 
 
-@pytest.mark.parametrize("playbook", ["proxy", "gpu_host", "build_image", "lab_up", "lab_down"])
+@pytest.mark.parametrize("playbook", ["proxy", "gpu_host", "build_image", "lab_up", "lab_down", "slurm"])
 def test_set_up_playbooks_take_nothing_that_is_left_over(tmp_path, playbook):
     """Lost: Nova's flags, or a variable of a role, for a blank."""
     text = said(tmp_path, playbook, "--check", "-e", "nova_compute = true")
@@ -57,7 +57,7 @@ def test_set_up_playbooks_take_nothing_that_is_left_over(tmp_path, playbook):
 
 def test_every_set_up_playbook_looks():
     """Lost: the one that a person slips in."""
-    for playbook in ("awx", "build_image", "gpu_host", "kvm_host", "lab_down", "lab_up", "proxy"):
+    for playbook in ("awx", "build_image", "gpu_host", "kvm_host", "lab_down", "lab_up", "proxy", "slurm"):
         plays = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
         first = (plays[0].get("pre_tasks") or plays[0]["tasks"])[0]
         assert first["ansible.builtin.assert"]["that"] == "_wrong | length == 0", playbook

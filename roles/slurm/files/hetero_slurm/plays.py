@@ -1,0 +1,133 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The collection's playbooks, as a person runs them, and what they say."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+from dataclasses import dataclass
+from typing import Any, Iterable
+
+from site_file import Pool, Site, SiteError
+
+#: Seconds for questions that change nothing.
+QUESTION = 300.0
+#: Seconds that a play has to end by itself after Ctrl-C.
+LAST = 60.0
+#: What callback hetero.compute.quiet says of a host at the end.
+DID = re.compile(r"\S+: \d+ (changed|failed|rescued|unreachable)\b")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A play that ended: its exit code and what it printed."""
+
+    rc: int
+    output: str
+
+    def running(self) -> dict[str, str]:
+        """Return {instance: its node} of those that the play handed over."""
+        return dict(re.findall(r"^(\S+) is running on ([^\s:]+):", self.output, re.M))
+
+    def why(self, instance: str) -> str:
+        """Return why an instance did not come up: the last word on it, which blame has, else the play's."""
+        own = re.findall(rf"^{re.escape(instance)} +(\S+) +error +(.*?)(?: +[\d.]+ s)?$", self.output, re.M)
+        if own:
+            return ": ".join(own[-1])
+        return said_last(self.output) or f"the play ended with {self.rc} and said nothing"
+
+
+def said_last(output: str) -> str:
+    """Return the error at the end of what a play printed, with the indented lines that belong to it.
+
+    Callback hetero.compute.quiet prints it as `HOST: TEXT`, and below it what each host did: `HOST: 1 failed`.
+    """
+    lines = [line for line in output.splitlines() if line.strip() and not DID.match(line)]
+    last = len(lines) - 1
+    while last > 0 and lines[last].startswith(" "):
+        last -= 1
+    return re.sub(r"^\S+: ", "", "\n".join(lines[max(0, last) :]))
+
+
+class Plays:
+    """Runs plays of this site."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def provision(self, pool: Pool, numbers: Iterable[int], seconds: float) -> Ended:
+        """Bring up what there is for these slots, in one play."""
+        more = {"flavor": pool.flavor, "count": max(2, pool.count), "partial": "true", "image": pool.image}
+        more["user_data"] = self.site.user_data
+        more["key_file"] = os.path.join(self.site.folder, ".ssh", "id_ed25519.pub")
+        return self._play("provision_instance", seconds, **self._slots(pool, numbers), **more)
+
+    def terminate(self, pool: Pool, numbers: Iterable[int], seconds: float) -> Ended:
+        """End the instances of these slots, in one play."""
+        return self._play("terminate_instance", seconds, **self._slots(pool, numbers))
+
+    def free(self) -> dict[str, tuple[int, int]]:
+        """Return {flavor: (instances of it that could be had now, and at most)}."""
+        said = self._json("flavors")
+        return {one["name"]: (one["free"], one["most"]) for one in said["flavors"]}
+
+    def held(self) -> dict[str, dict[str, Any]]:
+        """Return {instance: its claim} of all nodes."""
+        said = self._json("status", events="0")
+        nodes = [*said["proxies"].values(), *said["hosts"].values()]
+        return {claim["instance"]: claim for node in nodes for claim in node["claims"]}
+
+    def _slots(self, pool: Pool, numbers: Iterable[int]) -> dict[str, str]:
+        return {"instance": pool.name, "numbers": ",".join(map(str, numbers))}
+
+    def _json(self, playbook: str, **options: Any) -> Any:
+        ended = self._play(playbook, QUESTION, json="true", **options)
+        found = re.search(r"^\{.*\}$", ended.output, re.M)
+        if ended.rc or not found:
+            raise SiteError(f"hetero.compute.{playbook} failed: {ended.output.strip()[-500:]}")
+        return json.loads(found[0])
+
+    def _play(self, playbook: str, seconds: float, **options: Any) -> Ended:
+        """Run a play to its end; after `seconds` it is ended as by Ctrl-C, which ends nothing on the nodes."""
+        words = [word for key, value in options.items() if value != "" for word in ("-e", f"{key}={value}")]
+        environment = {"PATH": self.site.path, "HOME": self.site.folder, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+        process = subprocess.Popen(
+            [*self.site.play, f"hetero.compute.{playbook}", *words],
+            cwd=self.site.folder,
+            env={**environment, **self.site.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _none = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            output = _interrupted(process)
+            output += f"\nended after {seconds:.0f} s, Slurm's own limit for it"
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        told = [f"{key}={options[key]}" for key in ("instance", "numbers", "flavor") if key in options]
+        logging.info("%s: %d", " ".join([playbook, *told]), process.returncode)
+        if process.returncode:
+            logging.info("%s", output.strip()[-2000:])
+        return Ended(process.returncode, output)
+
+
+def _interrupted(process: subprocess.Popen[str]) -> str:
+    """End a play as by Ctrl-C, or, where it does not obey, with all that it has begun here; returns what it printed."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        return process.communicate(timeout=LAST)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0]
