@@ -8,6 +8,7 @@ Instances count from the claim until it ends. What an owner has when a limit is 
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Mapping, Protocol
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: The name that stands for all owners whom the table does not name.
 OTHERS = "*"
+#: The form of Unicode in which the names of owners are compared: AWX keeps its users' in such a one (NFKC).
+FORM = "NFC"
 #: How many of an owner's instances are named.
 TOLD = 4
 HAS = "{owner} has {have} {thing}{s} of {node}, and may have {most} at once{which}"
@@ -51,8 +54,12 @@ class OwnerLimits:
     thing: str
 
     def most_of(self, owner: str) -> int | None:
-        """Return how many an owner may have at once, None without a limit."""
-        return self.limits.get(owner, self.limits.get(OTHERS))
+        """Return how many an owner may have at once, None without a limit.
+
+        A letter with an accent is one character or two (Unicode's forms NFC and NFD), by what it was typed with.
+        """
+        spelt = {unicodedata.normalize(FORM, name): most for name, most in self.limits.items()}
+        return spelt.get(unicodedata.normalize(FORM, owner), spelt.get(OTHERS))
 
     def may_have(self, owner: str) -> int | None:
         """Return how many more an owner may have at present, None without a limit."""

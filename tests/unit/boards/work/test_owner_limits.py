@@ -136,6 +136,17 @@ def test_no_check_ends_for_who_may_have_no_more(limited, monkeypatch):
         present(limited, "jackie", owner="ann")
 
 
+@pytest.mark.parametrize(("written", "asks"), [("jos\u00e9", "jose\u0301"), ("jose\u0301", "jos\u00e9")])
+def test_an_accent_is_typed_in_two_ways(node, written, asks):
+    """Lost: the limit, to a keyboard that types an accent as a character of its own, which nobody sees."""
+    node.image()
+    node.config["owner_limits"] = {written: 1}
+    with node.proxy() as proxy:
+        assert boards(present(proxy, "one", owner=asks)) == [0]
+        with pytest.raises(NoneFree, match="may have 1 at once"):
+            present(proxy, "two", owner=asks)
+
+
 def test_without_a_limit_there_is_none(node):
     """Lost: boards of a site whose operator set none."""
     with node.proxy() as proxy:
