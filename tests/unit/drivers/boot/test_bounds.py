@@ -355,7 +355,8 @@ ROUTES = """
             total = (total & 0xffff) + (total >> 16)
             wire.sendto(body[:2] + struct.pack("!H", ~(total + (total >> 16)) & 0xffff) + body[4:], (target, 0))
     link = socket.if_nametoindex("eth0")
-    address = lambda text: socket.inet_pton(socket.AF_INET6, text)
+    def address(text):
+        return socket.inet_pton(socket.AF_INET6, text)
     icmp(socket.AF_INET6, "fe80::bad", "ff02::1", struct.pack("!BBHBBHII", 134, 0, 0, 64, 0, 30, 0, 0), link)
     better = struct.pack("!BBHI", 137, 0, 0, 0) + address("fe80::bae") + address("fd00:99::1")
     icmp(socket.AF_INET6, "fe80::bad", {link_local!r}, better, link)
