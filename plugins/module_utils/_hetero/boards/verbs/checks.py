@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping
 
-from ...core import end_requests
+from ...core import end_requests, locks
 from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
@@ -134,7 +134,9 @@ def idle(proxy: Proxy, ids: Collection[int] | None = None) -> tuple[list[int], d
     """
     boards = [proxy.board(one) for one in (sorted(proxy.boards) if ids is None else ids)]
     feeds, records, last = Feeds(proxy), proxy.store.records([board.id for board in boards]), last_checks(proxy)
-    whys = {board: why_not(proxy, feeds, board, records[board.id]) for board in boards}
+    run = proxy.config.run_folder
+    busy = {board: locks.held_by(run, board.name) for board in boards if not locks.is_ours(run, board.name)}
+    whys = {board: busy.get(board) or why_not(proxy, feeds, board, records[board.id]) for board in boards}
     can = sorted((board.id for board, why in whys.items() if why is None), key=lambda one: last.get(one, 0.0))
     return can, {board.name: why for board, why in whys.items() if why is not None}
 
