@@ -19,8 +19,9 @@ import pytest
 from labs import ROOT
 
 pytestmark = pytest.mark.long
-#: Seconds that anything of this may take beside other load, and that a boot is given here to which nobody answers.
-LONG, NO_ANSWER = 900, 120
+#: Seconds that anything of this may take beside other load, and that two boots that go wrong are given here: until a
+#: kernel has been loaded and panics, and until iPXE gives up to ask.
+LONG, PANIC, NO_ANSWER = 900, 300, 120
 LOG = "/var/log/hetero/conserver/board0.log"
 #: What its initrd says in each boot.
 UP = "udhcpc: lease of 10.0.2.1 obtained"
@@ -98,6 +99,17 @@ def refused(lab, instance, seconds, **extra):
     """What was said of a boot that went wrong, as one line."""
     played = lab.provision(instance, expect=2, board=0, hetero_boot_timeout=seconds, **extra)
     return " ".join(played.output.split())
+
+
+def test_a_panic_is_said(lab, spoken):
+    """Lost: an hour with the console of a board whose image has a kernel that panics, which nobody says."""
+    lab.on_proxy(
+        "set -e; mkdir /srv/bad; cd /srv/bad; tar xf /srv/images/debian-12.tar;"
+        "head -c 512 /dev/urandom >initrd; tar cf /srv/panics.tar image.json kernel initrd root; rm -r /srv/bad"
+    )
+    lab.module("board_image", image="/srv/panics.tar", name="panics", replace=True)
+    said = refused(lab, "pam", PANIC, image="panics")
+    assert re.search(r"image panics does not boot: .*; its console says: Kernel panic - not syncing: ", said), said
 
 
 def test_an_error_of_pxe_is_said(lab, spoken):
