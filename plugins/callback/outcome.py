@@ -27,7 +27,7 @@ options:
     env:
       - name: HETERO_OUTCOME
 requirements:
-  - named in C(callbacks_enabled) of ansible.cfg, or in the environment variable E(ANSIBLE_CALLBACKS_ENABLED)
+  - named in C(callbacks_enabled) of ansible.cfg, or in the environment variable C(ANSIBLE_CALLBACKS_ENABLED)
 """
 
 import json
