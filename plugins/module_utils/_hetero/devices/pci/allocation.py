@@ -13,6 +13,7 @@ import json
 import re
 import time
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence, cast
 
 from ...claims.host.allocation import ATTACHED, ATTACHING, Allocation, GpuRequest, choose, short
@@ -36,7 +37,7 @@ PHASE = "pci"
 #: What holders say of the table as it was before this transaction, which is asked here itself.
 TABLE = ALLOCATED.format(holder="")
 PF = "type-PF"
-NONE_KEPT: Mapping[str, str] = {}
+NONE_KEPT: Mapping[str, str] = MappingProxyType({})
 
 
 def requested(flavor: Mapping[str, Any], aliases: Mapping[str, Any], host: str) -> list[tuple[Alias, int]]:
