@@ -29,10 +29,11 @@ NEEDED = {
 }
 NAMES = "|".join(PLAYS)
 VERBS = "|".join(name for name in PLAYS if name.endswith("_instance"))
-#: A play that is named otherwise than by a whole command line. A filter may have the name of a play.
+#: A play that is named otherwise than by a whole command line. A filter or a role may have the name of a play, and a
+#: program is given one as a word of its own.
 BARE = re.compile(
     rf"(?<!-)\bplaybooks? (?:hetero\.compute\.)?(?:{NAMES})\b"
-    rf"|(?<!ansible-playbook )(?<!\| )(?<!filter )hetero\.compute\.(?:{NAMES})\b"
+    rf"|(?<!ansible-playbook )(?<!\| )(?<!filter )(?<!role: )(?<!--syntax-check, )hetero\.compute\.(?:{NAMES})\b"
     rf"|(?<![\w.])(?:{VERBS})\b|(?<![\w.])(?:{NAMES}) -e\b"
 )
 TYPED = re.compile(r"ansible-playbook hetero\.compute\.(\w+)((?: -e \w+=(?:\{\{.*?\}\}|\S)+)*)")

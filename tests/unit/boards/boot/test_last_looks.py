@@ -155,7 +155,15 @@ def decided(**of_boot):
     one._was_ours = lambda boot: True
     one._feeds = SimpleNamespace(remember=lambda *given: None)
     work = SimpleNamespace(
-        state="booting", ran=False, only_from_off=False, stays_on=False, began="running", claim=None, over=False
+        state="booting",
+        ran=False,
+        only_from_off=False,
+        stays_on=False,
+        began="running",
+        claim=None,
+        over=False,
+        driver=None,
+        board=None,
     )
     work.change, work.move = SimpleNamespace(check=False), lambda state: None
     work.line = lambda phase, text: did.append("runs")
@@ -203,7 +211,7 @@ def test_a_board_that_was_heard_before_its_outlet_went_off_is_listened_to_anew(h
     one._spawn = lambda function, *given: did.append(function.__name__)
     one._cold_start = lambda boot: did.append("switched on")
     one._was_ours = lambda boot: False
-    work = SimpleNamespace(over=False, pdu="pdu-a", outlet="5", board=SimpleNamespace(ip="10.0.2.4"))
+    work = SimpleNamespace(over=False, driver=None, pdu="pdu-a", outlet="5", board=SimpleNamespace(ip="10.0.2.4"))
     work.quarantine = lambda note: did.append("kept out of use")
     one._on_heard(SimpleNamespace(work=work, stage=LISTENING, signs=signs, signs_at=heard, outlet_at=100.0))
     assert did == (["_listen"] if again else ["kept out of use" if signs else "switched on"])

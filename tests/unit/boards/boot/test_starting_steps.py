@@ -38,7 +38,7 @@ class Work:
         self.claim, self.instance = SimpleNamespace(instance="jackie"), "jackie"
         self.system = SimpleNamespace(host_key="ssh-ed25519 x")
         self.over = self.stays_on = self.ran = self.only_from_off = self.off_by_all = False
-        self.changed = False
+        self.changed, self.driver = False, None
         self.doubt, self.state, self.began = None, "power off", "power off"
         self.proxy = SimpleNamespace(store=SimpleNamespace(kept=lambda board: None))
         vars(self).update(more)

@@ -93,7 +93,7 @@ def test_a_name_that_is_none_leads_to_no_file(folder, name):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("def (", "is no Python of this node: line 1: "),
+        ("def (", "is no Python of node .+: line 1: "),
         ("import nothing_like_it", "cannot be imported: line 1: ModuleNotFoundError"),
         ("from .driver import PowerDriver", "defines 0 classes below PowerDriver"),
         (f"{DRIVER}\n\nclass Other(Written):\n    pass\n", "defines 2 classes below PowerDriver"),

@@ -424,7 +424,7 @@ def test_machines_that_boot_by_http_where_nothing_is_served_by_it_are_said():
     defects, notes = said(pdus=pdus, wiring=wiring)
     assert defects == []
     assert notes == [
-        "pdu-a: boot_once is uefi_http, and this node serves nothing by HTTP: set tftp_proxy_boot_http: true, or "
+        f"pdu-a: boot_once is uefi_http, and {THIS_NODE} serves nothing by HTTP: set tftp_proxy_boot_http: true, or "
         "boot_once: pxe, unless a web server of yours gives them ipxe.efi"
     ]
     assert said(pdus=pdus, wiring=wiring, boot_http=True) == ([], [])

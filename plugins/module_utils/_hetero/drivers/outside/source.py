@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping
 
 from ...core.errors import BadInput
+from ...core.this_node import THIS_NODE
 from ...site.proxy_config import POWER_DRIVERS
 from . import loaders
 
@@ -87,7 +88,7 @@ def _python(name: str, path: str, text: str) -> Source:
     except (SyntaxError, ValueError) as error:
         line = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         said = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise BadInput(f"is no Python of this node: {line}{said}", path, "correct it") from error
+        raise BadInput(f"is no Python of {THIS_NODE}: {line}{said}", path, "correct it") from error
     said_by = {
         target.id: line.value
         for line in lines

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 
 from ...core.command import command
 from ...core.errors import HeteroError
+from ...core.this_node import THIS_NODE
 from ...drivers.boot.http_client import ask, get
 from .machine import port_holders
 
@@ -34,7 +35,7 @@ def unserved(plan: Plan, pdus: Mapping[str, Mapping[str, Any]], found: Findings)
     """Note the BMCs whose machines are to boot by HTTP, where this node serves nothing by it."""
     names = [name for name, pdu in sorted(pdus.items()) if pdu.get("boot_once") == UEFI_HTTP]
     if names and not plan.boot_http:
-        what = f"boot_once is {UEFI_HTTP}, and this node serves nothing by HTTP"
+        what = f"boot_once is {UEFI_HTTP}, and {THIS_NODE} serves nothing by HTTP"
         remedy = "set tftp_proxy_boot_http: true, or boot_once: pxe, unless a web server of yours gives them ipxe.efi"
         found.note(", ".join(names), what, remedy)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ...core.errors import BadInput, HeteroError
 from ...core.json_file import any_number, read_object
 from ...core.machine import missing_packages
+from ...core.this_node import THIS_NODE
 from ...drivers.boot import registry as boot
 from ...drivers.boot.pxe import Pxe
 from ...drivers.outside import folder
@@ -65,7 +66,7 @@ class Known:
             self.boot[source.name], self.loaders[source.name] = Pxe, source.loaders
             for file in () if waits else sorted(source.loaders.files.values()):
                 if not os.path.isfile(file):
-                    what = f"there is no {file} on this node, which its LOADERS name"
+                    what = f"there is no {file} on {THIS_NODE}, which its LOADERS name"
                     raise BadInput(what, source.path, "name the package that has it in its PACKAGES, or correct it")
             if not waits:
                 self.boot[source.name] = boot.made(source)
