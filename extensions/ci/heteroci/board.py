@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -17,7 +18,7 @@ import subprocess
 import sys
 
 from . import endings
-from .endings import NoBoard
+from .endings import NoBoard, as_told
 from .playbooks import Playbooks
 
 #: What the playbooks take for a name.
@@ -64,6 +65,15 @@ def default_state():
     return os.environ.get("HETERO_STATE") or os.path.join(home, "hetero-ci")
 
 
+def private_folder(path):
+    """Make a folder, and those above it, for this user alone, whatever its umask is: ssh obeys its ssh_config."""
+    before = os.umask(0o077)
+    try:
+        os.makedirs(path, exist_ok=True)
+    finally:
+        os.umask(before)
+
+
 class Board:
     """An instance that a request has, or is to have.
 
@@ -104,8 +114,8 @@ class Board:
         options = dict(instance=self.request.name, owner=self.request.options["owner"])
         try:
             outcome = self._playbooks.play("terminate_instance", dict(options, hetero_ssh_folder=self._ssh_folder))
-        except NoBoard as error:
-            return error
+        except (NoBoard, OSError) as error:  # such as a full disk
+            return as_told(error)
         if outcome["ending"] == endings.GIVEN:
             shutil.rmtree(self.request.folder, ignore_errors=True)
             return None
@@ -184,8 +194,11 @@ class Board:
     def _key(self):
         """Return the public key of this job alone, which is made where it is not there; write what ssh reads."""
         path = os.path.join(self.request.folder, "key")
-        os.makedirs(self._ssh_folder, mode=0o700, exist_ok=True)
-        if not os.path.exists(f"{path}.pub"):
+        private_folder(self._ssh_folder)
+        if not all(os.path.exists(one) and os.path.getsize(one) for one in (path, f"{path}.pub")):
+            for one in (path, f"{path}.pub"):  # half of one, of a process that was killed or had no space
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(one)
             words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.request.name, "-f", path]
             if subprocess.run(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode:
                 raise NoBoard(endings.OTHER, f"{path}: ssh-keygen made no key, as is said above")

@@ -37,7 +37,9 @@ def raised():
         ignored()
         raise Cancelled(number)
 
-    before = {number: signal.signal(number, cancel) for number in SIGNALS}
+    # what nohup has ignored stays so; the others are heard also where a shell in the background has them ignored
+    kept = (signal.SIGHUP,) if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else ()
+    before = {number: signal.signal(number, cancel) for number in SIGNALS if number not in kept}
     try:
         yield
     finally:

@@ -92,8 +92,12 @@ def main(argv=None):
         report["ended"] = "cancelled"
         code = error.code
     if arguments is not None and arguments.report:
-        with open(arguments.report, "w", encoding="utf-8") as file:
-            json.dump(dict(report, code=code), file)
+        try:
+            with open(arguments.report, "w", encoding="utf-8") as file:
+                json.dump(dict(report, code=code), file)
+        except OSError as error:
+            sys.stderr.write(f"board: {arguments.report} was not written: {error.strerror}\n")
+            code = code or endings.CODES[endings.OTHER]
     return code
 
 

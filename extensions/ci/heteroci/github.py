@@ -26,8 +26,9 @@ def main():
     hook = sys.argv[1]
     try:
         with cancelled.raised():
-            # whatever HETERO_NAME a step has set, this job's board is meant
-            return HOOKS[hook](request_of(parser().parse_args(["take", "--name", name_of(os.environ)])))
+            # whatever HETERO_NAME or CI_JOB_ID a step has set, this job's board is meant
+            name = name_of(os.environ, only="github")
+            return HOOKS[hook](request_of(parser().parse_args(["take", "--name", name])))
     except (NoBoard, OSError) as error:
         error = as_told(error)
         sys.stdout.write(f"::error title=No board for this job::{_escaped(str(error))}\n")

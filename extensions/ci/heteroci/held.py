@@ -11,7 +11,7 @@ import os
 import sys
 
 from . import cancelled, endings
-from .board import Board
+from .board import Board, private_folder
 from .endings import NoBoard
 from .keeper import Keeper
 
@@ -62,13 +62,13 @@ def _give_back(board):
 @contextlib.contextmanager
 def _alone(request):
     """Have one block of a name at a time on this machine: of two the first one to end would end both's board."""
-    os.makedirs(request.state, mode=0o700, exist_ok=True)
+    private_folder(request.state)
     with open(f"{request.folder}.lock", "a", encoding="ascii") as lock:
         if not _is_locked(lock):
             why = f"{request.name} is the board of another `board run`: give each a name of its own (--name)"
             raise NoBoard(endings.REQUEST, why)
         try:
-            os.makedirs(request.folder, mode=0o700, exist_ok=True)
+            private_folder(request.folder)
             yield
         finally:
             os.unlink(lock.name)

@@ -16,24 +16,27 @@ import socket
 LONGEST = 63
 #: A leg of a matrix has the run's id and the job's name of all others, and the runner for itself.
 GITHUB = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID", "GITHUB_JOB", "RUNNER_NAME")
+#: Branches of one build that run side by side are on different agents, and each agent counts its executors from 0.
+JENKINS = ("JENKINS_URL", "JOB_NAME", "BUILD_NUMBER", "NODE_NAME", "EXECUTOR_NUMBER")
 #: What tells one job from all others, by CI: the prefix of its names, the variables, and which of them people know.
 JOBS = (
     ("gitlab", ("CI_SERVER_HOST", "CI_JOB_ID"), "CI_JOB_ID"),
     ("github", GITHUB, "GITHUB_RUN_ID"),
-    ("jenkins", ("JENKINS_URL", "JOB_NAME", "BUILD_NUMBER", "EXECUTOR_NUMBER"), "BUILD_NUMBER"),
+    ("jenkins", JENKINS, "BUILD_NUMBER"),
     ("buildkite", ("BUILDKITE_ORGANIZATION_SLUG", "BUILDKITE_JOB_ID"), "BUILDKITE_JOB_ID"),
 )
 
 
-def name_of(environ, part=""):
+def name_of(environ, part="", only=""):
     """Return the name of the instance of the CI job with this environment.
 
     Outside of a CI it is this shell's, or where a part is named, the part's of this user on this machine.
 
     :param part: tells several boards of one job apart.
+    :param only: the CI that is meant, whatever variables of another one a job has set; any where it is empty.
     """
     for prefix, keys, known in JOBS:
-        if environ.get(known):
+        if environ.get(known) and only in ("", prefix):
             return job_name(prefix, environ[known], [environ.get(key, "") for key in keys], part)
     user, machine, shell = str(os.getuid()), socket.gethostname(), os.getppid()
     if part:

@@ -195,3 +195,57 @@ def test_it_works_by_a_link_and_needs_nothing(machine):
     words = ("run", "--flavor", "x", "--", "sh", "-c", "echo $PYTHONPATH-")
     rc, out, said = machine.run(*words, program=link, HETERO_PYTHON=python)
     assert (rc, out) == (0, "-\n"), said
+
+
+def test_nobody_else_writes_what_ssh_obeys(machine):
+    """Lost: the runner's user, to who changes ssh_config in a folder that a service without a umask has made."""
+    state = machine.folder / "home" / "state"
+    words = f"umask 0; exec {CI}/board take --flavor x --name mine --state {state}"
+    rc, _out, said = machine.run("-c", words, program="/bin/sh")
+    assert rc == 0, said
+    made = [state.parent, state, state / "mine", state / "mine" / "ssh"]
+    assert [oct(path.stat().st_mode & 0o777) for path in made] == ["0o700"] * len(made)
+    assert [path.name for path in (state / "mine").iterdir() if path.is_file() and path.stat().st_mode & 0o022] == []
+
+
+@pytest.mark.parametrize("left", ["key", "key.pub"])
+def test_half_a_key_is_made_anew(machine, left):
+    """Lost: all boards of a name, for a process that was killed, or a full disk, while the key was written."""
+    folder = machine.state / "mine"
+    folder.mkdir(parents=True)
+    (folder / left).touch()
+    rc, _out, said = machine.run("take", "--flavor", "x", "--name", "mine")
+    assert rc == 0, said
+    assert machine.calls[0][1]["key"].startswith("ssh-ed25519 ")
+
+
+@pytest.mark.parametrize(("command", "code"), [("exit 7", 7), ("true", 115)])
+def test_a_report_that_cannot_be_written(machine, command, code):
+    """Lost: the command's own code, and the word on the file, to a traceback."""
+    report = machine.folder / "none" / "report.json"
+    words = ("run", "--flavor", "x", "--report", str(report), "--", "sh", "-c", command)
+    rc, _out, said = machine.run(*words)
+    assert (rc, "Traceback" in said) == (code, False), said
+    assert said.endswith(f"board: {report} was not written: No such file or directory\n")
+    assert machine.verbs[-1] == "terminate_instance"
+
+
+def test_no_space_for_the_playbook_that_gives_back(machine):
+    """Lost: the status of a job whose tests are over, and which board stays."""
+    scratch = machine.folder / "scratch"
+    scratch.mkdir()
+    # tempfile has found it writable once; the keeper is told that nothing more is to be done
+    command = f"rm -r {scratch}; exit 7"
+    words = ("run", "--flavor", "x", "--name", "mine", "--", "sh", "-c", command)
+    rc, _out, said = machine.run(*words, TMPDIR=str(scratch))
+    assert (rc, "Traceback" in said) == (7, False), said
+    assert "board: mine was not given back: " in said
+
+
+def test_nohup_is_obeyed(machine):
+    """Lost: a board and hours of tests, for a terminal that went away, as the user had foreseen."""
+    words = ("board", "run", "--flavor", "x", "--", "sh", "-c", "echo command runs; sleep 0.5; exit 7")
+    process = machine.start("-c", 'trap "" HUP; exec "$0" "$@"', str(CI / words[0]), *words[1:], program="/bin/sh")
+    assert process.stdout.readline() == "command runs\n"
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(LIMIT) == 7

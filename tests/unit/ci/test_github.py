@@ -41,7 +41,8 @@ def test_a_job_from_its_first_hook_to_its_last(machine):
     assert (told["HETERO_ADDRESS"], told["HETERO_NODE"]) == ("10.0.1.1", "board0")
     assert told["HETERO_SSH"] == f"ssh -F {machine.state}/{name}/ssh_config {name}"
     # what a step has set names no other job's board; a second attempt has the board of the first
-    rc, _out, said = runner.hook("completed", HETERO_NAME="github-9-00000000", GITHUB_RUN_ATTEMPT="2")
+    of_others = dict(HETERO_NAME="github-9-00000000", CI_JOB_ID="4711", CI_SERVER_HOST="gitlab.example.com")
+    rc, _out, said = runner.hook("completed", GITHUB_RUN_ATTEMPT="2", **of_others)
     assert rc == 0, said
     assert [(verb, options["instance"]) for verb, options in machine.calls] == [
         ("provision_instance", name),

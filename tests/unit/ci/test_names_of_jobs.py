@@ -19,7 +19,9 @@ GITHUB = dict(
     RUNNER_NAME="runner-1",
 )
 GITLAB = dict(CI_JOB_ID="4711", CI_SERVER_HOST="gitlab.example.com")
-JENKINS = dict(JENKINS_URL="https://ci/", JOB_NAME="boot/main", BUILD_NUMBER="9", EXECUTOR_NUMBER="0")
+JENKINS = dict(
+    JENKINS_URL="https://ci/", JOB_NAME="boot/main", BUILD_NUMBER="9", NODE_NAME="agent1", EXECUTOR_NUMBER="0"
+)  # fmt: skip
 
 
 JOBS = [(GITHUB, "github-123456789"), (GITLAB, "gitlab-4711"), (JENKINS, "jenkins-9")]
