@@ -85,9 +85,15 @@ class Board:
         self._playbooks = Playbooks(request.inventories, watch)
         self.instances = []
 
-    def take(self):
+    @property
+    def is_taken(self):
+        """Return whether an earlier process of this job has it, and may use it."""
+        return os.path.exists(os.path.join(self.request.folder, "board.json"))
+
+    def take(self, keeps=False):
         """Ask for it, and wait until it runs; what failed is given back.
 
+        :param keeps: whether it is not, because it may be in use already.
         :raises NoBoard: there is none, and why.
         """
         request = self.request
@@ -96,10 +102,10 @@ class Board:
         options = dict(request.options, instance=request.name, key=self._key(), hetero_ssh_folder=self._ssh_folder)
         outcome = self._playbooks.play("provision_instance", options)
         if outcome["ending"] != endings.GIVEN:
-            if outcome["ending"] in (endings.BOOT, endings.OWNER, endings.OTHER):
+            if not keeps and outcome["ending"] in (endings.BOOT, endings.OWNER, endings.OTHER):
                 stays = self.give_back()
                 sys.stderr.write(f"what there is of it was not given back: {stays.why}\n" if stays else "")
-            elif not os.path.exists(os.path.join(request.folder, "board.json")):
+            elif not self.is_taken:
                 shutil.rmtree(request.folder, ignore_errors=True)
             raise NoBoard(outcome["ending"], outcome["text"], outcome["blame"], outcome["console"])
         self.instances = outcome["instances"]

@@ -44,7 +44,9 @@ def request_of(arguments):
         options[key] = value
     options["owner"] = arguments.owner or os.environ.get("HETERO_OWNER") or "ci"
     inventories = arguments.inventory or list(filter(None, os.environ.get("HETERO_INVENTORY", "").split(os.pathsep)))
-    name = arguments.name or os.environ.get("HETERO_NAME") or name_of(os.environ, arguments.part)
+    given, part = os.environ.get("HETERO_NAME", ""), arguments.part
+    # what is said for all of a job is one board's only where no part is named
+    name = arguments.name or (not part and given) or name_of(os.environ, f"{given} {part}".strip())
     return Request(name, {key: value for key, value in options.items() if value}, inventories, arguments.state)
 
 

@@ -39,15 +39,20 @@ def held(request):
 
 
 def taken(request):
-    """Take a board, which another process of this job gives back; one that was cut off meanwhile is given back here."""
+    """Take a board, which another process of this job gives back; one that was cut off meanwhile is given back here.
+
+    One that the job has already stays whatever happens, as it may be in use: only `give-back` ends it.
+    """
     board = Board(request)
+    keeps = board.is_taken
     try:
-        return board.take()
+        return board.take(keeps)
     except NoBoard:
         raise
     except BaseException:
-        with cancelled.unheard():
-            _give_back(board)
+        if not keeps:
+            with cancelled.unheard():
+                _give_back(board)
         raise
 
 

@@ -166,6 +166,21 @@ def test_take_and_give_back(machine):
     assert {options["instance"] for _verb, options in machine.calls} == {name}
 
 
+def test_what_a_job_has_stays_when_it_asks_again(machine):
+    """Lost: the board that a job works on, as its second `take` met a proxy node that was just restarted."""
+    words = ("take", "--flavor", "x", "--name", "mine")
+    assert machine.run(*words)[0] == 0
+    machine.says("provision_instance", "owner", "p1 cannot be asked")
+    rc, _out, said = machine.run(*words)
+    assert (rc, (machine.state / "mine" / "board.json").exists()) == (114, True), said
+    machine.hangs("provision_instance")
+    process = machine.start(*words)
+    assert process.stderr.readline() == "provision_instance runs\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(LIMIT) == 128 + signal.SIGTERM
+    assert "terminate_instance" not in machine.verbs
+
+
 def test_what_stays_is_said(machine):
     """Lost: that a board was not given back, or the status of a job whose tests went well."""
     machine.says("terminate_instance", "owner", "p1 cannot be asked")

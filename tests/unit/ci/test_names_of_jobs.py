@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
 
+from ansible_collections.hetero.compute.extensions.ci.heteroci.command import parser, request_of
 from ansible_collections.hetero.compute.extensions.ci.heteroci.names import name_of
 
 GITHUB = dict(
@@ -56,3 +58,19 @@ def test_a_part_lasts_longer_than_its_shell(monkeypatch):
     assert name_of(dict(USER="ann"), "/cache/driver instance") == name
     assert name.startswith("local-ann-")
     assert name_of(dict(USER="ann"), "/cache/other instance") != name
+
+
+def test_parts_have_names_of_their_own_also_where_a_variable_names_the_job(monkeypatch):
+    """Lost: the second platform of a scenario of molecule, which is the first one's board."""
+
+    def name(*words):
+        return request_of(parser().parse_args(["take", *words])).name
+
+    monkeypatch.setenv("HETERO_NAME", "mine")
+    assert name() == "mine"
+    assert name("--part", "1", "--name", "other") == "other"
+    names = {name("--part", "1"), name("--part", "2")}
+    monkeypatch.setenv("HETERO_NAME", "another")
+    assert len(names | {name("--part", "1"), "mine", "another"}) == 5
+    monkeypatch.delenv("HETERO_NAME")
+    assert name("--part", "1") == name_of(os.environ, "1")
