@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -226,6 +227,19 @@ def test_an_instance_of_somebody_else_does_not_keep_the_others_on(slurm):
     assert slurm.records() == ["tp64-1.had", "tp64-1.spent"]
 
 
+def test_what_this_controller_has_no_record_of_is_not_ended_before_a_slot_comes(slurm):
+    """Lost: a board that somebody works on, for a note that a slot is used up which another had made."""
+    slurm.nodes(RISING)
+    slurm.record("spent", "tp64-1", "tp64-2")
+    slurm.text(PLAYED, RUNNING.format(2))
+    slurm.claims(tp64_1=("slurm@ctl", "running"))
+    assert slurm.run("resume", "tp64-1,tp64-2") == (0, "")
+    assert slurm.asked() == [("provision", "2")]
+    why = "reason=hetero: an instance of this name is there, of slurm@ctl, that this controller did not make"
+    assert f"update nodename=tp64-1 state=down {why}" in slurm.read("told")
+    assert slurm.records() == ["tp64-1.closed", "tp64-1.spent", "tp64-2.had"]
+
+
 def hanging(slurm, *words):
     """A program whose play hangs, and those after it do not."""
     slurm.text("hang", "")
@@ -299,6 +313,16 @@ def test_a_play_ends_by_the_time_that_slurm_gives_up(slurm):
     suspend = hanging(slurm, "suspend", "tp64-1")
     assert suspend.wait(50) == 0
     assert slurm.records() == ["tp64-1.had", "tp64-1.spent"]
+
+
+def test_another_user_leaves_nothing_behind(slurm):
+    """Lost: all of Slurm's slots, for one sync by root, whose files Slurm's user cannot open."""
+    os.chown(slurm.folder, 65534, 65534)
+    before = sorted(slurm.folder.iterdir())
+    rc, said = slurm.run("sync")
+    user = pwd.getpwuid(65534).pw_name
+    assert (rc, said.endswith(f"put this before the command: runuser -u {user} --\n")) == (1, True), said
+    assert sorted(slurm.folder.iterdir()) == before
 
 
 def test_what_comes_with_a_new_root_is_told_to_go_before_anything_else(slurm):

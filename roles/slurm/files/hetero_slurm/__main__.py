@@ -10,9 +10,11 @@ Each may be killed anywhere and run again. What they do is said in the log that 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import logging.handlers
 import os
+import pwd
 import resource
 import signal
 import sys
@@ -39,7 +41,8 @@ def main() -> int:
     given = parser.parse_args()
     try:
         site = Site.read(given.site)
-    except SiteError as error:
+        _must_be_its_user(site.folder)
+    except (SiteError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     _log_to(site.log, given.verb)
@@ -64,6 +67,16 @@ def main() -> int:
         logging.error("%s", error)
         return 1
     return 0
+
+
+def _must_be_its_user(folder: str) -> None:
+    """Raise SiteError for another user, such as root: what it writes there keeps Slurm's own programs out."""
+    owner = os.stat(folder).st_uid
+    if os.geteuid() != owner:
+        with contextlib.suppress(KeyError):
+            name = pwd.getpwuid(owner).pw_name
+            raise SiteError(f"{folder} is {name}'s alone to write: put this before the command: runuser -u {name} --")
+        raise SiteError(f"{folder} belongs to no user of this machine ({owner}): {AGAIN}")
 
 
 def _log_to(path: str, verb: str) -> None:

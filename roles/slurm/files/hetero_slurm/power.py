@@ -72,12 +72,24 @@ class _BringUp:
     def _without_spent(self, pool: Pool, wanted: dict[str, int]) -> dict[str, int]:
         """End what is used up of these slots; return those that can come, and take the others out."""
         spent = {name: number for name, number in wanted.items() if self.slots.spent(name)}
+        wanted = self._without_unknown(spent.keys() - self.slots.every(), wanted)
+        spent = {name: number for name, number in wanted.items() if self.slots.spent(name)}
         if not spent:
             return wanted
         ended = _end(self.site, self.plays, self.slots, pool, spent.values())
         left = spent.keys() - ended
         self._take_out(dict.fromkeys(left, "what it had before cannot be ended: see hetero-slurm.log"))
         return {name: number for name, number in wanted.items() if name not in left}
+
+    def _without_unknown(self, names: Iterable[str], wanted: dict[str, int]) -> dict[str, int]:
+        """Take those slots out whose instance is there, and by no record of this controller's: it is not its to end."""
+        names = set(names)
+        held = self.plays.held() if names else {}
+        there = names & held.keys()
+        why = "an instance of this name is there, of {}, that this controller did not make"
+        self._take_out({name: why.format(held[name]["owner"]) for name in sorted(there)})
+        self.slots.ended(names - there)
+        return {name: number for name, number in wanted.items() if name not in there}
 
     def _done(self, play: Ended, wanted: Mapping[str, int]) -> tuple[dict[str, str], dict[str, str]]:
         """Return ({instance: node} of what runs, {instance: whose it is} of what is somebody else's).
