@@ -10,6 +10,7 @@ of both, so that neither board nor image is at fault.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterator, Mapping
 
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from .ssh_reboot import Refusal
 
 
-class OfSite:
+class OfSite(ABC):
     """What a driver of a site's own has beside others."""
 
+    @abstractmethod
     def fault(self, board: Board) -> HeteroError | None:
         """Return the mistake that it made on a board in this call; None where it made none."""
-        raise NotImplementedError
 
 
 def fault_of(driver: BootDriver, board: Board) -> HeteroError | None:
