@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of boards by rules alone: hardware, proofs of power, the wiring as it was found, a module's summary."""
+"""What is told of boards by rules alone: hardware, proofs of power, the wiring as it was found, a module's summary.
+
+Tests boards/cabling/wiring_lines.py, boards/disk/hardware.py.
+"""
 
 from __future__ import annotations
 

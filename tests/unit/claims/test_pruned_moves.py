@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Events that say whose a moved container was. If this fails, that is lost with its age."""
+"""Events that say whose a moved container was. If this fails, that is lost with its age.
+
+Tests compute_host/moved_instances.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What reconcile says of containers and guests. If these fail, an operator reads what is wrong, not what to type."""
+"""What reconcile says of containers and guests. If these fail, an operator reads what is wrong, not what to type.
+
+Tests compute_host/unclaimed_instances.py.
+"""
 
 from __future__ import annotations
 

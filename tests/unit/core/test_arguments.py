@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is said of an argument that nothing can be done with. If these fail, a slip of the keyboard is a traceback, a
 wait without end, or a screen full of what was pasted by mistake.
+
+Tests core/errors.py, core/job.py, core/module.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What programs print is kept up to a bound, and they end when it or the time is over."""
+"""What programs print is kept up to a bound, and they end when it or the time is over.
+
+Tests core/command.py.
+"""
 
 from __future__ import annotations
 

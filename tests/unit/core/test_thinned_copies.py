@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which copies of a database stay. If these fail, a proxy's disk fills up in a year, or the copy from before a mistake
 is gone when the mistake is noticed.
+
+Tests core/retention.py.
 """
 
 from __future__ import annotations

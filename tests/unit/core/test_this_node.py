@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Errors name the node that they are about. If these fail, an operator looks for "this node" at the controller, or at
 the wrong one of ten.
+
+Tests claims/lost_database.py.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.lost_database import must_not_be_lost
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
-from ansible_collections.hetero.compute.tests.unit.core.test_plays_named import read
+from ansible_collections.hetero.compute.tests.unit.core.test_plays import read
 
 
 def test_no_message_says_this_node():

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Transactions that are committed together. If these fail, what a process that was killed had told is not there, what
 one board's fault took back was another's, or a disk that writes slowly makes a rack of boards wait for each other.
+
+Tests core/database.py.
 """
 
 from __future__ import annotations

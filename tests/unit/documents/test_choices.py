@@ -4,6 +4,8 @@
 """The drivers that options name, in what is checked and in what is read, against the drivers that there are.
 
 If these fail, a driver that is there cannot be asked for, or the pages offer one that is not.
+
+Tests core/argument_spec.py.
 """
 
 from __future__ import annotations

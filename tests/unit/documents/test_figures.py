@@ -13,8 +13,14 @@ FILES = {
     f"{HOUSE}b/two.py": "from ...c import three\n\n\ndef g(a, b, c, d, e, f, g, h):\n    return 1\n",
     f"{HOUSE}b/c/four.py": "from ...a import one\n\n\nclass C:\n    def __init__(self, x: int):\n        self.x = x\n",
     f"{HOUSE}d/five.py": "from ..a.one import f\n",
+    "tests/unit/a/test_one.py": '"""What it tells.\n\nTests b/c/four.py,\nd/five.py.\n"""\n\nfrom HOUSE.a import one\n',
+    "tests/unit/d/test_all.py": '"""Tests d/five.py."""\n\nfrom HOUSE.d.five import f\n',
     "playbooks/p.yml": "- ansible.builtin.set_fact:\n    x: 1\n",
     "playbooks/tasks/t.yml": "- name: T\n  ansible.builtin.set_fact:\n    x: 1\n",
+}
+FILES = {
+    path: text.replace("HOUSE", "ansible_collections.hetero.compute." + HOUSE.replace("/", ".").rstrip("."))
+    for path, text in FILES.items()
 }
 
 
@@ -29,3 +35,11 @@ def test_what_is_counted():
     )
     assert (found["playbooks: files"], found["playbooks: set_fact tasks"]) == (2, 2)
     assert (found["playbooks/tasks: files"], found["playbooks/tasks: lines"]) == (1, 3)
+
+
+def test_whose_tests_are_found():
+    """Lost: the truth of how many files are tested where a reader looks, which mere claims would bend."""
+    found = dict(figures.of_the_tests(FILES))
+    assert found["files without a test of the same name"] == "3 of 4", "a/one.py has one"
+    assert found["files that no test imports"] == "2 of 4", "a/one.py and d/five.py are imported"
+    assert found["files whose test is not found"] == "2 of 4", "a/test_one.py names what it does not come near"

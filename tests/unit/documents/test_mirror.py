@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
-from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
+import ast
+from collections import Counter
+from pathlib import Path, PurePosixPath
+
+import mirror
+
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, guide, named
 
 UNIT = ROOT / "tests" / "unit"
 HOUSE = ROOT / "plugins" / "module_utils" / "_hetero"
@@ -53,3 +59,36 @@ def test_the_tests_of_a_file_are_in_its_room():
         if its and not of_plugins and folder not in WHOLE and not any(folder.startswith(home) for home in its):
             away.append(f"{folder}/{test.name} of {sorted(its)}")
     assert away == []
+
+
+def test_the_test_of_a_file_is_found_without_a_search():
+    """Lost: whoever changes a file and does not learn which test tells what he broke. This list only gets shorter."""
+    not_yet = set((Path(__file__).parent / "tests_not_found.txt").read_text().split())
+    found = set(mirror.working_tree().not_found())
+    assert sorted(found - not_yet) == [], "tests/mirror.py says how a test file is to be called, or names its files"
+    assert sorted(not_yet - found) == [], "their tests are found: take them off tests_not_found.txt"
+
+
+def test_a_test_comes_near_what_it_names():
+    """Lost: the same, where the file moved, or the test imports neither it nor anything that does."""
+    assert mirror.working_tree().wrongly_named() == []
+
+
+def test_no_two_test_files_share_a_name():
+    """Lost: which of two files `test_store.py` in a report means."""
+    names = Counter(PurePosixPath(test).name for test in mirror.working_tree().tests)
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_what_is_asked_about_a_file_is_answered(capsys):
+    """Lost: the command that the page names for it."""
+    assert mirror.main(["plugins/module_utils/_hetero/claims/host/config.py"]) == 0
+    assert capsys.readouterr().out == "claims/host/config.py: tests/unit/claims/host/test_config.py\n"
+    assert mirror.main(["claims/host/none.py"]) == 1
+    assert capsys.readouterr().out == "claims/host/none.py: no such file, or no test of it is found\n"
+
+
+def test_what_the_page_shows_is_read_as_it_says():
+    """Lost: a test file that was written by the page and counts for nothing."""
+    shown = ast.parse(named(guide("architecture"), "tests-named"))
+    assert mirror.named(shown) == ["devices/pci/groups.py", "devices/pci/ids.py"]

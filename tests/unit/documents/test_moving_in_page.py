@@ -4,6 +4,8 @@
 """The guide for sites that come from elsewhere: each of its examples, in a file, read by the command below it.
 
 If these fail, the page shows what the playbook does not say.
+
+Tests moving/sources/labgrid.py, moving/sources/registry.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make release` in a scratch clone. If these fail, a release goes out that was not tested, or half of one."""
+"""`make release` in a scratch clone. If these fail, a release goes out that was not tested, or half of one.
+
+Tests core/release.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The printed ways of a folder that is a mount point, and of a link, cut off (kill, power) anywhere and typed again,
 also with what an earlier release's lines left, which moved what they had copied. Lost: what an instance has.
+
+Tests files/mounts.py.
 """
 
 from __future__ import annotations

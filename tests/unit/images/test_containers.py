@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Images of containers. If these failed, a board could boot a root with files that its image had deleted, or another
 one than was named; or an image from a registry could write the proxy's own files.
+
+Tests images/forms.py.
 """
 
 from __future__ import annotations

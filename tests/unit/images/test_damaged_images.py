@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stores with something damaged, foreign or half done in them. If these failed, half an image would be booted, one bad
 file would stop all requests of a proxy, or what is an operator's would be removed.
+
+Tests images/capacity.py.
 """
 
 from __future__ import annotations

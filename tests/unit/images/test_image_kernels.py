@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Kernels by boot source and by board. If these fail, a board whose firmware passes no arguments boots the kernel of
 another board, or one that looks for its root elsewhere.
+
+Tests images/kernel_names.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The operator's view of a store. If these fail, an image is removed that somebody runs, or a dry run removes one."""
+"""The operator's view of a store. If these fail, an image is removed that somebody runs, or a dry run removes one.
+
+Tests images/choice.py, nodes/images.py.
+"""
 
 from __future__ import annotations
 

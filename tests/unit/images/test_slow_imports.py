@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Images that cost whoever gives them nothing, and whoever reads them hours: holes, zeros, one layer listed many times.
 If these fail, an import goes on for hours after its timeout, and no other image is imported meanwhile.
+
+Tests files/walk.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests for containers. If these fail, one user gets what another has, or is refused without a reason."""
+"""Requests for containers. If these fail, one user gets what another has, or is refused without a reason.
+
+Tests compute_host/reconciliation.py.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@
 
 Lost: the host's whole database, which its operator was told to move aside (who owned which instance must be claimed
 again), although nothing is wrong with it; and a GPU that the module says to have taken back, and that stays allocated.
+
+Tests core/database_errors.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Memory and GPUs that are held for those who wait, as a compute host decides it in the claim. If these fail, who waits
 for four GPUs is overtaken by requests for one.
+
+Tests compute_host/host_queue.py.
 """
 
 from __future__ import annotations

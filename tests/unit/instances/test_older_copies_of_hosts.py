@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An older copy of host.db put back, and the verbs on what was made since. If these fail, who asks for a container
 hears that there is none while it runs.
+
+Tests claims/host/tables.py.
 """
 
 from __future__ import annotations

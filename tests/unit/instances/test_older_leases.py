@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An older copy of host.db put back, and leases that were extended since. If these fail, the reaper ends a container
 that runs, with all that its tenant has in it.
+
+Tests nodes/compute_host/reap.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A root that lies in another container's place, say after a backup was put back. If these fail, one tenant's key opens
 another's root, or it goes with the end of an instance that is not its own.
+
+Tests hypervisors/lxc/own_root.py.
 """
 
 from __future__ import annotations

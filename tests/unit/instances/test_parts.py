@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a container is made of. If these fail, its users own what is others', or it does not start, or has no limits."""
+"""What a container is made of. If these fail, its users own what is others', or it does not start, or has no limits.
+
+Tests hypervisors/lxc/id_maps.py, hypervisors/lxc/limits.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A rebuild of a container that cannot be done, as guests/test_rebuilds_that_cannot_be.py has it of guests. If these
 fail, it is refused after all that its tenant had is gone.
+
+Tests compute_host/container.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ways between the states of an instance on a compute host, and that its database knows no others."""
+"""The ways between the states of an instance on a compute host, and that its database knows no others.
+
+Tests site/instance_states.py.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@
 If these fail, playbook move_in leaves them out without a word, and writes a wiring whose outlet is another machine: the
 BMC of the host on which virtual BMCs run, outlet 3 of the first unit of a chain in place of the second one's, the first
 system of a chassis. The set-up takes that; the first start or end cuts a machine that is nobody's of this collection.
+
+Tests moving/power_commands.py.
 """
 
 from __future__ import annotations

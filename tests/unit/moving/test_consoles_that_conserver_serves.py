@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a source says at which port of a terminal server a board's console is, conserver is to serve it."""
+"""Where a source says at which port of a terminal server a board's console is, conserver is to serve it.
+
+Tests moving/found.py.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ NAME.json. If these fail, cabling's write= (the guide names write=host_vars/NAME
 hides the site's own one, or that nobody reads, and says that all is well.
 
 Lost: the PDUs of the node, in a file that is still there; or the wiring, in one that nobody reads.
+
+Tests moving/variables.py.
 """
 
 from __future__ import annotations

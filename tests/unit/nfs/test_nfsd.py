@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kernel's NFS server as export back end, on real mounts and by its own command. If these failed, a proxy that has
-it would lose boards' roots at the next `exportfs -r`, or leave one exported for the next tenant."""
+it would lose boards' roots at the next `exportfs -r`, or leave one exported for the next tenant.
+
+Tests nfs/exporter.py.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `hetero` does on a node. If a verb could not be imported there, it would fail on the day it is needed: at a
-boot, at a container's start, at the end of a lease."""
+boot, at a container's start, at the end of a lease.
+
+Tests nodes/hetero.py, nodes/tools.py.
+"""
 
 from __future__ import annotations
 

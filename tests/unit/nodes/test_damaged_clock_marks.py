@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A damaged mark of the clock. If this fails, no copy of a database is made any more on such a node."""
+"""A damaged mark of the clock. If this fails, no copy of a database is made any more on such a node.
+
+Tests site/node_clock.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A node's copy of the collection. If these fail, a call or a timer runs from a copy that is half of one release, or
 what somebody else keeps beside it is gone.
+
+Tests nodes/call.py, plugin_utils/node_copy.py.
 """
 
 from __future__ import annotations

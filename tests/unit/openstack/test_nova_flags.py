@@ -4,6 +4,8 @@
 """Options in nova.conf. If these fail, Nova starts with other options than were asked for, or a user's file is spoiled.
 
 What counts is oslo.config's word: the library itself reads the files.
+
+Tests openstack/block.py, openstack/config_files.py.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 """PCI options of Nova's nodes. If these fail, a card that was asked for never reaches a guest, or a scheduler stops.
 
 What a service then has is Nova's own word in tests/unit/parity.
+
+Tests openstack/filters.py, openstack/options.py, openstack/pci.py, openstack/releases.py.
 """
 
 from __future__ import annotations

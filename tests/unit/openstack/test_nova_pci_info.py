@@ -4,6 +4,8 @@
 """What the linter tells a person. If these fail, an instance that Nova will not place is looked for in the wrong file.
 
 That its verdicts are Nova's is shown in tests/unit/parity.
+
+Tests openstack/lint.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a Nova service has of its PCI options, beside Nova's own reading of the same files. If this fails, options are
 written where the service does not look, and nobody sees it.
+
+Tests openstack/specs.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The linter's verdict beside Nova's own tracker and filters. If this fails, a user is told that a flavor runs on a
 host where Nova never puts it, or looks for the fault at the wrong place.
+
+Tests openstack/stages.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is read of a node, by the programs of Ansible's connections. If these fail, one node that prints without end
 fills the controller's memory (2.8 GB in 30 s), and all plays there end.
+
+Tests plugin_utils/short_calls.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers of a node that lies. If these fail, one such node ends everybody's status, and nobody learns which it is."""
+"""Answers of a node that lies. If these fail, one such node ends everybody's status, and nobody learns which it is.
+
+Tests plugin_utils/filters/printable.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What boards draw, in the table of status and on its page: only where a device tells it."""
+"""What boards draw, in the table of status and on its page: only where a device tells it.
+
+Tests plugin_utils/filters/status_page.py, plugin_utils/filters/status_table.py.
+"""
 
 from __future__ import annotations
 

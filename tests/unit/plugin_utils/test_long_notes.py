@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Long notes in the table of status. If these fail, a terminal breaks a line of 570 characters anywhere, and nobody
 sees which row is whose, or what to type.
+
+Tests plugin_utils/columns.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Misspelt options of playbooks. If these fail, `-e hour=24` gives a lease without an end, or an operator's own
 variable stops each play.
+
+Tests plugin_utils/filters/misspelt.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The status page. If these fail, operators see a wrong board in a slot, or a tenant's text runs in their browser."""
+"""The status page. If these fail, operators see a wrong board in a slot, or a tenant's text runs in their browser.
+
+Tests plugin_utils/page/jinja.py, plugin_utils/page/rack.py, plugin_utils/page/timeline.py.
+"""
 
 from __future__ import annotations
 

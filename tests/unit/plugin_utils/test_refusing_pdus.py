@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What status says of PDUs that refuse us. If this fails, nobody hears why no board of a PDU can be had."""
+"""What status says of PDUs that refuse us. If this fails, nobody hears why no board of a PDU can be had.
+
+Tests plugin_utils/filters/snapshots.py.
+"""
 
 from __future__ import annotations
 

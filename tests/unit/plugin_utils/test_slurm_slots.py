@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Slurm's nodes and partitions, made of flavors. If these fail, slurmctld does not start, or gives jobs nodes that
 there are none for.
+
+Tests plugin_utils/filters/flavors.py, plugin_utils/filters/slurm_slots.py.
 """
 
 from __future__ import annotations

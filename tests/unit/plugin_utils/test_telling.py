@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of work that says nothing for a while. If these fail, people end a play that only takes its time."""
+"""What is told of work that says nothing for a while. If these fail, people end a play that only takes its time.
+
+Tests plugin_utils/progress.py.
+"""
 
 from __future__ import annotations
 

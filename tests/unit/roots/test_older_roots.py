@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Roots that an older release made: their uppers in folders of one file system, the image's files in a folder. If these
-failed, an upgrade of the proxy would cost what is on the boards that run."""
+failed, an upgrade of the proxy would cost what is on the boards that run.
+
+Tests roots/ownership.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """own.tar, which is unpacked over an image's archive on a board's disk. Lost if it fails: a sound board, which is put
 out of use for names that were not counted; a tenant's data for cloud-init; folders of an image, opened or closed.
+
+Tests images/root_archive.py, roots/disk_root.py, roots/made_json.py.
 """
 
 from __future__ import annotations

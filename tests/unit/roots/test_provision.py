@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All that a board boots from, made, restored and removed on real mounts. If these failed, a rerun would change what is
 whole, or leave out what is missing, and a terminated instance would leave its root or export for the next tenant.
+
+Tests roots/place.py.
 """
 
 from __future__ import annotations

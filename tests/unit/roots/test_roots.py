@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Private roots on real overlay mounts. If these failed, a tenant would share files or host keys with another, an
 image could lead the proxy to its own files, or a root would stay mounted for ever.
+
+Tests files/root_work.py, images/room.py, roots/machine_identity.py.
 """
 
 from __future__ import annotations

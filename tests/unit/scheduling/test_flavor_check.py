@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with a flavor, at its edges. The files that flavors come from are in test_flavors_file.py."""
+"""What is wrong with a flavor, at its edges. The files that flavors come from are in test_flavors_file.py.
+
+Tests scheduling/extra_specs.py.
+"""
 
 from __future__ import annotations
 

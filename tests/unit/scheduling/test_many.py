@@ -4,6 +4,8 @@
 """Scheduling and status among many boards: no more work for a board when there are more boards.
 
 bench/filters.py measures seconds; here calls are counted, and how often all nodes are gone through.
+
+Tests plugin_utils/filters/schedule.py.
 """
 
 from __future__ import annotations

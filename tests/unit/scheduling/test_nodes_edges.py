@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host or a board is good for, by itself: reasons, room, what is counted. test_schedule.py has searches."""
+"""What a host or a board is good for, by itself: reasons, room, what is counted. test_schedule.py has searches.
+
+Tests site/kinds.py.
+"""
 
 from __future__ import annotations
 

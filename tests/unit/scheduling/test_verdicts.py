@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One node's verdict on a request. If these fail, a user mends the one reason that was said and is refused again."""
+"""One node's verdict on a request. If these fail, a user mends the one reason that was said and is refused again.
+
+Tests scheduling/nodes.py.
+"""
 
 from __future__ import annotations
 

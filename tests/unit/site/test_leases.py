@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ends of leases. If these fail, an hour that a user asked for is not given, or each run of a play says `changed`."""
+"""Ends of leases. If these fail, an hour that a user asked for is not given, or each run of a play says `changed`.
+
+Tests site/instance.py.
+"""
 
 from __future__ import annotations
 

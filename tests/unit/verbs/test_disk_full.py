@@ -4,6 +4,8 @@
 """Each verb on a proxy with a file system that is full: of its state, of its run folder, of the boards' files, of /tmp.
 If these fail, tenants who filled a disk keep their boards for ever, an error sends an operator to the wrong place, or
 what was begun stays half done.
+
+Tests core/reserve.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""If these fail, somebody's instance ends before its time, or nobody's lease ever does."""
+"""If these fail, somebody's instance ends before its time, or nobody's lease ever does.
+
+Tests nodes/proxy/reap.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Records of claims that are lost, or cannot be read, beside a database that may be older than they were. If these
 fail, an instance is ended before its lease, or loses its power to a slip in the wiring; or nothing leads out of it.
+
+Tests nodes/proxy/backup.py.
 """
 
 from __future__ import annotations

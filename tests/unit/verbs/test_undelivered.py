@@ -5,6 +5,8 @@
 
 Lost where these fail: a board whose firmware passes no arguments boots another board's kernel, or another system than
 its image says; or an instance that ran before its proxy learned to refuse it.
+
+Tests drivers/boot/fake.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Many boards in one call, where a process may have few files open. If these fail, a request for a rack of boards ends
 in a traceback halfway, with boards that are on, claimed, and cannot be taken back by the same call.
+
+Tests core/descriptors.py, core/readiness.py.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 """A reboot by ssh: told with a key that may do nothing else, done when the board's boot request is seen.
 
 The ssh server is a real one where the client's part is tested; the boards of the loop are played.
+
+Tests drivers/boot/ssh_reboot.py, roots/reboot_key.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a root tells of who may be at work. If these fail, a board is cut under its tenant by who asks for it again."""
+"""What a root tells of who may be at work. If these fail, a board is cut under its tenant by who asks for it again.
+
+Tests boards/boot/power_marks.py.
+"""
 
 from __future__ import annotations
 

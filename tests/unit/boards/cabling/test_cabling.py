@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which outlet feeds which board in truth: boards are played, PDUs are files, store and locks are real."""
+"""Which outlet feeds which board in truth: boards are played, PDUs are files, store and locks are real.
+
+Tests boards/cabling/outlet_tests.py.
+"""
 
 from __future__ import annotations
 

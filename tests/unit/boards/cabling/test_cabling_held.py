@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cabling check of a board whose wiring names an outlet that another's board had last."""
+"""A cabling check of a board whose wiring names an outlet that another's board had last.
+
+Tests boards/cabling/findings.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Outlets as people name them, and what drivers are told that cannot ask their PDU for its outlets."""
+"""Outlets as people name them, and what drivers are told that cannot ask their PDU for its outlets.
+
+Tests boards/cabling/outlet_spans.py.
+"""
 
 from __future__ import annotations
 

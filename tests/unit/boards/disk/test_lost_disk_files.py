@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An older database where all is lost that the proxy keeps of a root on a board's own disk, but the mark that the disk
 was used. If these fail, a tenant's disk is formatted or wiped by a guess; or its board is nobody's to free, for ever.
+
+Tests roots/disk_files.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wiping: if these fail, a tenant reads the one before, or boards are lost to faults that are not theirs."""
+"""Wiping: if these fail, a tenant reads the one before, or boards are lost to faults that are not theirs.
+
+Tests roots/used_disks.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which claims may be adopted, and what is recorded of their boards. Whole reconciles are in verbs/test_adopting.py."""
+"""Which claims may be adopted, and what is recorded of their boards. Whole reconciles are in verbs/test_adopting.py.
+
+Tests boards/evidence/adoption.py.
+"""
 
 from __future__ import annotations
 

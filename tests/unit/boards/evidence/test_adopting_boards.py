@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What reconcile proposes and decides of a board that two words give to two claims. Whole reconciles are in
 verbs/test_adopting.py.
+
+Tests boards/evidence/unserved_boards.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What lies here for boards that no boards file names, each kind by itself. Whole nodes are in
 verbs/test_gone_boards.py and verbs/test_forgotten_claims.py.
+
+Tests boards/evidence/unnamed_boards.py, boards/records/misfiled_records.py.
 """
 
 from __future__ import annotations

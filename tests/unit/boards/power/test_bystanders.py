@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An outlet that feeds another instance's board than its wiring says is switched on again, and not off once more."""
+"""An outlet that feeds another instance's board than its wiring says is switched on again, and not off once more.
+
+Tests boards/power/unseen_cuts.py.
+"""
 
 from __future__ import annotations
 

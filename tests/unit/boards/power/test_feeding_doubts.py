@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A board in doubt: what its two outlets prove, what is said of it, and which verbs go on. Whole nodes are in
 verbs/test_recabling.py.
+
+Tests boards/power/last_outlet.py, boards/power/outlet_holder.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is still served of a board that is gone. Whole nodes are in verbs/test_gone_boards.py."""
+"""What is still served of a board that is gone. Whole nodes are in verbs/test_gone_boards.py.
+
+Tests boards/power/gone_boards.py, roots/board_parts.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which names of PDUs are of one device. If these fail, a verb on one board cuts the power of another tenant's, whose
 outlet has a second name.
+
+Tests drivers/power/pdu_places.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """If these fail, the modules board_claim and board_info give a user the wrong board, take one that is in use, give one
 back that is not clean, or say something else than happened. Each module runs in a process of its own, as Ansible has
-it."""
+it.
+
+Tests site/board_states.py.
+"""
 
 from __future__ import annotations
 

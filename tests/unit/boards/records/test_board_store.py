@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What boards/records/store.py writes down with a claim or a state, value by value. Its promises are in
 store/test_store.py.
+
+Tests boards/records/board_records.py.
 """
 
 from __future__ import annotations

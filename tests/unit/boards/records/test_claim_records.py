@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of claims beside the database."""
+"""The files of claims beside the database.
+
+Tests claims/record_files.py.
+"""
 
 from __future__ import annotations
 

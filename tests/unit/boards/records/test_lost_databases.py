@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What shows that a proxy's database was lost, and what is said then. Whole nodes: verbs/test_lost_database.py."""
+"""What shows that a proxy's database was lost, and what is said then. Whole nodes: verbs/test_lost_database.py.
+
+Tests boards/records/lost_database.py.
+"""
 
 from __future__ import annotations
 

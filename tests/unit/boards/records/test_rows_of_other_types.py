@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rows of state.db whose values have no type of ours: SQLite keeps what it is given. If these fail, one row of history
 or of the queue ends status, claims and checks of all boards in a traceback.
+
+Tests instances/kinds/tickets.py.
 """
 
 from __future__ import annotations

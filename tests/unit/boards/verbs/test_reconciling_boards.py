@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What reconcile says of a board and does, by what was seen of it. Whole nodes are in verbs/test_reconcile.py."""
+"""What reconcile says of a board and does, by what was seen of it. Whole nodes are in verbs/test_reconcile.py.
+
+Tests boards/verbs/tenants_boards.py.
+"""
 
 from __future__ import annotations
 

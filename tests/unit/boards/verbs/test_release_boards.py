@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The steps from somebody's board to nobody's. Whole nodes are in verbs/test_lease.py and verbs/test_reconcile.py."""
+"""The steps from somebody's board to nobody's. Whole nodes are in verbs/test_lease.py and verbs/test_reconcile.py.
+
+Tests boards/verbs/release.py.
+"""
 
 from __future__ import annotations
 

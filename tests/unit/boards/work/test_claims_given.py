@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is told of boards that are claimed and given back, value by value (boards/work/board_claims.py, board_fit.py and
 board_releases.py). The module itself is in records/test_board_claim.py.
+
+Tests boards/work/board_claims.py, boards/work/board_releases.py.
 """
 
 from __future__ import annotations

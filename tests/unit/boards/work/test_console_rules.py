@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which part of a console's log is whose, and how much of it may be asked for. Whole modules: verbs/test_console.py."""
+"""Which part of a console's log is whose, and how much of it may be asked for. Whole modules: verbs/test_console.py.
+
+Tests boards/work/console.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a board is taken out of use and comes back, rule by rule. Whole modules are in verbs/test_maintenance.py."""
+"""When a board is taken out of use and comes back, rule by rule. Whole modules are in verbs/test_maintenance.py.
+
+Tests boards/work/maintenance.py.
+"""
 
 from __future__ import annotations
 

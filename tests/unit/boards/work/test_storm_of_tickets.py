@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Many processes that wait for ten boards of one database, and are killed. If this fails, the order holds only as long
 as nobody asks at the same time.
+
+Tests boards/work/board_fit.py.
 """
 
 from __future__ import annotations

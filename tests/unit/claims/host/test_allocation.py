@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """If these fail, a GPU or a host's memory is promised twice, somebody's instance is taken by another, or a user is not
-told why there is no GPU for them."""
+told why there is no GPU for them.
+
+Tests claims/host/store.py.
+"""
 
 from __future__ import annotations
 

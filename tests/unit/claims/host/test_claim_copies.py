@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The records of claims beside a host's database. If these fail, an older copy of it ends leases that were extended
 since, or one that was killed in between keeps what nobody has. Whole hosts: instances/test_older_leases.py.
+
+Tests claims/host/claim_records.py.
 """
 
 from __future__ import annotations

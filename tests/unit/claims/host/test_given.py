@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes are opened and closed with a GPU, and which GPU is meant and given: by rules alone, without a host."""
+"""Which nodes are opened and closed with a GPU, and which GPU is meant and given: by rules alone, without a host.
+
+Tests devices/gpus/container_gpus.py.
+"""
 
 from __future__ import annotations
 

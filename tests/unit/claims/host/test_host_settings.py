@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values of a host's variables. If these fail, a set-up is a success and leaves a host.json that no verb reads."""
+"""Values of a host's variables. If these fail, a set-up is a success and leaves a host.json that no verb reads.
+
+Tests nodes/plan_check.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cgroup of one version or of both, in folders; real ones are in test_v1.py and test_v2.py."""
+"""A cgroup of one version or of both, in folders; real ones are in test_v1.py and test_v2.py.
+
+Tests devices/cgroup/devices.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules cgroup_devices and cgroup_info on real cgroups of both versions, judged by what a process inside can open."""
+"""Modules cgroup_devices and cgroup_info on real cgroups of both versions, judged by what a process inside can open.
+
+Tests devices/cgroup/program_owners.py.
+"""
 
 from __future__ import annotations
 

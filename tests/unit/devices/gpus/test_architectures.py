@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""If these fail, a user who asks for a kepler gets another chip, or is told that there is none."""
+"""If these fail, a user who asks for a kepler gets another chip, or is told that there is none.
+
+Tests devices/gpus/overrides.py.
+"""
 
 from __future__ import annotations
 

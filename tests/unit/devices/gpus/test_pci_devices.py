@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which devices of a machine are read, what its folders and nodes are, and what is refused of it, at the edges."""
+"""Which devices of a machine are read, what its folders and nodes are, and what is refused of it, at the edges.
+
+Tests devices/gpus/isolation.py, devices/gpus/nodes.py, devices/gpus/paths.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes of bindings: all devices or none, what is on disk before a device is touched, and what is made good later."""
+"""Changes of bindings: all devices or none, what is on disk before a device is touched, and what is made good later.
+
+Tests devices/pci/binding_change.py, devices/pci/journal.py, nodes/compute_host/pci_restore.py.
+"""
 
 from __future__ import annotations
 

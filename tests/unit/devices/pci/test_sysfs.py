@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What sysfs says of devices, their names and their groups."""
+"""What sysfs says of devices, their names and their groups.
+
+Tests devices/pci/groups.py, devices/pci/ids.py, devices/pci/info.py, devices/pci/paths.py.
+"""
 
 from __future__ import annotations
 

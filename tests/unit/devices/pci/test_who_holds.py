@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who has a device, and what of the host needs it; what that makes of its state and of Nova's pools."""
+"""Who has a device, and what of the host needs it; what that makes of its state and of Nova's pools.
+
+Tests devices/pci/network.py, devices/pci/pools.py, plugin_utils/filters/pci_table.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose fault a boot that stalled is, and what it shows of its console. Lost: the one line that says why."""
+"""Whose fault a boot that stalled is, and what it shows of its console. Lost: the one line that says why.
+
+Tests drivers/boot/driver.py.
+"""
 
 from __future__ import annotations
 

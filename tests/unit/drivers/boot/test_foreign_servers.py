@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is read and said of strangers' messages on the boards' network; no network is needed for it."""
+"""What is read and said of strangers' messages on the boards' network; no network is needed for it.
+
+Tests drivers/boot/dhcp.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boot drivers that a site wrote itself: files on the node, beside a collection that is as it was installed."""
+"""Boot drivers that a site wrote itself: files on the node, beside a collection that is as it was installed.
+
+Tests drivers/boot/registry.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loaders and DHCP options that a site's own boot driver declares: what dnsmasq, in.tftpd and nginx make of them."""
+"""Loaders and DHCP options that a site's own boot driver declares: what dnsmasq, in.tftpd and nginx make of them.
+
+Tests drivers/boot/http_client.py, drivers/boot/packet_sockets.py.
+"""
 
 from __future__ import annotations
 

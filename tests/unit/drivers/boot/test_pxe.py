@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The boot entry of a PXE board, and the self-test's TFTP client against servers that work, refuse, or are dead."""
+"""The boot entry of a PXE board, and the self-test's TFTP client against servers that work, refuse, or are dead.
+
+Tests drivers/boot/tftp_client.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tilera boards: the lab's strict tile-monitor as a process, what answers it on a board as another, an sshd only where
 the sequence starts it.
+
+Tests drivers/boot/shell.py, drivers/boot/tile_monitor.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a board with U-Boot is served: its boot entry, and the script that leads an older U-Boot to it. That a real
-U-Boot boots from them is for molecule's scenario uboot."""
+U-Boot boots from them is for molecule's scenario uboot.
+
+Tests drivers/boot/uboot_script.py.
+"""
 
 from __future__ import annotations
 

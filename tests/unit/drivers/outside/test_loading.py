@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A site's own power driver made of its file: what it must be, and for which API."""
+"""A site's own power driver made of its file: what it must be, and for which API.
+
+Tests drivers/power/api.py.
+"""
 
 from __future__ import annotations
 

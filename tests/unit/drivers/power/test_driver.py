@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What holds for every power driver before it says a word."""
+"""What holds for every power driver before it says a word.
+
+Tests drivers/power/registry.py.
+"""
 
 from __future__ import annotations
 

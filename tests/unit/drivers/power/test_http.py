@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Driver http on devices of each kind. If these fail, a board behind such a plug is taken for on or off when it is not,
 or the site's credential is told to somebody.
+
+Tests drivers/power/http_apis.py.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 """Driver redfish on a BMC: switched and read, its sessions, its several systems, its certificate.
 
 If these fail, a server stays dark or runs on, the wrong one is cut off, or its BMC lets nobody in any more.
+
+Tests drivers/power/web.py.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 """A domain that has a card by the table, and whose file a power cut left empty: libvirt has no such domain any more. If
 this fails, the card is kept from everybody, and what reconcile prints (libvirt_hostdev, state detached, frees it) is
 refused, for there is no such domain; that the file is empty nobody says.
+
+Tests compute_host/domains.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A KVM host without package lxc, on which a container of Incus or LXD runs (these bring a liblxc of their own), or
 which has an empty /var/lib/lxc left. If this fails, pci_driver binds no GPU to vfio-pci there: it asks for liblxc.
+
+Tests compute_host/gpu_site.py.
 """
 
 from __future__ import annotations

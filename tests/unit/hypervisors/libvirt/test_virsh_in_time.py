@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A virsh that does not answer in time. If these fail, an error names the rest of a deadline as all that virsh was
 given, and the reader raises the wrong limit; or it blames libvirt where the guest did not end.
+
+Tests hypervisors/libvirt/domain.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Device nodes in containers whose root works against them, and what open() says there."""
+"""Device nodes in containers whose root works against them, and what open() says there.
+
+Tests hypervisors/lxc/kernel.py, hypervisors/lxc/open_trial.py, hypervisors/lxc/private_nodes.py.
+"""
 
 from __future__ import annotations
 

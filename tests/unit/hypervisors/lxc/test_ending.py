@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of a container whose root does not want it to end, or leaves much behind: with cgroups of its own."""
+"""The end of a container whose root does not want it to end, or leaves much behind: with cgroups of its own.
+
+Tests hypervisors/lxc/new_container.py.
+"""
 
 from __future__ import annotations
 

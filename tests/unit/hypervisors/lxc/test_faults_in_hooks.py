@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fault of the program that LXC's hooks run. LXC reads ten pieces of what a hook says, and not the rest."""
+"""A fault of the program that LXC's hooks run. LXC reads ten pieces of what a hook says, and not the rest.
+
+Tests nodes/compute_host/gpu_start.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked of LXC, and what a person is told where it cannot be had."""
+"""What is asked of LXC, and what a person is told where it cannot be had.
+
+Tests hypervisors/lxc/liblxc_calls.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a container has after a restart: its own devices as they are today, or a clear refusal to start."""
+"""What a container has after a restart: its own devices as they are today, or a clear refusal to start.
+
+Tests hypervisors/lxc/identity.py.
+"""
 
 from __future__ import annotations
 

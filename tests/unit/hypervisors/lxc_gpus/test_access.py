@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a node counts as opened or closed, and how that is said. Real containers: test_attaching.py."""
+"""Whether a node counts as opened or closed, and how that is said. Real containers: test_attachment.py.
+
+Tests hypervisors/lxc_gpus/open_rights.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What giving and taking back GPUs does in which order, and what it says. test_attaching.py has real containers."""
+"""What giving and taking back GPUs does in which order, and what it says. test_attachment.py has real containers.
+
+Tests hypervisors/lxc_gpus/site.py.
+"""
 
 from __future__ import annotations
 

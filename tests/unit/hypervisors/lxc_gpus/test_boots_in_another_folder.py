@@ -4,6 +4,8 @@
 """A container in another folder than the host's (option lxcpath of module lxc_gpu_attach), with a GPU that it is to
 have after a restart. Lost: each start of it after its host's next boot: what it starts with is of an earlier boot, and
 the printed remedy (hetero gpu-restore) looks at the host's folder alone, although table and host.folders name this one.
+
+Tests hypervisors/lxc/hooks.py.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import persistence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import restoration
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS
-from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_attaching import BLUEPRINT
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_attachment import BLUEPRINT
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_reconciling import repaired
 
 FIRST, SECOND = ADDRESSES[:2]

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How far a container gets with a GPU, by its device cgroup, its nodes and its rights. If these fail, a GPU that a
 container can open is called closed and given to somebody else, or one that it cannot is kept from everybody.
+
+Tests hypervisors/libvirt/attachment.py.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import open_trial, persistence
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS
-from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_attaching import (
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_attachment import (
     BLUEPRINT,
     own_node,
     working,

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs after a restart of their host: the same ones with today's numbers, others on another host, or a refusal."""
+"""GPUs after a restart of their host: the same ones with today's numbers, others on another host, or a refusal.
+
+Tests nodes/compute_host/gpu_restore.py.
+"""
 
 from __future__ import annotations
 

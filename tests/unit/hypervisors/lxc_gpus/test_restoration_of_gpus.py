@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which GPUs a container has after a restart of its host, or of its table. Real ones: test_restoration.py."""
+"""Which GPUs a container has after a restart of its host, or of its table. Real ones: test_restoration.py.
+
+Tests hypervisors/lxc_gpus/own_files.py.
+"""
 
 from __future__ import annotations
 

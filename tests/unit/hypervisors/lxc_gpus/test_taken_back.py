@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is meant by taking GPUs back, and what a diff says of it. Real containers are in attaching/test_attaching.py."""
+"""What is meant by taking GPUs back, and what a diff says of it. Real containers are in test_attachment.py."""
 
 from __future__ import annotations
 

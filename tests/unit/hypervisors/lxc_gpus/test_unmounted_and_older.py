@@ -6,6 +6,8 @@ folder's file system is not mounted when reconcile writes down what containers h
 host.folders, beside the table, names the folder and the id of its mark, which is not to be seen. Lost: its GPU for
 itself: reconcile said that all was written down, and both had it once the disk was mounted. Nor was a lost database
 said to be lost.
+
+Tests compute_host/lost_database.py.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@
 
 Lost without: a neighbour takes the address or the MAC of another's instance and reads what was meant for it, or logs in
 to the host and the proxy by the network that only they are in.
+
+Tests hypervisors/pinning.py.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@
 disk was put back from the same day; the guests lie on another one). Only its folder, whose domain.xml names the card,
 tells. Lost: its tenant's card: module libvirt_hostdev gives it to a domain by hand; it goes to the next guest where the
 older database has an earlier claim of the same name; and requests for GPUs free what reconcile wrote down.
+
+Tests devices/pci/made_guests.py.
 """
 
 from __future__ import annotations

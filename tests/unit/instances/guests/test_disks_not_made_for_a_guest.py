@@ -4,6 +4,8 @@
 """Disks that lie where a guest is made or ended, and were not made for it; and disks that lie elsewhere than where a
 guest's own is to be. If these fail, a tenant's only disk is removed, runs as another's, or stays where it is said to be
 gone.
+
+Tests hypervisors/libvirt/guests.py.
 """
 
 from __future__ import annotations

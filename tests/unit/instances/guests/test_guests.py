@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The life of instances in KVM guests: claimed with their PCI devices, made, started, reached, and given back clean."""
+"""The life of instances in KVM guests: claimed with their PCI devices, made, started, reached, and given back clean.
+
+Tests compute_host/guest.py, compute_host/host.py.
+"""
 
 from __future__ import annotations
 

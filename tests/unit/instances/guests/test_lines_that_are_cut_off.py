@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A line that is printed to be typed is printed whole, or words are in its place."""
+"""A line that is printed to be typed is printed whole, or words are in its place.
+
+Tests hypervisors/libvirt/boot_files.py.
+"""
 
 from __future__ import annotations
 

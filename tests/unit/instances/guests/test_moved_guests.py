@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Guests whose folders were moved by hand, as tests/unit/instances/test_moved_containers.py has it of containers. If
 these fail, a disk that is all that a tenant has is said to be nobody's, or is lost to one who is made where it lies.
+
+Tests compute_host/host_claims.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""As tests/unit/instances/test_older_copies_of_hosts.py, on a host of guests."""
+"""As tests/unit/instances/test_older_copies_of_hosts.py, on a host of guests.
+
+Tests devices/pci/allocation.py.
+"""
 
 from __future__ import annotations
 

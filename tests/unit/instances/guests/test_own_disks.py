@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The disk of one guest in the place of another's, as tests/unit/instances/test_own_roots.py has it of containers. If
 these fail, a tenant's guest is started with another tenant's data, or that goes with the end of a guest not its own.
+
+Tests hypervisors/libvirt/own_disk.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rebuilds where the host's disk is nearly full. If these fail, a trial of the new root takes the last of it, so that
 other guests cannot write, and the user is told to choose another image.
+
+Tests files/scratch.py.
 """
 
 from __future__ import annotations

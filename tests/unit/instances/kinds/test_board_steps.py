@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the steps of a verb are given, and who is told (instances/kinds/board.py). Whole verbs are in
 verbs/test_instance_on_boards.py.
+
+Tests instances/kinds/board.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which kind of instance module `instance` means. If these fail, it looks into a table that has not what is meant."""
+"""Which kind of instance module `instance` means. If these fail, it looks into a table that has not what is meant.
+
+Tests instances/kinds/compute_host.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero gpu-backup`: without it, who has which instance is lost with the one file that knows it."""
+"""`hetero gpu-backup`: without it, who has which instance is lost with the one file that knows it.
+
+Tests nodes/compute_host/backup.py.
+"""
 
 from __future__ import annotations
 

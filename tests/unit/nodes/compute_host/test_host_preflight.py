@@ -1,7 +1,11 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""If these fail, a user learns too late, and one reason at a time, why a machine cannot give its GPUs to containers."""
+"""If these fail, a user learns too late, and one reason at a time, why a machine cannot give its GPUs to containers.
+
+Tests compute_host/network.py, nodes/compute_host/bridge.py, nodes/compute_host/id_maps.py,
+nodes/compute_host/preflight.py, nodes/compute_host/selftest.py.
+"""
 
 from __future__ import annotations
 

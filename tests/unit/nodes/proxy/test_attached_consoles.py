@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`hetero console` at a real conserver: who attaches to an instance, or follows it, hears it and nobody after it."""
+"""`hetero console` at a real conserver: who attaches to an instance, or follows it, hears it and nobody after it.
+
+Tests nodes/proxy/console.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What conserver is told of each kind of console; conserver itself reads it."""
+"""What conserver is told of each kind of console; conserver itself reads it.
+
+Tests nodes/proxy/consoles_check.py.
+"""
 
 from __future__ import annotations
 

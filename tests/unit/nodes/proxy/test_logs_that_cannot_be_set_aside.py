@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Logs of consoles where the file system refuses something, with a real conserver. If these fail, what a tenant's board
 says is written into the log of whoever had it before.
+
+Tests boards/records/console_logs.py.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 """One BMC has two names, one by IPMI (its outlet is 1) and one by Redfish (System.Embedded.1), and two boards are wired
 to it: a host copied from the line above, or an entry that is left from the other driver. If these fail, set-up says
 nothing, and what is done with one board cuts the other's tenant.
+
+Tests moving/written.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""If these fail, a user sets up a proxy node that cannot work and learns why one reason at a time, or not at all."""
+"""If these fail, a user sets up a proxy node that cannot work and learns why one reason at a time, or not at all.
+
+Tests core/findings.py, core/machine.py, nodes/proxy/machine.py, nodes/proxy/setup_plan.py.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`hetero restore` on real mounts. If these failed, boards would find their root stale, empty or another's after a
-restart of their proxy."""
+restart of their proxy.
+
+Tests nfs/ganesha.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Words of a plan that are none, or secrets. If these fail, one hides the next, which costs another set-up; or the
 secrets of PDUs lie in a file that everybody on the proxy reads.
+
+Tests nodes/proxy/entries_check.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Words that are nearly known ones. If these fail, an operator is told to write what nobody meant, or looks for it."""
+"""Words that are nearly known ones. If these fail, an operator is told to write what nobody meant, or looks for it.
+
+Tests plugin_utils/filters/unknown_variables.py.
+"""
 
 from __future__ import annotations
 

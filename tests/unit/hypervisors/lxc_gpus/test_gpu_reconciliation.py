@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a reconcile finds, says and mends, and what it leaves. Real containers: test_attaching.py."""
+"""What a reconcile finds, says and mends, and what it leaves. Real containers: test_attachment.py."""
 
 from __future__ import annotations
 

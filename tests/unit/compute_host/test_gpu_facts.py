@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs as facts: what module gpu_facts returns, and that the local fact is the same."""
+"""GPUs as facts: what module gpu_facts returns, and that the local fact is the same.
+
+Tests nodes/compute_host/local_fact.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The folder of files for ssh -F, looked at before anything is claimed. If these fail, an instance boots, and then its
 play fails at the file of its way in; or a folder that would do is refused.
+
+Tests plugin_utils/ways_in.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What comes of something done on boards in RAM. Whole boots into RAM are tried by tests/unit/boards/disk."""
+"""What comes of something done on boards in RAM. Whole boots into RAM are tried by tests/unit/boards/disk.
+
+Tests roots/ram.py.
+"""
 
 from __future__ import annotations
 

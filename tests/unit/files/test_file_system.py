@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Each root a file system of its own, of a bounded size. If these failed, a tenant's file handles would name another's
-files, one tenant could fill the disk of all, or devices would stay taken until none is left."""
+files, one tenant could fill the disk of all, or devices would stay taken until none is left.
+
+Tests files/loop.py.
+"""
 
 from __future__ import annotations
 

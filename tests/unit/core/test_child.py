@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The answer of a child that works in a tenant's root is bounded: what it tells of may be the tenant's."""
+"""The answer of a child that works in a tenant's root is bounded: what it tells of may be the tenant's.
+
+Tests core/deadline.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which devices a request takes, and what it is refused for."""
+"""Which devices a request takes, and what it is refused for.
+
+Tests devices/pci/holders.py, devices/pci/persistence.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Devices of a NetBox that answers over real HTTP. If these fail, half a site is taken for the whole, or its token goes
 to another server.
+
+Tests moving/moving.py.
 """
 
 from __future__ import annotations
