@@ -60,6 +60,8 @@ GOALS = {
     "ipmi, a machine off or on": "below fence_ipmilan",
     "100 PDUs, 8 outlets each, times one": "≤ 2.0",
     "kernel and initrd by HTTP, times by TFTP": None,
+    "provision by HTTP beside TFTP, BIOS": None,
+    "provision by HTTP beside TFTP, UEFI": None,
     "a private root, beside cp -a": None,
     "a claim with 10,000 boards, beside 10": None,
     "1,000 boards, 10 cycles a day, a year: grown once events are of an age": "≤ 2 %",
