@@ -58,6 +58,7 @@ class Lab:
             **shared(),
         )
         self.env.pop("ANSIBLE_INVENTORY", None)
+        self._plays = []
 
     def argv(self, name, flags=(), **extra):
         """The words of a play. Text goes as a user types it, anything else (lists, dicts) as JSON."""
@@ -67,7 +68,7 @@ class Lab:
         return [ANSIBLE / "ansible-playbook", "-i", self.folder / "inventory", f"hetero.compute.{name}", *flags, *words]
 
     def start(self, name, **extra):
-        return subprocess.Popen(
+        play = subprocess.Popen(
             self.argv(name, **extra),
             cwd=ROOT,
             env=self.env,
@@ -77,6 +78,8 @@ class Lab:
             text=True,
             start_new_session=True,
         )
+        self._plays.append(play)
+        return play
 
     def end(self, process, timeout=1800):
         try:
@@ -92,7 +95,15 @@ class Lab:
         return played
 
     def down(self, timeout=1800, **extra):
-        """Take the lab down. An interrupted tests/run waits while that says anything: it is written where it looks."""
+        """Take the lab down. An interrupted tests/run waits while that says anything: it is written where it looks.
+
+        Plays that still run, of a test that was interrupted, are ended first: lab_up would go on beside this.
+        """
+        for play in self._plays:
+            if play.poll() is None:
+                os.killpg(play.pid, signal.SIGKILL)
+                play.wait()
+        self._plays.clear()
         path = os.environ.get("HETERO_TIDYING")
         with open(path, "a+b") if path else tempfile.TemporaryFile() as said:
             began = said.seek(0, os.SEEK_END)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+from runner.labs_left import left_up, take_down
 from runner.lanes import COSTS, run_stages
 from runner.leftovers import traces
 from runner.places import BUILD, ROOT
@@ -22,9 +23,12 @@ from runner.said import report, write_costs
 from runner.watched import adopt
 from turns import DAY
 
+#: The exit code of what Ctrl-C ended, as shells have it: 128 and SIGINT's number.
+INTERRUPTED = 130
+
 
 def main(words):
-    """The exit code: 0 when all has passed and nothing is left behind.
+    """The exit code: 0 when all has passed and nothing is left behind. Labs that a stage left up are taken down.
 
     :param words: stages or groups of them; none for today's, `--all` for all.
     """
@@ -39,16 +43,26 @@ def main(words):
     # what a stage leaves running becomes our child, and so is seen at the end
     adopt()
     signal.signal(signal.SIGTERM, end)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup(1) has it ignored
+        signal.signal(signal.SIGHUP, end)
     before = traces()
+    results, interrupted = [], False
     try:
         results = run_stages(names)
+    except KeyboardInterrupt:
+        interrupted = True
     finally:  # a run of hours that is ended tells as well what cost most
         write_costs(words, COSTS, time.monotonic() - began)
-    for name in [] if words else sorted(not_today(DAY)):
+    begun = list(COSTS)
+    results.append(take_down(left_up(begun)))
+    for name in [] if words or interrupted else sorted(not_today(DAY)):
         report(name, "not its day")
     left = sorted(traces() - before)
     report("leftovers", f"FAILED: {', '.join(left)}" if left else "none")
     results.append(not left)
+    if interrupted:
+        report("interrupted", f"{len(begun)} of {len(names)} stages were begun")
+        return INTERRUPTED
     passed = sum(results)
     print(f"{passed} passed, {len(results) - passed} failed")
     if tree and all(results) and tree == tested():
@@ -56,9 +70,16 @@ def main(words):
     return 0 if all(results) else 1
 
 
-def end(_number, _frame):
-    """SIGTERM ends a run as Ctrl-C does, once: timeout(1) sends it twice, and tools are given time to tidy up."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def end(number, _frame):
+    """SIGTERM ends a run as Ctrl-C does, once: timeout(1) sends it twice, and tools are given time to tidy up.
+
+    So does SIGHUP, after which there may be no terminal any more: nothing is said there.
+    """
+    signal.signal(number, signal.SIG_IGN)
+    if number == signal.SIGHUP:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for printed in (1, 2):
+            os.dup2(nowhere, printed)
     raise KeyboardInterrupt
 
 
