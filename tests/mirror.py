@@ -9,7 +9,8 @@ taken, the test file names it, in a paragraph of its own in its docstring:
 
     Tests boards/boot/stops.py, boards/boot/starts.py.
 
-Only a test file that imports what it names, or imports a file that does, counts. Nothing else is looked for.
+Only a test file that imports what it names, or imports a file that does, counts. Nothing else is looked for. A file
+that only declares, such as Protocols, options and constants, needs no test: those of who uses it tell.
 """
 
 from __future__ import annotations
@@ -58,6 +59,17 @@ def imported(path, tree, known):
     return below & known
 
 
+def does_something(tree):
+    """Whether a file has a function with a body: more than its docstring and `...`."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.Lambda))]
+    return any(isinstance(one, ast.Lambda) or any(map(_acts, one.body)) for one in functions)
+
+
+def _acts(statement):
+    said = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return not said and not isinstance(statement, ast.Pass)
+
+
 class Mirror:
     """Files of the house and of tests/unit, as {path: text}, and which of those test which of these."""
 
@@ -68,6 +80,7 @@ class Mirror:
         trees = {path: ast.parse(files[path]) for path in self._there}
         self._imports = {path: imported(path, tree, self._there) for path, tree in trees.items()}
         self.named = {test: named(trees[test]) for test in self.tests}
+        self._acting = {name for name, path in self.house.items() if does_something(trees[path])}
 
     def same_name(self, name):
         """Where the test of a file lies that has its name, whether there is one or not."""
@@ -92,17 +105,17 @@ class Mirror:
         return [test for test in [own, *others] if test in self._there]
 
     def without_same_name(self):
-        """Names of files that no test file has the name of."""
-        return sorted(name for name in self.house if self.same_name(name) not in self._there)
+        """Names of files that do something and that no test file has the name of."""
+        return sorted(name for name in self._acting if self.same_name(name) not in self._there)
 
     def not_imported(self):
-        """Names of files that nothing in tests/unit imports by itself."""
+        """Names of files that do something and that nothing in tests/unit imports by itself."""
         taken = set().union(*(paths for path, paths in self._imports.items() if path.startswith(UNIT)))
-        return sorted(name for name, path in self.house.items() if path not in taken)
+        return sorted(name for name in self._acting if self.house[name] not in taken)
 
     def not_found(self):
-        """Names of files whose test is not found by the rule."""
-        return sorted(name for name in self.house if not self.tests_of(name))
+        """Names of files that do something and whose test is not found by the rule."""
+        return sorted(name for name in self._acting if not self.tests_of(name))
 
     def wrongly_named(self):
         """(test file, name) where a test names a file that is not there, or that it does not reach."""

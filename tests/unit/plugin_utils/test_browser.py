@@ -14,8 +14,8 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots i
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
 from ansible_collections.hetero.compute.plugins.plugin_utils.page.jinja import FOLDER
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.browser import measured, screenshot
+from ansible_collections.hetero.compute.tests.unit.plugin_utils.page.test_page import HOSTILE, spoiled
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.site import lab, room
-from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_page import HOSTILE, spoiled
 
 pytestmark = pytest.mark.long
 

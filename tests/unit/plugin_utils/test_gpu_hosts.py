@@ -13,7 +13,7 @@ import yaml
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import NOBODY, status_table
-from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_page import ELEMENTS, HOSTILE, Page, spoiled
+from ansible_collections.hetero.compute.tests.unit.plugin_utils.page.test_page import ELEMENTS, HOSTILE, Page, spoiled
 
 #: Owner, address, image and age of each instance below.
 OF_IT = ("jo", "10.0.81.10", "x", "3 d")

@@ -21,8 +21,8 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_tabl
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Stop
 from ansible_collections.hetero.compute.tests.turns import in_turns
 from ansible_collections.hetero.compute.tests.unit.plugin_utils import test_gpu_hosts
+from ansible_collections.hetero.compute.tests.unit.plugin_utils.page.test_page import Page
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.site import lab
-from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_page import Page
 
 MISSING = object()
 WRONG = [MISSING, None, True, -1, 1e300, 10**400, float("nan"), "", "x", [], [[]], [None], {}, {"x": 1}, [{}]]
