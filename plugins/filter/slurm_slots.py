@@ -71,7 +71,7 @@ _value:
   type: dict
   contains:
     pools:
-      description: The slots of each flavor (C(name), C(flavor), C(count), C(image), C(new_root)).
+      description: The slots of each flavor (C(name), C(flavor), C(count), C(image), C(new_root), C(slurmd)).
       type: list
       elements: dict
     nodes: {description: Lines of slurm.conf with nodes., type: list, elements: str}

@@ -24,8 +24,10 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.
 
 #: What a partition may say, and what a flavor's slots may.
 PARTITION = ("default", "flavors", "idle", "max_time", "options", "priority", "root")
-SLOTS = ("count", "image", "name", "options")
+SLOTS = ("count", "image", "name", "options", "slurmd")
 ROOTS = ("new", "kept")
+#: What the programs of the role go by (roles/slurm/files/hetero_slurm/site_file.py).
+POOL = ("name", "flavor", "count", "image", "new_root", "slurmd")
 #: Most slots of a flavor: instances of a request are NAME-1 to NAME-10000.
 MOST = 10000
 #: As instances are called, with room for a hyphen and five digits in 63 characters (site/instance.py).
@@ -33,6 +35,8 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,55}[a-z0-9])?\Z")
 #: A partition's name, a key and a value of slurm.conf: none may end its word or its line.
 WORD = re.compile(r"[A-Za-z0-9._-]+\Z")
 VALUE = re.compile(r"[^\s#\"'\\]+\Z")
+#: The ports of slurmds on the controller that stand in for slots begin here; boards' own have SlurmdPort, 6818.
+PORTS = 17001
 #: Characters that a feature of Slurm's cannot have, since they join features in a request (sbatch --constraint).
 NO_FEATURE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -54,11 +58,12 @@ def slurm_slots(instance_types: Any, results: Any, partitions: Any = None, slots
     if not wrong:
         used = list(dict.fromkeys(name for one in partitions.values() for name in one["flavors"]))
         names = {name: (slots.get(name) or {}).get("name") or _name(name, instance_types) for name in used}
-        wrong = [*_wrong_names(names), *_two_roots(partitions)]
+        wrong = [*_wrong_names(names), *_two_roots(partitions), *_kept_without_slurmd(partitions, slots)]
     if wrong:
         raise AnsibleFilterError("\n".join(wrong))
     roots = {name: one.get("root", ROOTS[0]) for one in partitions.values() for name in one["flavors"]}
     pools = [_pool(instance_types[name], names[name], most[name], slots.get(name) or {}, roots[name]) for name in used]
+    _ports(pools)
     return _as_lines([pool for pool in pools if pool["count"]], partitions, {pool["flavor"]: pool for pool in pools})
 
 
@@ -67,7 +72,7 @@ def _as_lines(
 ) -> dict[str, Any]:
     kinds = [(pool["nodes"], *one.split(":")) for pool in pools for one in pool["gres"]]
     return dict(
-        pools=[{key: pool[key] for key in ("name", "flavor", "count", "image", "new_root")} for pool in pools],
+        pools=[{key: pool[key] for key in POOL} for pool in pools],
         nodes=[pool["line"] for pool in pools],
         partitions=[_partition(name, one, by_flavor) for name, one in partitions.items()],
         gres=[f"NodeName={nodes} Name={kind} Type={type_} Count={many}" for nodes, kind, type_, many in kinds],
@@ -98,8 +103,17 @@ def _pool(flavor: Mapping[str, Any], name: str, most: int, own: Mapping[str, Any
     line = _line("NodeName", nodes, {**words, **(own.get("options") or {})})
     return dict(
         name=name, flavor=flavor["name"], count=count, image=str(own.get("image") or ""), new_root=root == ROOTS[0],
-        nodes=nodes, gres=gres, line=line,
+        nodes=nodes, gres=gres, line=line, slurmd=own.get("slurmd", True) is not False,
     )  # fmt: skip
+
+
+def _ports(pools: Sequence[dict[str, Any]]) -> None:
+    """Give each slot that a slurmd on the controller stands in for a port of its own."""
+    port = PORTS
+    for pool in pools:
+        if not pool["slurmd"] and pool["count"]:
+            pool["line"] += f" Port=[{port}-{port + pool['count'] - 1}]"
+            port += pool["count"]
 
 
 def _features(flavor: Mapping[str, Any]) -> list[str]:
@@ -155,6 +169,8 @@ def _wrong_slots(slots: Any, instance_types: Mapping[str, Any]) -> Iterable[str]
             count, name = own.get("count", 1), own.get("name")
             if isinstance(count, bool) or not str(count).isdigit() or not 0 <= int(count) <= MOST:
                 yield f"{of}: count is {count}: give a whole number from 0 to {MOST}"
+            if own.get("slurmd", True) not in (True, False):
+                yield f"{of}: slurmd is {own['slurmd']}: give true, or false where its boards cannot run slurmd"
             if name is not None and not NAME.match(str(name)):
                 yield f"{of}: name is {name}: give 1 to 57 of a-z, 0-9 and -, with a letter or digit first and last"
 
@@ -232,3 +248,12 @@ def _two_roots(partitions: Mapping[str, Any]) -> Iterable[str]:
         if len(roots) > 1:
             both = f"in {roots['new']}, whose roots are new, and in {roots['kept']}, whose roots are kept"
             yield f"slurm_partitions: the slots of {flavor} are {both}: have one kind, or a second flavor for the other"
+
+
+def _kept_without_slurmd(partitions: Mapping[str, Any], slots: Mapping[str, Any]) -> Iterable[str]:
+    """Yield flavors whose slots would let in the user of the job before: its key is in a root that stays."""
+    for name, one in partitions.items():
+        for flavor in one["flavors"] if one.get("root", ROOTS[0]) != ROOTS[0] else ():
+            if (slots.get(flavor) or {}).get("slurmd", True) is False:
+                both = f"slurm_partitions, partition {name}: {flavor} has no slurmd, so each job needs a new root"
+                yield f"{both}: give root: new"

@@ -49,7 +49,7 @@ def test_as_many_slots_as_the_owners_could_have():
     assert found["nodes"] == [line]
     line = "PartitionName=boards Nodes=tp64-[1-6] OverSubscribe=EXCLUSIVE State=UP Default=YES"
     assert found["partitions"] == [line]
-    assert found["pools"] == [dict(name="tp64", flavor="tp64.8x8", count=6, image="", new_root=True)]
+    assert found["pools"] == [dict(name="tp64", flavor="tp64.8x8", count=6, image="", new_root=True, slurmd=True)]
     assert found["new_root"] == ["boards"]
 
 
@@ -95,6 +95,18 @@ def test_what_a_partition_and_slots_say_of_themselves():
     assert found["nodes"][0].endswith(" Weight=5")
 
 
+def test_slots_without_slurmd_have_a_port_each():
+    """Lost: two slurmds on the controller that want the same port."""
+    of = {
+        "tp64.8x8": {"slurmd": False, "count": 2},
+        "tgx.8x8": {"slurmd": False, "count": 3},
+        "cg1.xlarge": {"count": 1},
+    }
+    found = made([], {"all": {"flavors": ["tp64.8x8", "cg1.xlarge", "tgx.8x8"]}}, of)
+    assert [line.partition(" Port=")[2] for line in found["nodes"]] == ["[17001-17002]", "", "[17003-17005]"]
+    assert [pool["slurmd"] for pool in found["pools"]] == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("partitions", "slots", "why"),
     [
@@ -110,6 +122,12 @@ def test_what_a_partition_and_slots_say_of_themselves():
         (None, {"tp64": {}}, "slurm_slots, flavor tp64: there is no flavor tp64"),
         (None, {"tp64.8x8": {"count": -1}}, "count is -1: give a whole number from 0 to 10000"),
         (None, {"tp64.8x8": {"name": "TP_64"}}, "name is TP_64: give 1 to 57 of a-z"),
+        (None, {"tp64.8x8": {"slurmd": "proxy"}}, "slurmd is proxy: give true, or false where"),
+        (
+            {"a": {"flavors": ["tp64.8x8"], "root": "kept"}},
+            {"tp64.8x8": {"slurmd": False}},
+            "partition a: tp64.8x8 has no slurmd, so each job needs a new root",
+        ),
         ({"a": {"flavors": ["tp64.8x8", "t64.8x8"]}}, {"t64.8x8": {"name": "tp64"}}, "are both called tp64"),
         (
             {"a": {"flavors": ["tp64.8x8", "t64.8x8"]}},

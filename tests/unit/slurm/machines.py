@@ -39,8 +39,13 @@ mount -t overlay -o lowerdir=/etc,upperdir=/mnt/etc,workdir=/mnt/work own /etc
 for folder in {own}; do mkdir -p /$folder; mount -t tmpfs -o mode=755 own /$folder; done
 ip link set lo up
 hostname {name}
-sh {seed}
-exec sleep infinity
+"""
+#: What runs on a board that runs slurmd, and on another one, of which a job's user gets a login.
+NODE = "sh {seed}; exec sleep infinity"
+LOGIN = """
+mkdir -p /run/sshd
+mount --bind {root}/root /root
+exec /usr/sbin/sshd -D -e -h {root}/etc/ssh/ssh_host_ed25519_key -o StrictModes=no -o UsePAM=no -o PidFile=none
 """
 #: The playbook's own look at slurmctld, which on a real machine has its network.
 SCONTROL = """#!/bin/sh
@@ -64,6 +69,10 @@ class Machine(Proxy):
     def _write(self, number, pdu, boards):
         """Write nothing: role slurm does."""
 
+        # slurmd wants a cgroup file system there, also where it uses none
+        self._mount("--rbind", "/sys", at="sys")
+        self._mount("--make-rslave", at="sys")
+
     def path(self, name):
         return self.root / name
 
@@ -85,7 +94,7 @@ class Board:
             root = self.slurm.proxy.root / "var/lib/hetero/board-roots" / f"fs_{self.number}" / "root"
             if self.dead and boot["boots"] == self.boots:
                 return
-            if boot["on"] is not None and self.process is None and (root / SEED).exists() and not self.stalls:
+            if boot["on"] is not None and self.process is None and (root / "etc/hostname").exists() and not self.stalls:
                 self.boots, self.dead = boot["boots"], False
                 self._boot(root)
 
@@ -98,9 +107,11 @@ class Board:
     def _boot(self, root):
         self.name = name = (root / "etc" / "hostname").read_text().strip()
         seed = self.slurm.folder / f"seed-{self.number}-{self.boots}"
-        seed.write_text((root / SEED).read_text())
+        runs = NODE if (root / SEED).exists() else LOGIN
+        if runs is NODE:
+            seed.write_text((root / SEED).read_text())
         uptime = int(float(Path("/proc/uptime").read_text().split()[0]))
-        script = BOOT.format(own=" ".join(OWN), name=name, seed=seed)
+        script = (BOOT + runs).format(own=" ".join(OWN), name=name, seed=seed, root=root)
         apart = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "--time"]
         argv = ["nsenter", f"--net=/run/netns/{self.slurm.name}-{self.number}", *apart, f"--boottime=-{uptime}"]
         self.process = logged([*argv, "sh", "-c", script], self.slurm.folder / f"board{self.number}.log")

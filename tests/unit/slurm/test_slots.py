@@ -26,9 +26,9 @@ def slots(*words):
     return names, nodes, {name: had for name, (_state, _reason, had) in zip(names, words) if had}
 
 
-def decided(*words, at_work=(), free=9, others=None, new_root=True, spent=()):
+def decided(*words, at_work=(), free=9, others=None, spent=(), **of):
     names, nodes, held = slots(*words)
-    pool = Pool("tp64", "tp64.8x8", len(names), new_root=new_root)
+    pool = Pool("tp64", "tp64.8x8", len(names), **of)
     return decide(pool, Seen(nodes, held, others or {}, frozenset(at_work), frozenset(spent)), (free, 10))
 
 
@@ -76,6 +76,19 @@ def test_what_is_done_about_a_slot(state, reason, had, todo):
 def test_a_slot_comes_although_what_it_had_before_still_runs():
     """Lost: ten minutes of a job, where the end of its slot's last instance was killed before it had begun."""
     assert decided((COMING, "", RUNS), spent=["tp64-1"]) == Todo(begin=["tp64-1"])
+
+
+def test_a_board_that_runs_gets_a_slurmd_that_stands_in_for_it():
+    """Lost: salloc, where a resume was killed between the board's boot and its login."""
+    assert decided((COMING, "", RUNS), slurmd=False) == Todo(begin=["tp64-1"])
+
+
+def test_a_slurmd_that_stands_in_is_looked_after_while_its_board_runs():
+    """Lost: a job, whose board Slurm takes for dead."""
+    runs = ({"ALLOCATED", "CLOUD", "POWER_DOWN", "NOT_RESPONDING"}, "", RUNS)
+    ends = ({"IDLE", "CLOUD", "POWERING_DOWN"}, "", RUNS)
+    assert decided(runs, ends, (OFF, "", None), slurmd=False).keep == ["tp64-1"]
+    assert decided(runs).keep == []
 
 
 def test_a_job_whose_root_is_kept_is_not_told_to_go():

@@ -18,8 +18,8 @@ OURS = "hetero: "
 SLURMS = ("Not responding", "ResumeTimeout reached", "Node unexpectedly rebooted")
 #: Seconds for one answer; slurmctld's own MessageTimeout is 10.
 ANSWER = 60
-#: Characters of a reason that somebody reads in a table.
-LONGEST = 200
+#: Characters of a reason that somebody reads in a table, and of a comment, which may have a host key.
+LONGEST, COMMENT = 200, 2000
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,14 @@ class Node:
         return bool(self.state & {"POWER_DOWN", "POWERING_DOWN", "POWERED_DOWN"})
 
 
+@dataclass(frozen=True)
+class Job:
+    """A job that has a node, and who may use it therefore."""
+
+    number: str
+    user: str
+
+
 def parsed(text: str) -> dict[str, Node]:
     """Return the nodes in what `scontrol --oneliner show nodes` prints."""
     found = {}
@@ -92,6 +100,12 @@ class Controller:
         found = parsed(self._said("--oneliner", "show", "node", ",".join(names)))
         return {name: found[name] for name in names if name in found}
 
+    def jobs_on(self, name: str) -> list[Job]:
+        """Return the jobs that have a node, or for which it comes: one at most, where a node is a job's alone."""
+        which = ["--states=CONFIGURING,RUNNING,SUSPENDED", "--nodelist", name]
+        said = self._run("squeue", "--noheader", "--format=%A %u", *which)
+        return [Job(*line.split(maxsplit=1)) for line in said.splitlines()]
+
     def set(self, names: Sequence[str], state: str, reason: str = "") -> None:
         """Give nodes a state, with a reason of ours where there is one."""
         why = [f"reason={one_line(OURS + reason)}"] if reason else []
@@ -99,7 +113,7 @@ class Controller:
 
     def note(self, names: Sequence[str], text: str) -> None:
         """Keep where the slots' instances are in the nodes' comments."""
-        self._said("update", f"nodename={','.join(names)}", f"comment={one_line(text)}")
+        self._said("update", f"nodename={','.join(names)}", f"comment={one_line(text, COMMENT)}")
 
     def take_out(self, name: str, why: str) -> None:
         """Take a slot out that has no node: its job goes back to the queue, and the slot waits for `sync`.
@@ -112,18 +126,21 @@ class Controller:
         self.set([name], "drain", why)
 
     def _said(self, *words: str) -> str:
-        argv = ["scontrol", *words]
+        return self._run("scontrol", *words)
+
+    def _run(self, *argv: str) -> str:
+        told = " ".join(argv)
         try:
             done = subprocess.run(argv, check=False, capture_output=True, text=True, errors="replace", timeout=ANSWER)
         except subprocess.TimeoutExpired as error:
-            raise SiteError(f"scontrol {' '.join(words)}: no answer within {ANSWER} s: does slurmctld run?") from error
+            raise SiteError(f"{told}: no answer within {ANSWER} s: does slurmctld run?") from error
         if done.returncode:
             said = one_line(done.stderr or done.stdout)
-            raise SiteError(f"scontrol {' '.join(words)}: {said}: does slurmctld run (scontrol ping)?")
+            raise SiteError(f"{told}: {said}: does slurmctld run (scontrol ping)?")
         return done.stdout
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, longest: int = LONGEST) -> str:
     """Return text as one printable line that is not too long for a table."""
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 2]} …"
+    return line if len(line) <= longest else f"{line[: longest - 2]} …"

@@ -64,7 +64,7 @@ class Plays:
     def provision(self, pool: Pool, numbers: Iterable[int], seconds: float) -> Ended:
         """Bring up what there is for these slots, in one play."""
         more = {"flavor": pool.flavor, "count": max(2, pool.count), "partial": "true", "image": pool.image}
-        more["user_data"] = self.site.user_data
+        more["user_data"] = self.site.user_data if pool.slurmd else ""
         more["key_file"] = os.path.join(self.site.folder, ".ssh", "id_ed25519.pub")
         return self._play("provision_instance", seconds, **self._slots(pool, numbers), **more)
 

@@ -16,7 +16,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence
 
+import stand_in
 from job import tell_to_go
+from site_file import SiteError
 from slots import Slots
 
 if TYPE_CHECKING:
@@ -53,7 +55,10 @@ class _BringUp:
 
     def pool(self, pool: Pool, numbers: Sequence[int]) -> None:
         """Bring up one flavor's."""
-        missing = self._without_spent(pool, {f"{pool.name}-{number}": number for number in numbers})
+        wanted = {f"{pool.name}-{number}": number for number in numbers}
+        if not pool.slurmd:
+            self.slots.spend(name for name in wanted if self._is_anothers(name))
+        missing = self._without_spent(pool, wanted)
         self.slots.have(missing)
         play = None
         for _try in range(TRIES):
@@ -62,12 +67,36 @@ class _BringUp:
             play = self.plays.provision(pool, missing.values(), max(1.0, self.until - time.monotonic()))
             up, others = self._done(play, missing)
             for name in sorted(up):
-                self.controller.note([name], f"{name} is on {up[name]}")
+                why = self._hand_over(pool, name, up[name])
+                if why:
+                    others[name] = why
             self._take_out(others)
             missing = {name: number for name, number in missing.items() if name not in up and name not in others}
             if not (up or others):
                 break
         self._take_out({name: play.why(name) for name in missing if play})
+
+    def _hand_over(self, pool: Pool, name: str, node: str) -> str:
+        """Say where a slot is; where its board runs no slurmd, after its job's user was let in, and before it begins.
+
+        Returns why there is no login, where the board is at fault.
+        """
+        if pool.slurmd:
+            self.controller.note([name], f"{name} is on {node}")
+            return ""
+        jobs = self.controller.jobs_on(name)
+        try:
+            way = stand_in.let_in(self.site, self.slots, name, jobs)
+        except (SiteError, OSError) as error:
+            return str(error)
+        self.controller.note([name], f"{name} is on {node}: {way}")
+        stand_in.start(self.site, name)
+        return ""
+
+    def _is_anothers(self, name: str) -> bool:
+        """Return whether another job's user has a login in what there is of a slot, which then is no new root."""
+        lent = self.slots.lent(name)
+        return bool(lent) and any(job.number != lent for job in self.controller.jobs_on(name))
 
     def _without_spent(self, pool: Pool, wanted: dict[str, int]) -> dict[str, int]:
         """End what is used up of these slots; return those that can come, and take the others out."""
@@ -152,6 +181,7 @@ def _end(site: Site, plays: Plays, slots: Slots, pool: Pool, numbers: Iterable[i
     An instance of such a name that is somebody else's keeps a play from ending the others: it is left out.
     """
     wanted = {f"{pool.name}-{number}": number for number in numbers}
+    stand_in.end(site, wanted)
     rc = plays.terminate(pool, wanted.values(), site.suspend_seconds).rc
     if rc:
         held = plays.held()

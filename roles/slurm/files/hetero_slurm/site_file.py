@@ -28,6 +28,7 @@ class Pool:
 
     :param count: the highest number of a slot.
     :param new_root: whether each job finds a new root; else a node keeps its root as long as Slurm keeps the node.
+    :param slurmd: whether its nodes run slurmd; else one on the controller stands in for each (stand_in.py).
     """
 
     name: str
@@ -35,6 +36,7 @@ class Pool:
     count: int
     image: str = ""
     new_root: bool = True
+    slurmd: bool = True
 
     @property
     def slots(self) -> list[str]:
@@ -48,6 +50,7 @@ class Site:
     :param play: the first words of each play: ansible-playbook, the inventory, options that all plays get.
     :param environment: variables of each play, besides PATH and HOME.
     :param owner: whose the instances are, as the nodes have it. No other controller over these nodes has the same.
+    :param keys: folder of users' public keys, USER.pub, for slots whose nodes do not run slurmd.
     :param new_root: partitions whose jobs find a new root each.
     :param resume_seconds: Slurm's ResumeTimeout. A play ends by then.
     """
@@ -58,6 +61,7 @@ class Site:
     log: str
     owner: str = "slurm"
     user_data: str = ""
+    keys: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     new_root: tuple[str, ...] = ()
     resume_seconds: float = 600.0

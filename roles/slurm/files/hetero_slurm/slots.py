@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What this controller knows of its slots by itself, in files: who works on one, whether it made the instance, whether
-that is used up.
+that is used up, and whose login it has.
 
 `NAME.had`: an instance was asked for, and its end has not been seen. One without it was made by somebody else, who may
 have it in use: nothing here ends it. `NAME.spent`: what there is of the slot is ended before the slot comes again.
+`NAME.lent`: the job whose user has a login there (stand_in.py).
 """
 
 from __future__ import annotations
@@ -61,6 +62,19 @@ class Slots:
     def spent(self, name: str) -> bool:
         return os.path.exists(self._path(name, "spent"))
 
+    def lend(self, name: str, job: str) -> None:
+        """Note, before it is done, that the user of a job gets a login in what there is of a slot."""
+        with open(self._path(name, "lent"), "w", encoding="ascii") as file:
+            file.write(job)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def lent(self, name: str) -> str:
+        """Return whose login a slot has, as a job; "" where it has none."""
+        with contextlib.suppress(FileNotFoundError), open(self._path(name, "lent"), encoding="ascii") as file:
+            return file.read()
+        return ""
+
     def close(self, name: str, why: str) -> None:
         """Note that a slot is taken out, and why: Slurm forgets it as it switches the slot off (power.suspend)."""
         with open(self._path(name, "closed"), "w", encoding="utf-8") as file:
@@ -78,7 +92,7 @@ class Slots:
     def ended(self, names: Iterable[str]) -> None:
         """Forget slots of which nothing is left."""
         for name in names:
-            for what in ("spent", "had"):
+            for what in ("spent", "lent", "had"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._path(name, what))
 

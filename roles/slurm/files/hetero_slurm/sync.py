@@ -15,6 +15,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Mapping
 
+import stand_in
 from job import tell_to_go
 from power import resume, suspend
 from slots import Slots
@@ -30,8 +31,8 @@ NONE_FREE = "no node is free"
 
 @dataclass
 class Todo:
-    """Which slots are to be ended, begun again, switched off, told to go, closed (with a reason) and opened; and whose
-    roots are used.
+    """Which slots are to be ended, begun again, switched off, told to go, closed (with a reason) and opened; whose
+    roots are used; and which a slurmd on this machine stands in for.
     """
 
     end: list[str] = field(default_factory=list)
@@ -41,6 +42,7 @@ class Todo:
     used: list[str] = field(default_factory=list)
     close: dict[str, str] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
+    keep: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,10 @@ def decide(pool: Pool, seen: Seen, room: tuple[int, int]) -> Todo:
                 closed.append(name)
         elif node.rising:
             coming += name not in held
-            if held.get(name, {}).get("state") != "running" or name in seen.spent:
+            if held.get(name, {}).get("state") != "running" or name in seen.spent or not pool.slurmd:
                 todo.begin.append(name)
+        elif not pool.slurmd and name in held and not node.ending:
+            todo.keep.append(name)
     free, most = room
     surplus = len(opened) - max(0, free - coming)
     why = f"{NONE_FREE} for it ({free} free of {most})"
@@ -156,6 +160,8 @@ def sync(site: Site, controller: Controller, plays: Plays) -> None:
                 controller.set(todo.open, "resume")
             if todo.off:
                 controller.set(todo.off, "power_down")
+            for name in todo.keep:
+                stand_in.keep(site, name)
             slots.spend(todo.used)
             tell_to_go(site, controller, todo.go)
     for name in sorted(slots.every() - set(every)):

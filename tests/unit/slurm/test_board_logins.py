@@ -1,0 +1,65 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A board that cannot run slurmd, by Debian's Slurm and ssh. If this fails, who has such boards has no Slurm."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.slurm.machines import Slurm
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root"),
+    pytest.mark.skipif(not shutil.which("slurmctld"), reason="needs Debian's slurmctld: tools/setup test"),
+    pytest.mark.long,
+]
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    made = Slurm(tmp_path, boards=1)
+    try:
+        rc, output = made.set_up(slurm_slots={"tp64.8x8": {"slurmd": False}}, slurm_keys="/etc/hetero/keys")
+        assert rc == 0, output
+        made.up()
+        yield made
+    finally:
+        made.down()
+
+
+def user(slurm, name):
+    rc, output = slurm.run("useradd", "--create-home", name)
+    assert rc == 0, output
+    key = f"/home/{name}/.ssh/id_ed25519"
+    rc, output = slurm.run("sh", "-c", f"mkdir -p /home/{name}/.ssh && ssh-keygen -q -t ed25519 -N '' -f {key}")
+    assert rc == 0, output
+    return slurm.machine.path(f"{key}.pub"[1:])
+
+
+def test_salloc_gives_an_ssh_login_to_who_has_the_job_and_nobody_else(slurm):
+    """Lost: TILEPro boards, which have no slurmd; or a board that another user may use, too."""
+    key = user(slurm, "ann")
+    keys = slurm.machine.folder / "etc" / "hetero" / "keys"
+    keys.mkdir()
+    shutil.copy(key, keys / "ann.pub")
+    slurm.run("chown", "-R", "ann", "/home/ann")
+    words = ["salloc", "-C", "tp64.8x8", "sh", "-c"]
+    # and none of its programs runs as the user of the slurmd that stands in, who is root on all nodes
+    script = "srun id && exit 9; HOME=/home/ann slurm-board $SLURM_JOB_NODELIST hostname"
+    rc, output = slurm.run(*words, script, user="ann", timeout=900)
+    assert (rc, output.splitlines()[-2:-1]) == (0, ["tp64-1"]), output + slurm.words()
+    assert "Invalid job credential" in output
+    assert "uid=" not in output
+    slurm.until(lambda: "POWERED_DOWN" in slurm.node("tp64-1") and not slurm.programs(), 900)
+    assert slurm.boards[0].process is None, slurm.words()
+    assert not slurm.run("pgrep", "-f", "slurmd -D -b -N [t]p64-1")[1], slurm.words()
+    # the next one has no key
+    user(slurm, "bob")
+    slurm.run("chown", "-R", "bob", "/home/bob")
+    rc, output = slurm.run(*words, "HOME=/home/bob slurm-board $SLURM_JOB_NODELIST hostname", user="bob", timeout=900)
+    assert rc == 1, output + slurm.words()
+    assert "bob has no key: put it into /etc/hetero/keys/bob.pub on the controller" in output

@@ -1,0 +1,167 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Slots whose boards cannot run slurmd, with programs in place of ssh and slurmd that note how they were called. If
+these fail, a job begins before its user can log in, or somebody else can.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.slurm.test_power import OFF, RISING, Slurm
+
+#: Does on the board, which is a folder, what it is told to.
+SSH = """#!/bin/sh
+cd {folder}
+echo "ssh $*" >> done
+[ ! -e deaf ] || { echo "no route" >&2; exit 255; }
+for command; do :; done
+cd board
+exec sh -c "$command"
+"""
+#: Notes what Slurm has been told before it begins, which a job does then.
+SLURMD = """#!/bin/sh
+cd {folder}
+echo "slurmd $*" >> done
+cp told told-before
+while sleep 0.2; do :; done
+"""
+SQUEUE = "#!/bin/sh\ncat {folder}/jobs\n"
+WAY = """Host tgx-1
+  HostName 10.0.2.4
+  User root
+  StrictHostKeyChecking yes
+  UserKnownHostsFile /dev/null
+  KnownHostsCommand /usr/bin/echo 10.0.2.4 ssh-ed25519 AAAAhost
+"""
+KEY = "ssh-ed25519 AAAAann ann@desk"
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    made = Slurm(tmp_path)
+    site = json.loads((tmp_path / "site.json").read_text())
+    site["pools"] = [dict(name="tgx", flavor="tgx.8x8", count=2, image="", new_root=True, slurmd=False)]
+    for name, text in (("ssh", SSH), ("slurmd", SLURMD), ("squeue", SQUEUE)):
+        made.text(f"{name}~", text.replace("{folder}", str(tmp_path)))
+        (tmp_path / f"{name}~").chmod(0o755)
+    for name in ("slurmd", "squeue"):
+        (tmp_path / f"{name}~").rename(tmp_path / name)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "ssh~").rename(tmp_path / "bin" / "ssh")
+    site.update(keys=f"{tmp_path}/keys", path=f"{tmp_path}/bin:{site['path']}", slurm_conf=f"{tmp_path}/slurm.conf")
+    made.text("site.json", json.dumps(site))
+    (tmp_path / "ssh").mkdir()
+    made.text("ssh/tgx-1", WAY)
+    (tmp_path / "keys").mkdir()
+    made.text("keys/ann.pub", f"{KEY}\n")
+    made.text("jobs", "7 ann\n")
+    (tmp_path / "board").mkdir()
+    made.text("said-hetero.compute.provision_instance", "tgx-1 is running on board3: ssh -F ssh/tgx-1 tgx-1\n")
+    made.nodes(RISING, "tgx-1")
+    yield made
+    for pid in running(made):
+        os.kill(int(pid), signal.SIGKILL)
+
+
+KEYS = "board/.ssh/authorized_keys"
+
+
+def running(slurm):
+    words = ["pgrep", "-f", f"{slurm.folder}/slurmd "]
+    return subprocess.run(words, check=False, stdout=subprocess.PIPE).stdout.split()
+
+
+def comment(slurm):
+    return [line.partition("comment=")[2] for line in slurm.read("told") if "comment=" in line][-1]
+
+
+def test_a_job_begins_when_its_user_can_log_in(slurm):
+    """Lost: salloc on boards that cannot run slurmd; or munge's key, on a board where a user is root."""
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    ssh, slurmd = slurm.read("done")
+    assert ssh.startswith(f"ssh -F {slurm.folder}/ssh/tgx-1 ")
+    # it runs as a user who is root on all nodes, so no step and no script of a job ever begins there
+    assert slurmd == f"slurmd -D -b -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
+    assert slurm.read(KEYS) == [KEY]
+    assert comment(slurm) == "tgx-1 is on board3: ssh root@10.0.2.4 ssh-ed25519 AAAAhost"
+    assert slurm.read("told-before") == slurm.read("told")
+    assert "user_data" not in slurm.read("asked")[0]
+    # as sync does where this was killed: there is one
+    assert len(running(slurm)) == 1
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    assert len(running(slurm)) == 1
+    assert slurm.read(KEYS) == [KEY]
+    slurm.nodes(OFF, "tgx-1")
+    assert slurm.run("suspend", "tgx-1") == (0, "")
+    assert running(slurm) == []
+    assert slurm.asked() == [("provision", "1"), ("provision", "1"), ("terminate", "1")]
+    assert slurm.records() == []
+
+
+def test_a_root_that_one_user_may_log_in_to_is_no_other_jobs(slurm):
+    """Lost: what bob does on his board, to ann, whose job had it as slurmctld was killed before it had saved that."""
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    slurm.text("jobs", "8 bob\n")
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    assert slurm.asked() == [("provision", "1"), ("terminate", "1"), ("provision", "1")]
+    assert slurm.records() == ["tgx-1.had"]
+
+
+def test_a_slurmd_that_is_gone_from_under_its_job_comes_back(slurm):
+    """Lost: a job, for a process of the controller's; or for a board that says it has booted, and has not."""
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    slurm.nodes("ALLOCATED+CLOUD+POWER_DOWN+NOT_RESPONDING", "tgx-1")
+    slurm.claims(tgx_1=("slurm@ctl", "running"))
+    slurm.text("said-hetero.compute.flavors", '{"flavors": []}\n')
+    (before,) = running(slurm)
+    assert slurm.run("sync") == (0, "")
+    assert running(slurm) == [before]
+    os.kill(int(before), signal.SIGKILL)
+    assert slurm.run("sync") == (0, "")
+    assert slurm.read("done")[-1] == f"slurmd -D -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
+    assert len(running(slurm)) == 1
+
+
+@pytest.mark.parametrize("text", [None, "", "ssh-ed25519", f'command="sh" {KEY}', f"{KEY}\nssh-ed25519 AAAAeve"])
+def test_who_has_no_key_is_told_so_and_nobody_gets_in(slurm, text):
+    """Lost: a slot that is taken out of use by who has no key; or lines of a file that is no key, on a board."""
+    (slurm.folder / "keys" / "ann.pub").unlink()
+    if text is not None:
+        slurm.text("keys/ann.pub", text)
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    assert [line.split()[0] for line in slurm.read("done")] == ["slurmd"]
+    path = slurm.folder / "keys" / "ann.pub"
+    words = f"ann has no key: put it into {path}" if text is None else f"{path} has not one public key"
+    assert words[:100] in comment(slurm)
+
+
+def test_a_job_that_is_gone_leaves_its_board_to_nobody(slurm):
+    """Lost: a slot that comes for ever, for a job that was cancelled."""
+    slurm.text("jobs", "")
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    assert [line.split()[0] for line in slurm.read("done")] == ["slurmd"]
+    assert comment(slurm) == "tgx-1 is on board3: nobody's job"
+
+
+def test_a_board_of_several_jobs_lets_nobody_in(slurm):
+    """Lost: a board that is one user's alone, by a partition's own word to share it."""
+    slurm.text("jobs", "7 ann\n8 bob\n")
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    assert [line.split()[0] for line in slurm.read("done")] == ["slurmd"]
+    assert comment(slurm).startswith("tgx-1 is on board3: several jobs have it, and a login is one user's alone")
+
+
+def test_a_board_that_lets_nobody_in_is_taken_out(slurm):
+    """Lost: a job that has a board without a login."""
+    slurm.text("deaf", "")
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    assert running(slurm) == []
+    down = "update nodename=tgx-1 state=down reason=hetero: tgx-1: no login to give it its user's key: no route"
+    assert down in slurm.read("told")
