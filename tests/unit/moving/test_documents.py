@@ -101,3 +101,40 @@ def test_plain_values_of_a_dictionary():
     """Lost: what a dictionary says in two parts."""
     text = "{% extends 'qemu' ~ '.jinja2' %}{% set a = 'x ' + 'y' %}{% set b = ['p', 1] %}{% set c = {'k': 'v'} %}"
     assert variables(text, "d.jinja2") == {"extends": "qemu.jinja2", "a": "x y", "b": ["p", 1], "c": {"k": "v"}}
+
+
+def grows(*keys):
+    """Lines of YAML of which each says the one before it ten times."""
+    return "".join(f"    {key}: &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at, key in enumerate(keys, 1))
+
+
+GROWS = grows("ip", "arch", "vcpus", "model", "disk", "id")
+GROUP = "jackie:\n  NetworkPowerPort: {model: apc, host: h, index: 1}\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (f"boards:\n  jackie:\n    mac: &a0 [x]\n{GROWS}    features: [*a6, *a6]\n", "has more than 2000000 values"),
+        ("boards:\n  jackie:\n    mac: &m {a: *m}\n", "one that holds itself, by its aliases"),
+        ("boards:\n  jackie:\n    mac: !!int ''\n", "is not YAML: IndexError: correct it"),
+        ("boards:\n  jackie:\n    mac: !!bool x\n", "is not YAML: KeyError: correct it"),
+        ("boards:\n  jackie:\n    mac: !!timestamp x\n", "is not YAML: AttributeError: correct it"),
+    ],
+)
+def test_yaml_that_grows_or_holds_itself_is_refused(tmp_path, answers, said):
+    """Lost: the machine of who moves in, for hours, to a file of a kilobyte."""
+    (tmp_path / "exporter.yaml").write_text(GROUP)
+    (tmp_path / "answers.yml").write_text(answers)
+    with pytest.raises(HeteroError, match=r"answers\.yml: ") as told:
+        moved(tmp_path, "labgrid", tmp_path / "exporter.yaml", replace=True)
+    assert said in str(told.value)
+
+
+def test_what_is_said_once_for_many_is_read(tmp_path):
+    """Lost: an exporter's configuration that says the same of many boards by an alias."""
+    text = "jackie: &all\n  NetworkPowerPort: &port {model: apc, host: h, index: 1}\n"
+    groups = "".join(f"b{at}:\n  <<: *all\n  NetworkPowerPort: {{<<: *port, index: {at}}}\n" for at in (2, 3))
+    (tmp_path / "exporter.yaml").write_text(text + groups)
+    result = moved(tmp_path / "site", "labgrid", tmp_path / "exporter.yaml", answers={"proxy": PROXY})
+    assert {about for about, _key in questions(result)} >= {"jackie", "b2", "b3"}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ from ..core.json_file import loads, read_text
 
 #: Most bytes of one file, and of one answer of a server.
 MOST = 16 << 20
+#: Most values of a YAML file: a line of MOST bytes has some ten bytes for each.
+MOST_PARTS = 2_000_000
+#: What PyYAML raises beside its own errors, of a tag whose value is none (`!!int ''`, `!!bool x`, `!!timestamp x`).
+ODD = (ValueError, RecursionError, IndexError, KeyError, AttributeError, TypeError)
 
 
 @dataclass(frozen=True)
@@ -92,12 +97,30 @@ def yaml_of(text: str, source: str) -> Any:
     """Return a YAML text's value, of plain types only. `52:54:00:12:34:56` and `07` stay the texts that they are."""
     yaml = library("yaml", "PyYAML", source)
     try:
-        return yaml.load(text, _loader(yaml))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        value = yaml.load(text, _loader(yaml))
+    except (yaml.YAMLError, *ODD) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         what = f"is not YAML: {place}{getattr(error, 'problem', None) or type(error).__name__}"
         raise BadInput(what, source, "correct it") from error
+    if _size(value, {}) > MOST_PARTS:
+        what = f"has more than {MOST_PARTS} values, or one that holds itself, by its aliases (*NAME)"
+        raise BadInput(what, source, "write them out")
+    return value
+
+
+def _size(value: Any, known: dict[int, float]) -> float:
+    """Return how many values there are with each alias written out; infinity where one holds itself.
+
+    :param known: the sizes of lists and mappings, by their ids; infinity of those that are looked at just now.
+    """
+    if not isinstance(value, (dict, list)):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = math.inf
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_size(part, known) for part in parts)
+    return known[id(value)]
 
 
 def _loader(yaml: Any) -> Any:

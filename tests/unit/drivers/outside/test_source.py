@@ -24,6 +24,12 @@ def test_it_is_read_and_not_run():
     assert source.table is None
 
 
+def test_lines_with_a_type_are_read_as_well():
+    """Lost: the packages of a driver whose author writes types; the set-up would not install them."""
+    source = read("/drivers/acme.py", b'POWER_API: int = 2\nPACKAGES: list[str] = ["python3-serial"]\nLATER: int\n')
+    assert (source.kind, source.api, source.packages) == ("power", 2, ("python3-serial",))
+
+
 def test_a_table_is_a_driver():
     """Lost: a PDU that differs from others by four numbers, for who writes no Python."""
     source = read("/drivers/acme.json", json.dumps({"power_api": 1, "snmp_table": TABLE}).encode())
@@ -44,6 +50,10 @@ def test_a_table_is_a_driver():
         ("acme.py", "POWER_API = 1\nPACKAGES = ['--purge']", r"its PACKAGES are no names of packages"),
         ("acme.py", "POWER_API = 1\nif x\n", r"is no Python of node .+: line 2: "),
         ("acme.py", "\0", r"is no Python of node .+"),
+        ("acme.py", "POWER_API = 1\nPACKAGES = {{}: 1}", r"its PACKAGES are no names of packages"),
+        ("acme.py", "BOOT_API = 1\nDHCP_OPTIONS = {[]: 1}", r"its DHCP_OPTIONS are no mapping"),
+        ("acme.py", f"POWER_API = {'+'.join(['1'] * 20000)}", r"nested too deep|is no whole number"),
+        ("acme.py", f"POWER_API = {'-' * 100000}1", r"nested too deep|is no whole number|too many"),
         ("acme.json", "{", r"acme.json: is no JSON"),
         ("acme.json", "[]", r"has no table of a PDU: give power_api: 1, and one of snmp_table, api_table"),
         ("acme.json", json.dumps({"power_api": 1}), r"has no table of a PDU"),

@@ -127,6 +127,14 @@ def test_one_outlet_without_a_meter_hides_no_other(asked):
 
 
 @pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("digits", [2_000_000_000, 11, -1])
+def test_digits_that_no_number_has_are_no_measure(asked, digits):
+    """Lost: the node's processor and memory for an hour, to an agent that says so: ten to the power of it."""
+    measures = {**WIRE["Raritan"][0], "1.3.6.1.4.1.13742.6.3.5.4.1.7.1.1.5": digits}
+    assert asked("Raritan", measures, "2c") == {"1": Drawn(None, 310.25), "2": Drawn(7.0)}
+
+
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("maker", POE)
 def test_switches_of_other_makers(asked, maker):
     """Lost: what a board on a PoE port draws, which RFC 3621 itself does not tell."""

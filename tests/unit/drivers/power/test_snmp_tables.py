@@ -122,6 +122,26 @@ def test_a_port_where_nothing_asks_for_power_is_no_board_that_is_on(device, tmp_
     assert one.done == [("on", "1.2")]
 
 
+def test_an_outlet_that_is_not_listed_any_more_is_said(device, tmp_path, monkeypatch):
+    """Lost: the work on all boards, in a KeyError, to one unit of linked PDUs that starts anew just then."""
+    one = device("Vertiv")
+    with opened(one, tmp_path) as (session, deadline):
+        told = session.status
+
+        def status():
+            try:
+                return told()
+            finally:
+                one.states.pop("2", None)
+
+        monkeypatch.setattr(session, "status", status)
+        with pytest.raises(power.OutletsFailed) as caught:
+            power.set_outlets(session, {"1": "on", "2": "on"}, deadline)
+    assert set(caught.value.results) == {"1"}
+    said = "outlet 2 of pdu-t: is not listed any more: look at the PDU's own list of outlets"
+    assert str(caught.value.errors["2"]) == said
+
+
 def test_many_outlets(device, tmp_path):
     """Lost: the outlets behind the first answers of a walk."""
     indexes = [f"{unit}.{port}" for unit in (1, 2, 3) for port in range(1, 61)]

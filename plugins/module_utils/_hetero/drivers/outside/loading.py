@@ -18,13 +18,17 @@ from importlib.abc import SourceLoader
 from types import ModuleType
 from typing import Any
 
-from ...core.errors import BadInput
+from ...core.child import in_child
+from ...core.deadline import Deadline
+from ...core.errors import BadInput, HeteroError, TimedOut
 from ...core.printable import brief
 from ...core.release import RELEASE
 from .source import GUIDES, Source
 
 #: What a driver's file imports from.
 PACKAGE = "hetero_drivers"
+#: Seconds that the import of a file may take.
+IMPORT = 30.0
 _loaded: dict[tuple[str, str], ModuleType] = {}
 _turn = threading.RLock()
 
@@ -93,13 +97,32 @@ def _module(source: Source, api: ModuleType) -> ModuleType:
         spec = importlib.util.spec_from_loader(name, loader, origin=source.path)
         made = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
         sys.modules[name] = made
-        try:
-            loader.exec_module(made)
-        except (Exception, SystemExit) as error:
+        # first where it can be ended: of one that never returns, or ends its process, nobody would hear
+        mistake = _tried(loader, made) or _mistake(loader, made)
+        if mistake:
             del sys.modules[name]
-            lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == source.path]
-            where = f"line {lines[-1]}: " if lines else ""
-            what = f"cannot be imported: {where}{type(error).__name__}: {brief(str(error))}"
-            raise BadInput(what, source.path, "correct it, or install what it needs") from error
+            raise BadInput(f"cannot be imported: {mistake}", source.path, "correct it, or install what it needs")
         _loaded[source.path, source.text] = made
         return made
+
+
+def _tried(loader: _Text, module: ModuleType) -> str | None:
+    """Return what is wrong with a file by importing it in a process of its own."""
+    try:
+        mistake = in_child(lambda: _mistake(loader, module), Deadline(IMPORT), loader.get_filename(""), "")
+    except TimedOut:
+        return f"it does not end within {IMPORT:g} s"
+    except HeteroError:
+        return "it ends its process"
+    return None if mistake is None else str(mistake)
+
+
+def _mistake(loader: _Text, module: ModuleType) -> str | None:
+    """Import a file; return what is wrong with it, if anything."""
+    try:
+        loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a site's own raises
+        path = loader.get_filename("")
+        lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == path]
+        return f"{f'line {lines[-1]}: ' if lines else ''}{type(error).__name__}: {brief(str(error))}"
+    return None

@@ -85,6 +85,8 @@ def read(path: str, data: bytes) -> Source:
 def _python(name: str, path: str, text: str) -> Source:
     try:
         lines = ast.parse(text, path).body
+    except (MemoryError, RecursionError) as error:  # so deep that the parser has no room for it
+        raise BadInput(f"is no Python of {THIS_NODE}: it is nested too deep", path, "correct it") from error
     except (SyntaxError, ValueError) as error:
         line = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         said = error.msg if isinstance(error, SyntaxError) else str(error)
@@ -92,8 +94,8 @@ def _python(name: str, path: str, text: str) -> Source:
     said_by = {
         target.id: line.value
         for line in lines
-        if isinstance(line, ast.Assign)
-        for target in line.targets
+        if isinstance(line, (ast.Assign, ast.AnnAssign)) and line.value is not None
+        for target in (line.targets if isinstance(line, ast.Assign) else [line.target])
         if isinstance(target, ast.Name)
     }
     named = [word for word in APIS if word in said_by]
@@ -115,7 +117,7 @@ def _literal(value: ast.expr) -> Any:
     """Return what a line says, None where it is no plain value."""
     try:
         return ast.literal_eval(value)
-    except ValueError:
+    except (ValueError, TypeError, MemoryError, RecursionError):  # ast.literal_eval's, of what is none
         return None
 
 

@@ -102,7 +102,12 @@ class Snmp(PowerDriver):
 
     def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
         rows, order = self._rows(), self._table.on if state == "on" else self._table.off
-        return {outlet: self._order(order, rows[outlet][0]) for outlet in outlets}
+        return {one: self._order(order, rows[one][0]) if one in rows else self._gone(one) for one in outlets}
+
+    def _gone(self, outlet: str) -> Answer:
+        """Return the answer for an outlet that was there before: of a unit of several that starts anew."""
+        what, thing = "is not listed any more", f"outlet {outlet} of {self.name}"
+        return Answer(False, what, HeteroError(what, thing, "look at the PDU's own list of outlets"))
 
     def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
         """Return {outlet: Drawn} by the columns of its kind of device."""
@@ -121,7 +126,7 @@ class Snmp(PowerDriver):
             digits = {outlet: column.row(index, column.digits) for outlet, index in indexes.items() if column.digits}
             behind = self._got(list(digits.values())) if values else {}
             found = {
-                outlet: measure(values.get(row), column.factor / 10 ** int(behind.get(digits.get(outlet, ""), "0")))
+                outlet: measure(values.get(row), column.unit(behind.get(digits.get(outlet, ""), "0")))
                 for outlet, row in rows.items()
             }
             if any(value is not None for value in found.values()):

@@ -10,11 +10,14 @@ measure banks or inlets, and the MIB of Gude's 8226 counts its ports' meters in 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Tuple
 
 from .snmp_tables import APC, CPS, EATON, ENTERPRISES, GEIST, RARITAN, SERVER_TECH
 
 CISCO, HP, ARUBA = f"{ENTERPRISES}.9", f"{ENTERPRISES}.11", f"{ENTERPRISES}.47196"
+#: How many digits behind the decimal point a number of 32 bits can have. A power of ten of more takes hours.
+MOST_DIGITS = tuple(map(str, range(11)))
 
 
 class Column(NamedTuple):
@@ -29,6 +32,10 @@ class Column(NamedTuple):
     factor: float = 1.0
     sensor: str = ""
     digits: str = ""
+
+    def unit(self, digits: str) -> float:
+        """Return the factor of a value with so many digits behind the decimal point; NaN where there can be none."""
+        return self.factor / 10 ** int(digits) if digits in MOST_DIGITS else math.nan
 
     def row(self, index: str, column: str = "") -> str:
         """Return the OID of an outlet's row in this column, or in `column`."""
