@@ -21,7 +21,8 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    mark_other_days(items, 3, "long")  # each second day is one of this stage (runner/plan.py)
+    # forty seconds of a processor each; each second day is one of this stage (runner/plan.py)
+    mark_other_days(items, 5, "long")
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,7 @@ MACHINE = Watch()
 
 #: Subjects with real containers of the real LXC.
 WITH_LXC = {"gpu_races", "hypervisors/lxc", "hypervisors/lxc_gpus"}
-#: Subjects whose tests take nine tenths of the time of stage unit-code, as measured: they take turns of a week.
+#: Subjects whose tests take two thirds of the processor's time of stage unit-code, as measured.
 IN_TURNS = {
     "boards/boot",
     "boards/disk",
@@ -65,9 +65,11 @@ IN_TURNS = {
     "roots",
     "verbs",
 }
-#: Subjects whose tests run ansible-playbook, six seconds of a processor each, or kill and race processes by seeds. They
-#: take turns of eleven days.
+#: Subjects whose tests run ansible-playbook, six seconds of a processor each, or kill and race processes by seeds.
 OF_PROCESSES = {"awx", "gpu_races", "plays", "properties", "slurm", "sweep"}
+#: In so many days each test of theirs has its turn, and each other one that is marked `dear`: it takes a second of the
+#: processor or more. All are prime, for cases that take turns themselves (turns.in_turns) do so of 2 to 6 days.
+DAYS, DAYS_OF_PROCESSES, DAYS_OF_DEAR = 13, 17, 5
 
 
 def subject(item):
@@ -92,7 +94,7 @@ LEFT_OUT = ("long", "another_day")
 
 
 def pytest_configure(config):
-    for mark in LEFT_OUT:
+    for mark in (*LEFT_OUT, "dear"):
         config.addinivalue_line("markers", f"{mark}: pyproject.toml says what it is")
 
 
@@ -102,8 +104,10 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config, items):
-    mark_other_days([item for item in items if subject(item) in IN_TURNS], 7)
-    mark_other_days([item for item in items if subject(item) in OF_PROCESSES], 11, "long")
+    mark_other_days([item for item in items if subject(item) in IN_TURNS], DAYS)
+    mark_other_days([item for item in items if subject(item) in OF_PROCESSES], DAYS_OF_PROCESSES, "long")
+    others = [item for item in items if subject(item) not in IN_TURNS | OF_PROCESSES]
+    mark_other_days([item for item in others if item.get_closest_marker("dear")], DAYS_OF_DEAR)
     why = None
     if os.geteuid() != 0:
         why = "containers of the system need root: run as root"

@@ -95,6 +95,7 @@ def test_a_command_of_nodes(tree):
     assert (done.stdout, done.stderr) == (f"{RELEASE}\n", "")
 
 
+@pytest.mark.dear
 def test_a_state_of_instances(tree, tmp_path):
     tree.add("verb", "compute_host/lifecycle.py")
     tree.change(
@@ -123,6 +124,7 @@ def test_a_state_of_instances(tree, tmp_path):
     assert "does not run, so nothing in it can stand still" in tree.instance(**asked, state="frozen")["msg"]
 
 
+@pytest.mark.dear
 def test_a_kind_of_instance(tree, tmp_path):
     tree.add("kind", "instances/kinds/jail.py")
     tree.add("kind-names", "site/kinds.py")

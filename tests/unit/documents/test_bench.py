@@ -37,6 +37,7 @@ def measured(folder, *words):
     return done.stdout
 
 
+@pytest.mark.dear
 def test_a_claim_is_measured(tmp_path):
     """With few boards; those of many need the time of `make bench`."""
     env = dict(os.environ, BENCH_RECORDS=str(tmp_path / "records"))
@@ -46,6 +47,7 @@ def test_a_claim_is_measured(tmp_path):
     assert re.search(r"^ +10 boards +[0-9.]+ +[0-9.]+$", said.stdout, re.MULTILINE)
 
 
+@pytest.mark.dear
 @pytest.mark.skipif(os.geteuid() != 0 or bool(missing()), reason="needs root and what net_booted.py starts")
 def test_what_http_saves_is_measured(tmp_path):
     """Once, with files of a few hundred KB; a kernel's size needs the time of `make bench`."""
@@ -69,6 +71,7 @@ def test_records_of_a_year_are_measured(tmp_path):
     assert (tmp_path / "records").read_text().count("measured") == 2
 
 
+@pytest.mark.dear
 def test_the_page_has_what_is_simulated():
     """Lost: a site's links and proxy nodes, to a table of another release."""
     words = [sys.executable, "bench/storm.py"]
@@ -129,6 +132,7 @@ def test_users_at_once_are_measured(tmp_path):
     assert (tmp_path / "records").read_text().count("measured") == 2
 
 
+@pytest.mark.dear
 def test_growth_is_measured(tmp_path):
     """Two and four boards; 4,000 need the time of `make bench`."""
     said = measured(tmp_path, "bench/growth.py", "2", "4")
@@ -139,6 +143,7 @@ def test_growth_is_measured(tmp_path):
     assert found["met"] is None, "a goal for 4,000 boards is not met by four"
 
 
+@pytest.mark.dear
 def test_pdus_side_by_side_are_measured(tmp_path):
     """Two beside one."""
     assert re.search(r"8 outlets of 1 PDU [0-9.]+ s, of 2 PDUs [0-9.]+ s", measured(tmp_path, "bench/pdus.py", "2"))

@@ -261,6 +261,7 @@ class History:
         return spare
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("first", range(0, 1000, 100))
 def test_a_thousand_histories_are_served_as_the_model_has_it(first):
     """Lost: the order of service. Each decision is compared with the model's, and what it costs those who wait longer

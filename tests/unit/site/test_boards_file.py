@@ -360,6 +360,7 @@ board_lists = st.lists(
 )
 
 
+@pytest.mark.dear
 @settings(max_examples=100, deadline=None)
 @given(board_lists, st.booleans())
 def test_whatever_is_written_is_read_back(boards, one_line):

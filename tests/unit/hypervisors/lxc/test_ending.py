@@ -117,6 +117,7 @@ def deepen(top):
         os.close(here)
 
 
+@pytest.mark.dear
 def test_deep_cgroups_go_with_their_container(boxes):
     """Lost: the host's memory, to whoever leaves thousands of cgroups behind in each round."""
     few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
