@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Archives nobody vouches for. If these failed, an image from the web could overwrite the proxy's own files, or fill
 its disk, or be taken in half and boot a broken board.
+
+Tests files/tree.py.
 """
 
 from __future__ import annotations

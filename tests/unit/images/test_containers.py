@@ -4,7 +4,7 @@
 """Images of containers. If these failed, a board could boot a root with files that its image had deleted, or another
 one than was named; or an image from a registry could write the proxy's own files.
 
-Tests images/forms.py.
+Tests images/forms.py, images/layers.py.
 """
 
 from __future__ import annotations

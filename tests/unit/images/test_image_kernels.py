@@ -4,7 +4,7 @@
 """Kernels by boot source and by board. If these fail, a board whose firmware passes no arguments boots the kernel of
 another board, or one that looks for its root elsewhere.
 
-Tests images/kernel_names.py.
+Tests images/kernel_names.py, images/kernels.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 """The image store. If these failed, a board could boot half an image or another one than was checked, an import would
 be done twice, or one that was killed would be in the way for ever.
 
-Tests images/image_root.py, images/store.py, site/image_names.py.
+Tests images/content.py, images/image_root.py, images/store.py, images/stored_image.py, site/image_names.py.
 """
 
 from __future__ import annotations

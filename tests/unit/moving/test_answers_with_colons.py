@@ -5,6 +5,8 @@
 
 Lost: a board with a MAC such as QEMU's usual one, to a message with a number that nobody wrote; and the right outlet of
 a MasterSwitch Plus, whose outlets past the first switch are called SWITCH:OUTLET (module pdu_power).
+
+Tests moving/answers.py.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 """People write variables at the top of host_vars/NAME.yml, as where files begin. The guide says: "once you change this
 file, it is never written over". If this fails, the next run with replace=true removes them without a word, and the next
 `proxy` sets the node up without them.
+
+Tests moving/before.py.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 """What Ironic says of how a BMC or PDU is asked: its cipher suite, who signed its certificate, the version of SNMP.
 
 Lost: what the site had written down, without a word, and a BMC that is then not reached.
+
+Tests moving/questions.py.
 """
 
 from __future__ import annotations

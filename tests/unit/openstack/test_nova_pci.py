@@ -5,7 +5,7 @@
 
 What a service then has is Nova's own word in tests/unit/parity.
 
-Tests openstack/filters.py, openstack/options.py, openstack/pci.py, openstack/releases.py.
+Tests openstack/filters.py, openstack/migration.py, openstack/options.py, openstack/pci.py, openstack/releases.py.
 """
 
 from __future__ import annotations

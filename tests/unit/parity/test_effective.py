@@ -4,7 +4,7 @@
 """What a Nova service has of its PCI options, beside Nova's own reading of the same files. If this fails, options are
 written where the service does not look, and nobody sees it.
 
-Tests openstack/specs.py.
+Tests openstack/device_match.py, openstack/specs.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Boards that are switched on and followed, each step by itself; those that go wrong are in test_judging.py. Whole
 boots are in test_lifecycle.py.
+
+Tests boards/boot/proven_cuts.py.
 """
 
 from __future__ import annotations

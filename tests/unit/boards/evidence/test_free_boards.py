@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a board is free. If these fail, a board that is somebody's goes to the next tenant, or a free one to nobody."""
+"""When a board is free. If these fail, a board that is somebody's goes to the next tenant, or a free one to nobody.
+
+Tests roots/misplaced_roots.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the record of a claim says after each change, and what is known by it (boards/records/claim_copies.py)."""
+"""What the record of a claim says after each change, and what is known by it (boards/records/claim_copies.py).
+
+Tests boards/records/claim_copies.py.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a file beside the database says of a board out of use. If these fail, a damaged one frees its board, or a
 traceback ends every verb on all boards.
+
+Tests boards/records/board_record_files.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks of free boards: if these fail, a check takes a board from somebody, keeps one from a request, or says sound of
 what is not.
+
+Tests boards/verbs/measures.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Limits of owners, in the claim and in the queue. If these fail, one user has all boards of a site whose operator said
 how many each may have, or a user who has fewer is refused.
+
+Tests claims/owner_limits.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Changes of bindings: all devices or none, what is on disk before a device is touched, and what is made good later.
 
-Tests devices/pci/binding_change.py, devices/pci/journal.py, nodes/compute_host/pci_restore.py.
+Tests devices/pci/binding_change.py, devices/pci/change_steps.py, devices/pci/journal.py,
+nodes/compute_host/pci_restore.py.
 """
 
 from __future__ import annotations

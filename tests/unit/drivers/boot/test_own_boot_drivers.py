@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Boot drivers that a site wrote itself: files on the node, beside a collection that is as it was installed.
 
-Tests drivers/boot/registry.py.
+Tests drivers/boot/own_drivers.py, drivers/boot/registry.py.
 """
 
 from __future__ import annotations

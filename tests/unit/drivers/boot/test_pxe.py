@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The boot entry of a PXE board, and the self-test's TFTP client against servers that work, refuse, or are dead.
 
-Tests drivers/boot/tftp_client.py.
+Tests drivers/boot/ssh_shell.py, drivers/boot/tftp_client.py.
 """
 
 from __future__ import annotations

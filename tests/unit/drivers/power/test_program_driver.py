@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What any program in between says of a PDU, and what is kept of it; the program is played."""
+"""What any program in between says of a PDU, and what is kept of it; the program is played.
+
+Tests drivers/power/program.py.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Device nodes in containers whose root works against them, and what open() says there.
 
-Tests hypervisors/lxc/kernel.py, hypervisors/lxc/open_trial.py, hypervisors/lxc/private_nodes.py.
+Tests hypervisors/lxc/kernel.py, hypervisors/lxc/open_trial.py, hypervisors/lxc/private_nodes.py,
+hypervisors/lxc/roots.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a container has after a restart: its own devices as they are today, or a clear refusal to start.
 
-Tests hypervisors/lxc/identity.py.
+Tests hypervisors/lxc/device_rules.py, hypervisors/lxc/identity.py.
 """
 
 from __future__ import annotations

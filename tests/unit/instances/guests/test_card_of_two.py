@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who loses a card to another is told that, and not to move the host's database aside: nothing is wrong in it."""
+"""Who loses a card to another is told that, and not to move the host's database aside: nothing is wrong in it.
+
+Tests compute_host/guest_claims.py.
+"""
 
 from __future__ import annotations
 

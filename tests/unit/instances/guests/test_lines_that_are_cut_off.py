@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A line that is printed to be typed is printed whole, or words are in its place.
 
-Tests hypervisors/libvirt/boot_files.py.
+Tests hypervisors/libvirt/boot_files.py, hypervisors/libvirt/domain_disks.py.
 """
 
 from __future__ import annotations

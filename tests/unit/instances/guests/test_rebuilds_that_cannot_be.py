@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rebuild of a guest that cannot be done. If these fail, it is refused after all that its tenant had is gone."""
+"""A rebuild of a guest that cannot be done. If these fail, it is refused after all that its tenant had is gone.
+
+Tests compute_host/guest_devices.py.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`hetero kernels`. If these failed, a site that moves over would lose kernels and logs that it put into /tftpboot by
-hand, its old boards would get no kernel any more, or a tenant's board would boot one that is not its image's."""
+hand, its old boards would get no kernel any more, or a tenant's board would boot one that is not its image's.
+
+Tests tftp/kernels_by_hand.py.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,13 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
-from ansible_collections.hetero.compute.tests.unit.nodes.proxy.test_left_out import OTHER, ROWS, kept, moved, plan
+from ansible_collections.hetero.compute.tests.unit.nodes.proxy.test_left_out_boards import (
+    OTHER,
+    ROWS,
+    kept,
+    moved,
+    plan,
+)
 
 __all__ = ["plan"]
 
