@@ -68,3 +68,24 @@ def test_the_line_for_a_vault_asks_unseen_and_ends_no_line(tmp_path):
     command = command.replace("--stdin-name vaulted_bmc_a_password", "")
     said = subprocess.run(["bash", "-c", command], input="geheim\n", capture_output=True, text=True, check=True)
     assert said.stdout.split() == list("geheim")
+
+
+@pytest.mark.parametrize(("first", "later"), [("pd_a", "pd.a"), ("a", "a_privacy")])
+def test_the_variable_of_a_password_is_never_anothers(tmp_path, first, later):
+    """Lost: the password of a PDU, which the vault has by now, to another device whose name differs by a dot."""
+
+    def variables(*pdus):
+        lines = [
+            f"{pdu}x,02:00:00:00:00:0{at},10.0.2.{at},x86_64,4,8192,0,none,{pdu},1,snmp,10.0.100.{at},3,apc\n"
+            for at, pdu in enumerate(pdus, 1)
+        ]
+        columns = "name,mac,ip,arch,vcpus,memory_mb,local_gb,disk,pdu,outlet,pdu_driver,pdu_host,pdu_snmp_version"
+        (tmp_path / "t.csv").write_text(f"{columns},pdu_username\n{''.join(lines)}")
+        moved(tmp_path / "site", "csv", tmp_path / "t.csv", answers={"proxy": PROXY}, replace=True)
+        said = wiring(tmp_path / "site")["tftp_proxy_pdu_credentials"]
+        return {pdu: {one for key, one in said[pdu].items() if key != "username"} for pdu in pdus}
+
+    alone, both = variables(first), variables(later, first)
+    assert variables(first, later) == both, "whichever comes first"
+    assert not both[first] & both[later]
+    assert not alone[first] & both[later]

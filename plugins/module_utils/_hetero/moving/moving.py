@@ -15,6 +15,7 @@ from typing import Any, Mapping
 
 from ..core.changes import Change
 from ..core.errors import BadInput, Refused, naming
+from ..core.printable import brief
 from ..files.whole_file import as_before, write_whole
 from ..site import boards_file
 from . import answers as answers_file
@@ -43,6 +44,8 @@ from .written import (
 )
 
 ANSWERS, BOARDS, INVENTORY = "answers.yml", os.path.join("files", "boards"), "inventory.yml"
+#: Most characters of a name. A key of YAML has 1024 at most, and six may stand for one of the name.
+LONGEST_NAME = 150
 #: How a secret gets into a vault without a line end and without being shown.
 ENCRYPT = "read -rsp '{name}: ' it && printf %s \"$it\" | ansible-vault encrypt_string --stdin-name {name} >> {own}"
 
@@ -102,6 +105,7 @@ def moved_in(site: Site, source: str, folder: str) -> Moved:
     path = os.path.join(folder, ANSWERS)
     answers = answers_file.parse(text_of(path), path) if os.path.exists(path) else Answers()
     site = answers_file.apply(answers, site, ANSWERS)
+    _must_have_short_names(site)
     before = there_before.read(os.path.join(folder, BOARDS))
     before.keep(site)
     questions = asking.of_site(site, answers)
@@ -115,6 +119,14 @@ def moved_in(site: Site, source: str, folder: str) -> Moved:
     return _files(Moved(questions=questions, notes=site.notes), (source, site, answers), numbered, pdus, before)
 
 
+def _must_have_short_names(site: Site) -> None:
+    """Raise BadInput where a name is so long that no reader of YAML would take it as a key."""
+    for device in (*site.boards, *site.pdus.values()):
+        if len(device.name) > LONGEST_NAME:
+            what = f"has a name of {len(device.name)} characters, {brief(device.name, 40)}"
+            raise BadInput(what, device.where, f"give it one of at most {LONGEST_NAME}")
+
+
 def _files(
     moved: Moved,
     origin: tuple[str, Site, Answers],
@@ -124,7 +136,7 @@ def _files(
 ) -> Moved:
     """Fill in the files, and what people are to know of them."""
     source, site, answers = origin
-    wires, lines, vault = wiring(numbered, pdus), numbered.lines(), Vault()
+    wires, lines, vault = wiring(numbered, pdus), numbered.lines(), Vault(site.pdus)
     check(lines, wires, pdus)
     credentials = {name: vault.credentials(site.pdus[name]) for name in pdus}
     moved.vault, moved.boards = vault.names, {number: board.name for number, board in numbered.boards}

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from typing import Any, Iterable, Mapping, Sequence
 
 from ..boards.power.pdu_names import devices, has_one_machine, plug
 from ..core.errors import HeteroError
@@ -41,6 +42,8 @@ LOGINS: dict[str, tuple[str, ...]] = {
     "snmp": ("community",),
     **dict.fromkeys(("apc", "fence", "ipmi", "redfish"), ("password",)),
 }
+#: All that a PDU may need.
+SECRETS = ("password", "privacy_password", "community")
 #: How fence agents are called that speak SNMP, versions 1 and 2c of which know a community alone.
 BY_SNMP = "_snmp"
 #: What privacy_protocol is for an SNMP user without privacy; drivers take it from a password that is not there.
@@ -115,10 +118,17 @@ def _is_open(pdu: Pdu) -> bool:
 
 
 class Vault:
-    """The secrets that PDUs need, by the names of variables under which a vault is to have them."""
+    """The secrets that PDUs need, by the names of variables under which a vault is to have them.
 
-    def __init__(self) -> None:
+    A name is its PDU's alone, whichever others there are: what is in a vault already would be sent to another device.
+
+    :param pdus: the names of all PDUs.
+    """
+
+    def __init__(self, pdus: Iterable[str]) -> None:
         self.names: list[str] = []
+        said = Counter(_variable(pdu, secret) for pdu in pdus for secret in SECRETS)
+        self._shared = {name for name, times in said.items() if times > 1}
 
     def credentials(self, pdu: Pdu) -> dict[str, Any]:
         """Return a PDU's entry of tftp_proxy_pdu_credentials, whose secrets are variables; empty for none."""
@@ -135,18 +145,15 @@ class Vault:
         return {**user, **{secret: self._variable(pdu.name, secret) for secret in secrets}} if secrets else {}
 
     def _variable(self, pdu: str, secret: str) -> str:
-        base = f"vaulted_{re.sub(r'[^A-Za-z0-9]', '_', pdu).lower()}_{secret}"
-        name = next(one for one in _numbered(base) if one not in self.names)
+        name = _variable(pdu, secret)
+        if name in self._shared:
+            name = f"{name}_{hashlib.sha256(pdu.encode()).hexdigest()[:8]}"
         self.names.append(name)
         return f"{{{{ {name} }}}}"
 
 
-def _numbered(base: str) -> Iterator[str]:
-    yield base
-    number = 2
-    while True:
-        yield f"{base}_{number}"
-        number += 1
+def _variable(pdu: str, secret: str) -> str:
+    return f"vaulted_{re.sub(r'[^A-Za-z0-9]', '_', pdu).lower()}_{secret}"
 
 
 def faulty_pdus(pdus: Mapping[str, Mapping[str, Any]]) -> list[Question]:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import registry
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import own_drivers, registry
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import registry as power_registry
 
 #: A played board, with a mistake where it says so.
@@ -79,6 +81,24 @@ def test_a_mistake_in_a_boot_is_its_boards_alone(site, own, method):
     assert f"own broke off (KeyError: 'card'): correct {path}" in texts(result) or method == "known_hosts"
     assert of(result, 0)["blame"] in (None, "proxy"), "no board, and no image, is at fault"
     assert site.record(0).state in ("booting", "running", "power off")
+    own()
+    again = site.run("start", 0, 2)
+    assert [board["state"] for board in again["boards"]] == ["running"] * 2, "once the file is corrected, it goes on"
+
+
+@pytest.mark.parametrize("method", ["entry", "switched", "watch"])
+def test_one_that_never_returns_is_its_boards_alone(site, own, monkeypatch, method):
+    """Lost: the boots of all other boards of a call, and whoever waits for these boards, to a socket that hangs."""
+    for name in ("LOOK", "ACT"):
+        monkeypatch.setattr(own_drivers, name, 0.5)
+    site.claim(0, 2)
+    path = own(**{method: "__import__('threading').Event().wait(600)"})
+    result = site.run("start", 0, 2, timeout=10, retries=0)
+    assert (of(result, 2)["state"], of(result, 2)["failed"]) == ("running", False)
+    assert of(result, 0)["failed"]
+    said = rf"own broke off \(NeverReturned: \w+ did not return within 0\.5 s\): correct {path}"
+    assert re.search(said, texts(result))
+    assert of(result, 0)["blame"] in (None, "proxy"), "no board, and no image, is at fault"
     own()
     again = site.run("start", 0, 2)
     assert [board["state"] for board in again["boards"]] == ["running"] * 2, "once the file is corrected, it goes on"

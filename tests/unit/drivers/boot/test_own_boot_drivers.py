@@ -15,7 +15,7 @@ import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import registry
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import own_drivers, registry
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import words_check
 from ansible_collections.hetero.compute.tests.unit.documents.pages import guide, named
 
@@ -81,6 +81,22 @@ def test_one_that_cannot_be_made_is_its_boards_error(folder):
     assert drivers("sd_card").means(BOARD) is None
     with pytest.raises(BadInput, match=r"board0: its boot driver sd_card broke off \(KeyError: 'card'\): correct "):
         drivers("sd_card").of(BOARD)
+
+
+def test_a_look_that_never_returns_tells_what_keeps_power_and_is_asked_once(folder, monkeypatch):
+    """Lost: the status of all boards of a node; or a tenant's power, to a board that nobody can look at."""
+    monkeypatch.setattr(own_drivers, "LOOK", 0.3)
+    text = (folder / "sd_card.py").read_text()
+    does = "open({!r}, 'a').write('x')\n        __import__('threading').Event().wait(600)"
+    looks = f"    def has_root(self, board):\n        {does}\n"
+    counted = folder.parent / "looks"
+    (folder / "sd_card.py").write_text(f"{text}\n{looks.format(str(counted))}")
+    driver = drivers("sd_card").of(BOARD)
+    assert driver.has_root(BOARD)
+    assert driver.has_root(BOARD)
+    assert driver.alive(BOARD, 1.0), "which is not asked any more"
+    assert counted.read_text() == "x"
+    assert "sd_card broke off (NeverReturned: has_root did not return within 0.3 s)" in str(driver.fault(BOARD))
 
 
 def test_the_set_up_knows_their_names():

@@ -125,3 +125,11 @@ def test_a_path_that_is_none_is_a_question_of_its_own(tmp_path):
     result = moved(tmp_path / "site", "csv", tmp_path / "t.csv", answers={"proxy": PROXY})
     assert "give an absolute path" in questions(result)["a", "console"]
     assert wiring(tmp_path / "site")["tftp_proxy_boards"] == {0: {}}
+
+
+@pytest.mark.parametrize("row", ["{long},02:00:00:00:00:01,pdu-a", "a,02:00:00:00:00:01,{long}"])
+def test_a_name_that_no_key_of_yaml_can_have_is_refused(tmp_path, row):
+    """Lost: the answers to all boards, in a file that the next run cannot read."""
+    (tmp_path / "t.csv").write_text(f"name,mac,pdu\n{row.format(long='x' * 1100)}\n")
+    with pytest.raises(BadInput, match=r"t\.csv:2: has a name of 1100 characters, x+…: give it one of at most 150"):
+        moved(tmp_path / "site", "csv", tmp_path / "t.csv")

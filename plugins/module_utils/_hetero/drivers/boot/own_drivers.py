@@ -3,13 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keep a mistake in a boot driver of a site's own to the boards that have it.
 
-Where a look at a board breaks off, it tells what keeps the board's power: the board answers, has its root, and proves
-no key. Where something that is done on a board breaks off, that is an error which names the file. The self-test tells
-of both, so that neither board nor image is at fault.
+Where a look at a board breaks off, or never returns, it tells what keeps the board's power: the board answers, has its
+root, and proves no key. Where something that is done on a board breaks off, that is an error which names the file. The
+self-test tells of both, so that neither board nor image is at fault.
 """
 
 from __future__ import annotations
 
+import queue
+import threading
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterator, Mapping
@@ -20,14 +22,41 @@ from .driver import NFS, BootDriver
 from .ssh import WrongHostKey, known_hosts_line
 
 if TYPE_CHECKING:
-    import threading
-
     from ...core.deadline import Deadline
     from ...site.boards_file import Board
     from .driver import Report, Seen, System
     from .proxy_node import BootNode
     from .shell import Shell
     from .ssh_reboot import Refusal
+
+
+#: Seconds that a look at a board has beside its own limit, and what is done on it or asked of the network.
+LOOK, ACT = 10.0, 60.0
+
+
+class NeverReturned(Exception):
+    """A call of a driver has no end. It leaves this file as the fault of its boards."""
+
+
+def within(seconds: float, work: Callable[..., Any], *words: Any) -> Any:
+    """Return what a call returns; raise NeverReturned where it takes longer: its thread ends with this process."""
+    ended: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def do() -> None:
+        try:
+            ended.put((work(*words), None))
+        except BaseException as error:  # noqa: BLE001 - it is raised by who waits
+            ended.put((None, error))
+
+    threading.Thread(target=do, daemon=True).start()
+    try:
+        answer, error = ended.get(timeout=seconds)
+    except queue.Empty:
+        name = getattr(work, "__name__", "it")
+        raise NeverReturned(f"{name} did not return within {seconds:.3g} s") from None
+    if error is not None:
+        raise error
+    return answer
 
 
 class OfSite(ABC):
@@ -60,6 +89,7 @@ def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriv
             self.proxy = proxy
             self._faults: dict[int, HeteroError] = {}
             self._unmoved: set[int] = set()  # ids of boards on which it did not do what it was told
+            self._hung: dict[int, str] = {}  # ids of boards in whose work it never returned
             super().__init__(proxy)
 
         def fault(self, board: Board) -> HeteroError | None:
@@ -89,31 +119,42 @@ def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriv
                 fault = self._faults.setdefault(board.id, broke_off(error, board.name, own_name, path))
                 raise fault from error
 
+        def _call(self, boards: Collection[Board], seconds: float, work: Callable[..., Any], *words: Any) -> Any:
+            """Do what is asked, and raise NeverReturned where it does not end; for the same board then at once."""
+            hung = [board for board in boards if board.id in self._hung]
+            if hung:
+                raise NeverReturned(self._hung[hung[0].id])
+            try:
+                return within(seconds, work, *words)
+            except NeverReturned as error:
+                self._hung.update((board.id, str(error)) for board in boards)
+                raise
+
         # ---- looks
 
         def from_flash(self, board: Board) -> bool:
             with self._kept(board):
-                return bool(super().from_flash(board))
+                return bool(self._call([board], LOOK, super().from_flash, board))
             return BootDriver.from_flash(self, board)
 
         def request_limit(self, board: Board) -> float:
             with self._kept(board):
-                return float(super().request_limit(board))
+                return float(self._call([board], LOOK, super().request_limit, board))
             return BootDriver.asks_within
 
         def address(self, board: Board) -> str:
             with self._kept(board):
-                return text(super().address(board))
+                return text(self._call([board], LOOK, super().address, board))
             return board.ip
 
         def entry_paths(self, board: Board) -> list[str]:
             with self._kept(board):
-                return [text(path) for path in super().entry_paths(board)]
+                return [text(path) for path in self._call([board], LOOK, super().entry_paths, board)]
             return []
 
         def files(self, board: Board) -> dict[str, str]:
             with self._kept(board):
-                return texts(super().files(board))
+                return texts(self._call([board], LOOK, super().files, board))
             return {}
 
         @contextmanager
@@ -126,15 +167,15 @@ def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriv
                         seen(board_id, text(kind), text(name), float(at), str(sender))
 
             with self._kept(*boards, acts=True):
-                context = super().watch(boards, checked)
-                context.__enter__()
+                context = self._call(boards, ACT, super().watch, boards, checked)
+                self._call(boards, ACT, context.__enter__)
                 entered = True
             try:
                 yield
             finally:
                 with self._kept(*boards):
                     if entered:
-                        context.__exit__(None, None, None)
+                        self._call(boards, ACT, context.__exit__, None, None, None)
 
         def newcomers(self, boards: Collection[Board], told: Callable[[str], None]) -> ContextManager[Any]:
             with self._kept(*boards):
@@ -143,17 +184,17 @@ def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriv
 
         def under_way(self, board: Board) -> set[str]:
             with self._kept(board):
-                return {text(kind) for kind in super().under_way(board)}
+                return {text(kind) for kind in self._call([board], LOOK, super().under_way, board)}
             return {NFS}
 
         def has_root(self, board: Board) -> bool:
             with self._kept(board):
-                return bool(super().has_root(board))
+                return bool(self._call([board], LOOK, super().has_root, board))
             return True
 
         def alive(self, board: Board, limit: float) -> bool:
             with self._kept(board):
-                return bool(super().alive(board, limit))
+                return bool(self._call([board], limit + LOOK, super().alive, board, limit))
             return True
 
         def answers(
@@ -162,8 +203,10 @@ def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriv
             foreseen: HeteroError | None = None
             with self._kept(board, acts=True):
                 try:
-                    waits = board.id not in self._unmoved
-                    return waits and bool(super().answers(board, system, deadline, cancelled, report))
+                    if board.id in self._unmoved:
+                        return False
+                    words, limit = (board, system, deadline, cancelled, report), deadline.left + ACT
+                    return bool(self._call([board], limit, super().answers, *words))
                 except (WrongHostKey, StepFailed) as error:
                     foreseen = error
             if foreseen is not None:
@@ -172,38 +215,39 @@ def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriv
 
         def known_hosts(self, board: Board, host_key: str | None) -> str:
             with self._kept(board):
-                return text(super().known_hosts(board, host_key))
+                return text(self._call([board], LOOK, super().known_hosts, board, host_key))
             return known_hosts_line(board.ip, host_key)
 
         def self_test(self, board: Board, system: System) -> list[str]:
             faults: list[str] = []
             with self._kept(board):
-                faults += [text(fault) for fault in super().self_test(board, system)]
+                faults += [text(fault) for fault in self._call([board], ACT, super().self_test, board, system)]
             own = self.fault(board)
             return faults + ([str(own)] if own else [])
 
         def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
             with self._kept(board):
-                return [text(stranger) for stranger in super().strangers(board, seen)]
+                return [text(stranger) for stranger in self._call([board], ACT, super().strangers, board, seen)]
             return []
 
         # ---- what is done on a board
 
         def switched(self, board: Board, state: str) -> None:
             with self._kept(board, acts=True):
-                super().switched(board, state)
+                self._call([board], ACT, super().switched, board, state)
 
         def boots_anew(self, board: Board) -> None:
             with self._kept(board, acts=True):
-                super().boots_anew(board)
+                self._call([board], ACT, super().boots_anew, board)
 
         def entry(self, board: Board, system: System) -> dict[str, str]:
             with self._raised(board):
-                return texts(super().entry(board, system))
+                return texts(self._call([board], ACT, super().entry, board, system))
 
         def shell(self, board: Board, system: System) -> Shell:
             with self._raised(board):
-                return super().shell(board, system)
+                shell: Shell = self._call([board], ACT, super().shell, board, system)
+                return shell
 
         @contextmanager
         def told_to_reboot(
