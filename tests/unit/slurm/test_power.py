@@ -19,12 +19,14 @@ import pytest
 
 from ansible_collections.hetero.compute.tests.unit.slurm.conftest import PROGRAMS
 
-#: Notes its words, and prints what the test says of its playbook; a file `hang` has it wait until it is killed.
+#: Notes its words, prints what the test says of its playbook, and has its outcome; with a file `hang` it waits until it
+#: is killed.
 PLAY = """#!/bin/sh
 cd {folder}
 echo "$*" >> asked
 [ ! -e hang ] || exec sleep 60
 cat "said-$1" 2> /dev/null
+case ,$ANSIBLE_CALLBACKS_ENABLED, in *,hetero.compute.outcome,*) cp "outcome-$1" "$HETERO_OUTCOME" 2> /dev/null ;; esac
 exit $(cat "rc-$1" 2> /dev/null || echo 0)
 """
 SCONTROL = """#!/bin/sh
@@ -35,8 +37,7 @@ case "$*" in
 *) echo "$*" >> told ;;
 esac
 """
-RUNNING = "tp64-{0} is running on board{0}: ssh -F ssh/tp64-{0} tp64-{0}\n"
-NONE = "localhost: tp64 wants 2 tp64.8x8 (tilepro64): no node.\n  2 boards: in use (ann)\nlocalhost: 1 failed\n"
+NONE = "tp64 wants 2 tp64.8x8 (tilepro64): no node.\n  2 boards: in use (ann)"
 
 
 class Slurm:
@@ -67,6 +68,12 @@ class Slurm:
             for number, (name, (owner, state)) in enumerate(owners.items())
         ]
         self.text("said-hetero.compute.status", json.dumps({"proxies": {"p1": {"claims": claims}}, "hosts": {}}) + "\n")
+
+    def provisioned(self, text="", **boards):
+        """Have a provision give these instances {name: its board}, or fail with a text."""
+        given = [dict(instance=name.replace("_", "-"), name=board) for name, board in boards.items()]
+        self.text("outcome-hetero.compute.provision_instance", json.dumps(dict(text=text, instances=given)))
+        self.text("rc-hetero.compute.provision_instance", "2" if text else "0")
 
     def record(self, what, *names):
         """Have the slots' records say `had` or `spent`."""
@@ -100,7 +107,6 @@ class Slurm:
 
 
 RISING, OFF, USED = "ALLOCATED+CLOUD+POWERING_UP+POWER_DOWN", "IDLE+CLOUD+POWERING_DOWN", "ALLOCATED+CLOUD"
-PLAYED = "said-hetero.compute.provision_instance"
 
 
 @pytest.fixture
@@ -111,8 +117,7 @@ def slurm(tmp_path):
 def test_one_play_for_a_hostlist_of_each_flavor(slurm):
     """Lost: a minute for each board of a gang, one after the other."""
     slurm.nodes(RISING)
-    said = "".join(map(RUNNING.format, (2, 3)))
-    slurm.text("said-hetero.compute.provision_instance", f"{said}cg1-1 is running on gpu1:\n")
+    slurm.provisioned(tp64_2="board2", tp64_3="board3", cg1_1="gpu1")
     assert slurm.run("resume", "tp64-3,tp64-2,cg1-1") == (0, "")
     boards, gpus = sorted(slurm.read("asked"), reverse=True)
     for words in ("-e instance=tp64", "-e numbers=2,3", "-e count=6", "-e flavor=tp64.8x8", "-e partial=true"):
@@ -127,8 +132,7 @@ def test_one_play_for_a_hostlist_of_each_flavor(slurm):
 def test_slots_without_a_node_go_back_with_the_reason(slurm):
     """Lost: a job that waits for ResumeTimeout, and an operator who does not know what for."""
     slurm.nodes(RISING)
-    slurm.text("said-hetero.compute.provision_instance", NONE)
-    slurm.text("rc-hetero.compute.provision_instance", "2")
+    slurm.provisioned(NONE)
     slurm.claims()
     assert slurm.run("resume", "tp64-2") == (0, "")
     why = "reason=hetero: tp64 wants 2 tp64.8x8 (tilepro64): no node. 2 boards: in use (ann)"
@@ -144,12 +148,25 @@ def test_slots_without_a_node_go_back_with_the_reason(slurm):
     assert slurm.read("told").count(drain) == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "why"), [("a\nERROR! no inventory\n", "ERROR! no inventory"), ("", "the play ended with 1 and")]
+)
+def test_a_play_that_has_no_outcome_is_the_reason(slurm, said, why):
+    """Lost: why no job of a site begins, where its playbooks do not even start."""
+    slurm.nodes(RISING)
+    slurm.text("said-hetero.compute.provision_instance", said)
+    slurm.text("rc-hetero.compute.provision_instance", "1")
+    slurm.claims()
+    assert slurm.run("resume", "tp64-2") == (0, "")
+    assert slurm.read("told")[0].startswith(f"update nodename=tp64-2 state=down reason=hetero: {why}")
+
+
 def test_a_board_at_fault_takes_its_slot_out_and_no_other(slurm):
     """Lost: a gang's good boards with the bad one, or blame's words."""
     slurm.nodes(RISING)
     lines = ["tp64-1  board0  running   ssh answers   5.4 s", "tp64-2  board3  error     stalled at tftp, twice   9 s"]
     slurm.text("said-hetero.compute.provision_instance", "\n".join(lines))
-    slurm.text("rc-hetero.compute.provision_instance", "2")
+    slurm.provisioned("board3 is at fault")
     slurm.claims(tp64_1=("slurm@ctl", "running"), tp64_2=("slurm@ctl", "error"))
     slurm.run("resume", "tp64-1,tp64-2")
     told = [line for line in slurm.read("told") if "comment" not in line]
@@ -162,8 +179,7 @@ def test_a_board_at_fault_takes_its_slot_out_and_no_other(slurm):
 def test_a_name_that_somebody_else_has_takes_its_slot_out_and_no_other(slurm):
     """Lost: a gang, for a board that a person has called as a slot."""
     slurm.nodes(RISING)
-    slurm.text(PLAYED, "localhost: tp64-2: belongs to ann (p1): choose another name\n")
-    slurm.text("rc-hetero.compute.provision_instance", "2")
+    slurm.provisioned("tp64-2: belongs to ann (p1): choose another name")
     slurm.claims(tp64_2=("ann", "running"))
     slurm.run("resume", "tp64-1,tp64-2")
     why = "reason=hetero: an instance of this name is there, of ann"
@@ -231,7 +247,7 @@ def test_what_this_controller_has_no_record_of_is_not_ended_before_a_slot_comes(
     """Lost: a board that somebody works on, for a note that a slot is used up which another had made."""
     slurm.nodes(RISING)
     slurm.record("spent", "tp64-1", "tp64-2")
-    slurm.text(PLAYED, RUNNING.format(2))
+    slurm.provisioned(tp64_2="board2")
     slurm.claims(tp64_1=("slurm@ctl", "running"))
     assert slurm.run("resume", "tp64-1,tp64-2") == (0, "")
     assert slurm.asked() == [("provision", "2")]
@@ -258,7 +274,7 @@ def test_a_resume_waits_for_the_end_of_the_same_slot(slurm):
     suspend = hanging(slurm, "suspend", "tp64-1")
     try:
         slurm.nodes(RISING)
-        slurm.text(PLAYED, RUNNING.format(1))
+        slurm.provisioned(tp64_1="board1")
         resume = slurm.start("resume", "tp64-1")
         time.sleep(0.5)
         assert len(slurm.read("asked")) == 1
@@ -275,7 +291,7 @@ def test_a_suspend_that_comes_late_ends_nothing(slurm):
     """Lost: a board under the next job of its slot, for the end of the one before it that waited its turn."""
     slurm.nodes(RISING)
     slurm.record("had", "tp64-1")
-    slurm.text(PLAYED, RUNNING.format(1))
+    slurm.provisioned(tp64_1="board1")
     resume = hanging(slurm, "resume", "tp64-1")
     suspend = slurm.start("suspend", "tp64-1")
     until = time.monotonic() + 60
@@ -294,7 +310,7 @@ def test_a_suspend_that_comes_late_ends_nothing(slurm):
 def test_two_resumes_of_a_slot_are_one_after_the_other(slurm):
     """Lost: two boards for one slot, or a root that the second one ends under the first."""
     slurm.nodes(RISING)
-    slurm.text(PLAYED, RUNNING.format(1))
+    slurm.provisioned(tp64_1="board1")
     both = [slurm.start("resume", "tp64-1") for _number in range(2)]
     assert [process.wait(60) for process in both] == [0, 0]
     assert slurm.asked() == [("provision", "1")] * 2
@@ -328,7 +344,7 @@ def test_another_user_leaves_nothing_behind(slurm):
 def test_what_comes_with_a_new_root_is_told_to_go_before_anything_else(slurm):
     """Lost: the new root of the next job, or, told otherwise, preemption, and Slurm's plan for a gang."""
     slurm.nodes("ALLOCATED+CLOUD+POWERING_UP")
-    slurm.text(PLAYED, f"{RUNNING.format(1)}cg1-1 is running on gpu1:\n")
+    slurm.provisioned(tp64_1="board1", cg1_1="gpu1")
     resume = hanging(slurm, "resume", "tp64-1,cg1-1")
     resume.send_signal(signal.SIGKILL)
     resume.wait()

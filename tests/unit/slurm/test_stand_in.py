@@ -63,7 +63,7 @@ def slurm(tmp_path):
     made.text("keys/ann.pub", f"{KEY}\n")
     made.text("jobs", "7 ann\n")
     (tmp_path / "board").mkdir()
-    made.text("said-hetero.compute.provision_instance", "tgx-1 is running on board3: ssh -F ssh/tgx-1 tgx-1\n")
+    made.provisioned(tgx_1="board3")
     made.nodes(RISING, "tgx-1")
     yield made
     for pid in running(made):

@@ -1,18 +1,20 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The collection's playbooks, as a person runs them, and what they say."""
+"""The collection's playbooks, as a person runs them, and how they ended, by callback hetero.compute.outcome."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import re
 import signal
 import subprocess
-from dataclasses import dataclass
-from typing import Any, Iterable
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any, Iterable, Mapping
 
 from site_file import Pool, Site, SiteError
 
@@ -20,39 +22,29 @@ from site_file import Pool, Site, SiteError
 QUESTION = 300.0
 #: Seconds that a play has to end by itself after Ctrl-C.
 LAST = 60.0
-#: What callback hetero.compute.quiet says of a host at the end.
-DID = re.compile(r"\S+: \d+ (changed|failed|rescued|unreachable)\b")
+#: What writes a file of how a play ended.
+CALLBACK = "hetero.compute.outcome"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A play that ended: its exit code and what it printed."""
+    """A play that ended: its exit code, what it printed, and its outcome; {} of one that was ended."""
 
     rc: int
     output: str
+    outcome: Mapping[str, Any] = field(default_factory=dict)
 
     def running(self) -> dict[str, str]:
         """Return {instance: its node} of those that the play handed over."""
-        return dict(re.findall(r"^(\S+) is running on ([^\s:]+):", self.output, re.M))
+        return {one["instance"]: one["name"] for one in self.outcome.get("instances", ())}
 
     def why(self, instance: str) -> str:
         """Return why an instance did not come up: the last word on it, which blame has, else the play's."""
         own = re.findall(rf"^{re.escape(instance)} +(\S+) +error +(.*?)(?: +[\d.]+ s)?$", self.output, re.M)
         if own:
             return ": ".join(own[-1])
-        return said_last(self.output) or f"the play ended with {self.rc} and said nothing"
-
-
-def said_last(output: str) -> str:
-    """Return the error at the end of what a play printed, with the indented lines that belong to it.
-
-    Callback hetero.compute.quiet prints it as `HOST: TEXT`, and below it what each host did: `HOST: 1 failed`.
-    """
-    lines = [line for line in output.splitlines() if line.strip() and not DID.match(line)]
-    last = len(lines) - 1
-    while last > 0 and lines[last].startswith(" "):
-        last -= 1
-    return re.sub(r"^\S+: ", "", "\n".join(lines[max(0, last) :]))
+        last = self.output.strip().rpartition("\n")[2]
+        return self.outcome.get("text") or last or f"the play ended with {self.rc} and said nothing"
 
 
 class Plays:
@@ -96,11 +88,22 @@ class Plays:
     def _play(self, playbook: str, seconds: float, **options: Any) -> Ended:
         """Run a play to its end; after `seconds` it is ended as by Ctrl-C, which ends nothing on the nodes."""
         words = [word for key, value in options.items() if value != "" for word in ("-e", f"{key}={value}")]
-        environment = {"PATH": self.site.path, "HOME": self.site.folder, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+        with tempfile.TemporaryDirectory(prefix="hetero-slurm-") as folder:
+            path = os.path.join(folder, "outcome.json")
+            rc, output = self._run([*self.site.play, f"hetero.compute.{playbook}", *words], path, seconds)
+            outcome = _read(path)
+        told = [f"{key}={options[key]}" for key in ("instance", "numbers", "flavor") if key in options]
+        logging.info("%s: %d", " ".join([playbook, *told]), rc)
+        if rc:
+            logging.info("%s", output.strip()[-2000:])
+        return Ended(rc, output, outcome)
+
+    def _run(self, argv: list[str], outcome: str, seconds: float) -> tuple[int, str]:
+        """Run a program that writes its outcome to a file; return (exit code, what it printed)."""
         process = subprocess.Popen(
-            [*self.site.play, f"hetero.compute.{playbook}", *words],
+            argv,
             cwd=self.site.folder,
-            env={**environment, **self.site.environment},
+            env=self._environment(outcome),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -116,11 +119,20 @@ class Plays:
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-        told = [f"{key}={options[key]}" for key in ("instance", "numbers", "flavor") if key in options]
-        logging.info("%s: %d", " ".join([playbook, *told]), process.returncode)
-        if process.returncode:
-            logging.info("%s", output.strip()[-2000:])
-        return Ended(process.returncode, output)
+        return process.returncode, output
+
+    def _environment(self, outcome: str) -> dict[str, str]:
+        own = {"PATH": self.site.path, "HOME": self.site.folder, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+        own.update(self.site.environment, HETERO_OUTCOME=outcome)
+        enabled = self.site.environment.get("ANSIBLE_CALLBACKS_ENABLED", "")
+        return dict(own, ANSIBLE_CALLBACKS_ENABLED=",".join(filter(None, [enabled, CALLBACK])))
+
+
+def _read(path: str) -> dict[str, Any]:
+    """Return what a play has written of its outcome; {} where it was ended before."""
+    with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+        return dict(json.load(file))
+    return {}
 
 
 def _interrupted(process: subprocess.Popen[str]) -> str:
