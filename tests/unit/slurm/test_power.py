@@ -370,8 +370,25 @@ def test_what_comes_with_a_new_root_is_told_to_go_before_anything_else(slurm):
 def test_no_job_begins_in_a_root_that_may_be_used(slurm, partition, state, rc, told):
     """Lost: the new root that its partition promises, after slurmctld was killed."""
     slurm.nodes(state, "tp64-1")
+    slurm.text("site.json", json.dumps(dict(json.loads((slurm.folder / "site.json").read_text()), resume_seconds=0)))
     given = dict(SLURM_JOB_ID="7", SLURM_JOB_PARTITION=partition, SLURM_JOB_NODELIST="tp64-1")
     assert slurm.run("prolog", **given) == (rc, "")
     assert slurm.read("told") == (["update nodename=tp64-1 state=power_down"] if told else [])
     # the next resume of it ends first what there is
     assert (slurm.records() if told else []) == (["tp64-1.spent"] if told else [])
+
+
+@pytest.mark.parametrize("then", [f"{USED}+POWER_DOWN", "IDLE+CLOUD+POWERING_UP+POWER_DOWN", "DOWN+CLOUD", None])
+def test_a_batch_job_begins_as_soon_as_its_nodes_are_up(slurm, then):
+    """Lost: up to half a minute of each batch job, for Slurm looks no more often whether its nodes are up."""
+    slurm.nodes(RISING, "tp64-1", "tp64-2")
+    given = dict(SLURM_JOB_ID="7", SLURM_JOB_PARTITION="boards", SLURM_JOB_NODELIST="tp64-1,tp64-2")
+    process = slurm.start("prolog", **given)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(3)
+    # up, cancelled, taken out; or slurmctld is killed, and the next one begins this program again
+    if then:
+        slurm.nodes(then, "tp64-1", "tp64-2")
+    else:
+        slurm.text("dead", "")
+    assert process.wait(15) == 0

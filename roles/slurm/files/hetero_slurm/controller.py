@@ -60,6 +60,11 @@ class Node:
         return not (self.rising or self.off or self.state & {"NOT_RESPONDING", "POWERING_DOWN"})
 
     @property
+    def awaited(self) -> bool:
+        """Return whether a job has it, and its slurmd does not answer yet."""
+        return bool(self.state & {"ALLOCATED", "MIXED"}) and not self.up
+
+    @property
     def told_to_go(self) -> bool:
         """Return whether it takes no further job, and goes down after the one that it has, or is down."""
         return bool(self.state & {"POWER_DOWN", "POWERING_DOWN", "POWERED_DOWN"})

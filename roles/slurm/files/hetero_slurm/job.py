@@ -6,11 +6,16 @@
 `resume` tells such nodes, while they come up, to go down when they are idle, so none takes a second job. slurmctld may
 have been killed before it had saved that. A node that is up and was not told so may have been used: it is told now, and
 the job goes back to the queue.
+
+It lasts until the job's nodes are up, for Slurm begins a batch job as this program ends. It would look for that itself
+each 30 seconds only (22.05, src/slurmctld: job_mgr.c, job_time_limit).
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import time
 from typing import TYPE_CHECKING, Mapping, Sequence
 
 from site_file import SiteError
@@ -20,19 +25,32 @@ if TYPE_CHECKING:
     from controller import Controller
     from site_file import Site
 
+#: Seconds between two looks at nodes that come up; Slurm says by no event that they are.
+LOOK = 1.0
+
 
 def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -> None:
-    """Let a job begin only on nodes that end with it, where its partition wants that.
+    """Let a job begin only on nodes that end with it, where its partition wants that, and as soon as they are up.
 
     :raises SiteError: a node may have been used; Slurm queues a batch job again, and ends another.
     """
     names = _names(site, controller, environment)
-    nodes = controller.some(names) if names else {}
+    new = environment.get("SLURM_JOB_PARTITION", "") in site.new_root
+    nodes = controller.some(names) if names and new else {}
     used = [name for name, node in nodes.items() if node.up and not node.told_to_go]
     if used:
         tell_to_go(site, controller, used)
         job, told = environment.get("SLURM_JOB_ID", ""), ", ".join(used)
         raise SiteError(f"job {job}: the roots of {told} may have been used: they end, and the job begins elsewhere")
+    with contextlib.suppress(SiteError):  # it begins all the same
+        _until_up(site, controller, names)
+
+
+def _until_up(site: Site, controller: Controller, names: Sequence[str]) -> None:
+    """Wait until a job's nodes are up, or it has them no more."""
+    until = time.monotonic() + site.resume_seconds
+    while names and any(node.awaited for node in controller.some(names).values()) and time.monotonic() < until:
+        time.sleep(LOOK)
 
 
 def tell_to_go(site: Site, controller: Controller, names: Sequence[str]) -> None:
@@ -50,7 +68,6 @@ def tell_to_go(site: Site, controller: Controller, names: Sequence[str]) -> None
 
 
 def _names(site: Site, controller: Controller, environment: Mapping[str, str]) -> list[str]:
-    """Return the job's slots, where its partition wants new roots."""
-    if environment.get("SLURM_JOB_PARTITION", "") not in site.new_root or not environment.get("SLURM_JOB_NODELIST"):
-        return []
-    return site.known(controller.names(environment["SLURM_JOB_NODELIST"]))[0]
+    """Return the job's slots."""
+    hostlist = environment.get("SLURM_JOB_NODELIST", "")
+    return site.known(controller.names(hostlist))[0] if hostlist else []
