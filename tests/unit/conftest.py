@@ -125,6 +125,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish(session):
     """The tests fork this process thousands of times, and look for their own garbage only."""
     if session.config.option.collectonly:
+        gc.freeze()  # it ends now, and pytest would look through all of it
         return
     gc.collect()
     gc.freeze()

@@ -129,6 +129,7 @@ def relays():
     thread.join()
 
 
+@pytest.mark.dear
 @pytest.mark.skipif(os.geteuid() != 0, reason="an /etc of one's own needs root: run as root")
 def test_power_driver(drivers, relays, tmp_path):
     """On, off, cycled; what does not follow, and who may not."""
@@ -174,6 +175,7 @@ def test_power_driver(drivers, relays, tmp_path):
 LEFT_OUT = yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"]
 
 
+@pytest.mark.dear
 @pytest.mark.skipif(os.geteuid() != 0, reason="an /etc of one's own needs root: run as root")
 def test_an_upgrade_keeps_a_sites_driver(drivers, relays, tmp_path):
     """Lost: the driver of a site, or what `verify` is for: a collection that is as its maker released it."""
@@ -214,6 +216,7 @@ def test_power_table(drivers, tmp_path, monkeypatch):
     assert list(driver.wrong("pdu-a", {"host": "10.0.100.7"})) == []
 
 
+@pytest.mark.dear
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network and a root of one's own need root: run as root")
 def test_boot_driver(drivers, tmp_path):
     """A claim, a root, power, the proof of the host key, and all of it gone at the end."""

@@ -30,6 +30,7 @@ def nest(folder, depth):
     os.close(here)
 
 
+@pytest.mark.dear
 def test_folders_of_any_depth(tmp_path):
     """Lost: a tenant who nests folders keeps its board, and everybody's leases, for ever."""
     nest(tmp_path / "root", 5000)
@@ -37,6 +38,7 @@ def test_folders_of_any_depth(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.dear
 def test_wide_folders_and_names_of_ours(tmp_path):
     """Lost: a folder is left because it has a name that the removal uses, or has more files than are read at once."""
     root = tmp_path / "root"
@@ -116,6 +118,7 @@ def test_what_is_mounted_is_left_and_named(tmp_path, point, mount):
     assert {"kept", "too"} <= set(said.split())
 
 
+@pytest.mark.dear
 def test_a_full_file_system_has_room_for_its_end(tmp_path):
     """Lost: a tenant that fills a disk to its last block keeps what it has there for ever."""
     script = """

@@ -50,6 +50,7 @@ def move_in(folder):
     return moved(folder, "csv", folder / "boards.csv", answers={"proxy": PROXY})
 
 
+@pytest.mark.dear
 def test_ansible_looks_in_this_order(tmp_path):
     """What is known here of Ansible, of which a release may be another."""
     (tmp_path / "hosts.ini").write_text("[proxies]\nproxy1\n")

@@ -94,6 +94,7 @@ def ours(case):
     return True
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("days", [6, pytest.param(1, marks=pytest.mark.long)])
 def test_what_nova_refuses_is_refused_and_nothing_else(ask_nova, tell, days):
     draw = random.Random(11)

@@ -118,6 +118,7 @@ def with_defaults(found):
     return {name: defaults.get(name, []) if value is None else value for name, value in found.items()}
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("days", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tmp_path, days):
     draw = random.Random(6)
@@ -155,6 +156,7 @@ def test_each_way_of_starting_a_service_reads_what_nova_reads(ask_nova, tell, tm
     assert refused >= 10 or days > 1
 
 
+@pytest.mark.dear
 def test_what_is_written_is_what_nova_then_has(ask_nova, tell, tmp_path):
     """Files of any shape, and our options put into them: Nova has them, and all else that it had before."""
     draw = random.Random(7)

@@ -74,6 +74,7 @@ def test_only_root_reads_it_from_its_first_byte_and_nothing_in_it_runs_here(box)
     assert os.listdir(box.root) == []
 
 
+@pytest.mark.dear
 def test_its_size_is_what_it_holds_and_the_disk_below_has_only_what_is_used(box):
     """Lost: a tenant that fills its root takes the space of all others, or keeps it when it has deleted its files."""
     box.make()

@@ -63,6 +63,7 @@ def test_the_address_of_a_bmc_in_each_spelling(tmp_path, address, expected):
     assert said["tftp_proxy_pdus"]["bmc-sled1"] == {"driver": "redfish", **expected}
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("numbers", [(1,), (1, 2)])
 def test_the_other_sled_keeps_its_power(tmp_path, numbers):
     """The wiring as it is written, with the certificate taken as it is, and an off of the first board's outlet."""
