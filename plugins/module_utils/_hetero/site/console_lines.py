@@ -8,6 +8,7 @@ nodes/proxy/conserver_files.py makes conserver's configuration of it.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Mapping, NamedTuple
 
 from ..core.errors import BadInput, HeteroError
@@ -21,6 +22,9 @@ PARITIES = ("none", "even", "odd", "mark", "space")
 FLOWS = {"none": "!ixon,!ixoff,!crtscts", "rts": "!ixon,!ixoff,crtscts", "xon": "ixon,ixoff,!crtscts"}
 #: `type` of each that there is.
 SERIAL, TELNET, TCP, SSH, IPMI, SOCKET, COMMAND = "serial", "telnet", "tcp", "ssh", "ipmi", "socket", "command"
+
+#: Of a line of ssh-keyscan, of known_hosts, or of a file *.pub: the kind of a public key, and the key.
+PUBLIC_KEY = re.compile(r"(?<!\S)((?:sk-)?(?:ssh|ecdsa)-[\w.@-]+)\s+(AAAA[\w+/=]*)(?!\S)")
 
 
 def _one_of(words: tuple[Any, ...]) -> Kind:
@@ -88,8 +92,17 @@ class ConsoleLine(NamedTuple):
         """What only one console can be at, in words; None where nobody knows."""
         said = self.options
         if self.type in (TELNET, TCP):
-            return f"port {said['port']} of {said['host']}"
+            return f"port {said['port']} of {said['host'].lower()}"
+        if self.type == SSH:
+            at = f"{said['user']}@{said['host'].lower()} port {said.get('port', 22)}"
+            return f"{at}, {said['command']}" if said.get("command") else at
         return said.get("device") or said.get("path")
+
+    @property
+    def host_key(self) -> str | None:
+        """The public key by which an ssh server is known, without what stands before and behind it; None for none."""
+        found = PUBLIC_KEY.search(self.options.get("host_key") or "")
+        return " ".join(found.groups()) if found else None
 
 
 class ConsoleKind(Kind):

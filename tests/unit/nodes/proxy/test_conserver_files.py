@@ -34,7 +34,7 @@ LINES = {
         "user": "port 7"[:4],
         "key": "/etc/hetero/k",
         "port": 2222,
-        "host_key": "a ssh-rsa B",
+        "host_key": "a ssh-rsa AAAAB ann@ts1",
     },
     "3": {"type": "command", "command": 'echo "a;b" {c} # d \\'},
 }
@@ -63,7 +63,7 @@ def test_conserver_reads_what_is_written(site):
     assert 'echo "a;b" {c} # d \\' in done.stdout
     assert "-p 2222" in done.stdout
     assert "StrictHostKeyChecking=yes" in done.stdout
-    assert served["board2"].files[0].text == "[ts1]:2222 ssh-rsa B\n"
+    assert served["board2"].files[0].text == "[ts1]:2222 ssh-rsa AAAAB\n"
 
 
 def test_the_password_of_a_bmc_is_in_a_file(site):
@@ -97,6 +97,45 @@ def test_a_place_has_one_console(site):
         "its console is at /dev/ttyUSB0, as board 1's is",
         "its console is by IPMI, and a is no BMC",
     ]
+
+
+def test_a_bmc_and_a_login_have_one_console_each(site):
+    """Lost: what a tenant types and reads, to the tenant of the board whose log has the same machine's console."""
+    ssh = {"type": "ssh", "host": "ts1", "user": "port7", "key": "/k"}
+    wires = {
+        "0": {"pdu": "bmc0", "console_from": {"type": "ipmi"}},
+        "1": {"pdu": "pdu-a", "console_from": {"type": "ipmi", "pdu": "bmc0"}},
+        "2": {"pdu": "bmc2", "console_from": {"type": "ipmi"}},
+        "3": {"console_from": ssh},
+        "9": {"pdu": "bmc9", "console_from": {"type": "ipmi"}},
+        "4": {"console_from": {**ssh, "host": "TS1", "port": 22}},
+        "5": {"console_from": {**ssh, "port": 2207}},
+        "6": {"console_from": {**ssh, "command": "attach 7"}},
+        "7": {"console_from": {"type": "telnet", "host": "ts1", "port": 7001}},
+        "8": {"console_from": {"type": "tcp", "host": "Ts1", "port": 7001}},
+    }
+    pdus = {name: {"driver": "ipmi", "host": "10.0.9.1"} for name in ("bmc0", "bmc2")}
+    pdus["bmc9"] = {"driver": "ipmi", "host": "10.0.9.1", "port": 6230}
+    found = Findings()
+    consoles(wires, {**pdus, "pdu-a": {"driver": "apc"}}, found)
+    assert {str(one.thing)[-1]: str(one.what) for one in found.defects} == {
+        "1": "its console is at BMC 10.0.9.1, as board 0's is",
+        "2": "its console is at BMC 10.0.9.1, as board 0's is",
+        "4": "its console is at port7@ts1 port 22, as board 3's is",
+        "8": "its console is at port 7001 of ts1, as board 7's is",
+    }
+
+
+def test_a_host_key_is_a_public_key(site):
+    """Lost: a console that is refused each minute, to the comment behind a key, or to a word that is none."""
+    ssh = {"type": "ssh", "host": "ts1", "user": "ann", "key": "/k"}
+    found = Findings()
+    consoles({"0": {"console_from": {**ssh, "host_key": "SHA256:abc"}}}, {}, found)
+    assert [str(one.what) for one in found.defects] == ["its console's host_key is no public key"]
+    lines = ("ssh-ed25519 AAAAx root@ts1", "ts1 ssh-ed25519 AAAAx", "ssh-ed25519 AAAAx")
+    for line in lines:
+        with wired(site, {"0": {"console_from": {**ssh, "host_key": line}}}) as proxy:
+            assert serving(proxy.config, proxy.boards)["board0"].files[0].text == "ts1 ssh-ed25519 AAAAx\n"
 
 
 def test_what_ssh_says_is_not_what_the_board_says(site):

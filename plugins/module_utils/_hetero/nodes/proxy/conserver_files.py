@@ -152,7 +152,7 @@ def _ssh(config: ProxyConfig, board: Board, line: ConsoleLine) -> Served:
         name = f"{board.name}{KNOWN_HOSTS}"
         known, check = os.path.join(config.consoles_folder, name), "yes"
         place = said["host"] if said.get("port", 22) == 22 else f"[{said['host']}]:{said['port']}"
-        files.append(Secret(name, f"{place} {' '.join(said['host_key'].split()[-2:])}\n"))
+        files.append(Secret(name, f"{place} {line.host_key or said['host_key']}\n"))
     options = dict(BatchMode="yes", ServerAliveInterval=ALIVE, StrictHostKeyChecking=check, UserKnownHostsFile=known)
     # What ssh itself says goes to the journal (-y). In the console's log it would look as if the board spoke. So would
     # its warning of a key that is not there, which it gives where that is named by -i.

@@ -41,14 +41,24 @@ def consoles(wires: Mapping[str, Entry], pdus: Mapping[str, Entry], found: Findi
         if line is None:
             continue
         thing = f"tftp_proxy_boards, board {board_id}"
-        first = places.setdefault(line.place, board_id) if line.place else board_id
-        if first != board_id:
-            found.defect(thing, f"its console is at {line.place}, as board {first}'s is", "correct one of them")
         name = line.options.get("pdu") or wire.get("pdu")
         bmc = pdus.get(str(name))
+        place = _bmc(str(name), bmc) if bmc is not None and line.type == IPMI else line.place
+        first = places.setdefault(place, board_id) if place else board_id
+        if first != board_id:
+            found.defect(thing, f"its console is at {place}, as board {first}'s is", "correct one of them")
+        if line.options.get("host_key") and not line.host_key:
+            remedy = "give it as ssh-keyscan prints it behind the address: ssh-ed25519 AAAA…"
+            found.defect(thing, "its console's host_key is no public key", remedy)
         if line.type == IPMI and (bmc is None or bmc.get("driver") not in BMCS):
             what = f"its console is by IPMI, and {name or 'no PDU'} is no BMC"
             found.defect(thing, what, f"name a PDU of driver {' or '.join(BMCS)} (console_from, pdu)")
+
+
+def _bmc(name: str, bmc: Entry) -> str:
+    """Return in words at which BMC a console is; its port is IPMI's where its driver is."""
+    port = bmc.get("port") if bmc.get("driver") == "ipmi" else None
+    return f"BMC {str(bmc.get('host') or name).lower()}{f' port {port}' if port else ''}"
 
 
 def on_this_machine(wires: Mapping[str, Any], found: Findings) -> None:
