@@ -52,7 +52,7 @@ FORMER = (
     "former one, once it does not run, another name (mv -T {former} {former}.former); then run this again"
 )
 
-#: What lies in the folder of one that was never made: somebody's own, or all that is left of what a lost claim had.
+#: Text about files in the folder of a container that was never made: a person's, or the rest of a lost claim's.
 SOMEBODYS = "{folder} is not empty, and nothing was made there for this claim: nothing of it is removed"
 SOMEBODYS_WAY = "see whose it is; move it to another name (mv, once nothing is mounted in it), then run this again"
 
@@ -291,8 +291,8 @@ class ContainerWork(Work):
     @property
     def _asked(self) -> list[tuple[GpuRequest, bool, str]]:
         """The requests for GPUs that it is to have, its flavor's and those of people (lxc_gpu_attach), each with what
-        an allocation keeps beside it: whether it outlives a restart, and the method. What was asked for by name is
-        what it was given then: an index may be another GPU's now, and so may a slot.
+        an allocation keeps beside it: whether it outlives a restart, and the method. A request by name becomes
+        one for the GPU that was given: an index or a slot may be another GPU's now.
         """
         rows = [row for row in self.host.store.allocations(self.claim.holder) if row.state != DETACHING]
         wanted = None if rows else wanted_of(self.host, self.claim.flavor)

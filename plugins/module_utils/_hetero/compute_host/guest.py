@@ -265,7 +265,7 @@ class GuestWork(Work):
     def give_devices(self) -> None:
         """Check that the guest, which was started with its devices, has them all; raise Refused if one is missing.
 
-        One that was given by hand may be for its next start, or was for a former run.
+        A device that was given by hand may be missing: it may be for the next start, or have been for a former run.
         """
         rows = self.devices.rows
         if not rows or (self.change.check and not self.container.running):

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 MOVED = "{path} is the {word} of {instance}, moved: not touched: end nothing of it, and move it back to {own}"
 COPY = "{path} is a copy of the {word} in {own}: keep it, or, once it is known that nothing uses it, remove it by hand"
-#: What the ways that are printed of mounts and links (files) call a copy, beside the folder of the instance; none of
-#: another name has a point in it. While one is there, nobody but a person can tell which of the two is whole and newer.
+#: Suffixes of copies beside an instance's folder, as the printed instructions on mounts and links (files) name them. No
+#: other name there has a point. While a copy is there, only a person can tell which of the two is whole and newer.
 COPIES = (".new", ".all")
 HALF = (
     "{path} is a copy of {own}, or half of one: nothing is started or removed while it is there: see that what {own} "
     "was on is mounted, which of the two is whole, and which has what was written last; have that one at {own}, and "
     "put the other out of {place}; then run this again"
 )
-#: One that was copied to a bigger disk, say: what its guest has written since is there alone.
+#: Text about a copy that the domain uses, for instance on a bigger disk: only it has what the guest wrote since.
 USED = (
     "{path} is a copy of the {word} in {own}, and domain {name} uses it: remove nothing: once the guest is down, put "
     "the copy's disk in place of the other one, and have the domain use it there (virsh edit {name})"

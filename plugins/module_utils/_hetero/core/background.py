@@ -96,7 +96,8 @@ def _make_room(job: int, path: str) -> None:
 def _clean(folder: str) -> None:
     """Remove the files of jobs that nobody fetches any more (the play was killed), and the oldest where all take much.
 
-    One whose worker lives stays, whatever its age by the clock. Whoever reads one has it open and reads on.
+    The file of a worker that lives stays, whatever its age by the clock. Readers of a removed file have it open and
+    read on.
     """
     found: list[tuple[float, int, str]] = []
     for name in os.listdir(folder):

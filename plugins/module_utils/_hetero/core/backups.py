@@ -128,7 +128,7 @@ def _made(database: str, folder: str, whole: bool) -> str | None:
 def thin(database: str) -> list[str]:
     """Remove copies that need not stay (retention.py), and return their paths.
 
-    One stays nevertheless if the next newer copy that stays is damaged: it may be the last good one from then.
+    A copy stays nevertheless if the next newer copy that stays is damaged: it may be the last good one of its time.
     """
     every = [path for path in copies(database) if _is_own(path)]
     too_many = retention.surplus([_stamp(path) for path in every])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: A holder that has the lock but has not written its name yet (microseconds), or one that was killed in between.
 UNNAMED = "another process"
-#: What who only looks says of what another works on.
+#: Text of a look at a thing on which another process works.
 BUSY = "busy with {who}: not looked at"
 PROCESS = re.compile(r" ?\bpid \d+$")
 #: Paths of the locks that this process holds.

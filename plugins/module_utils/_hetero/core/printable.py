@@ -27,8 +27,8 @@ _LINE = re.compile(f"[\t\n{_UNSAFE}]")
 LONGEST = 20_000
 #: Most characters of a text of others that an error shows: enough to recognise the text.
 MOST = 200
-#: What no font shows, of whatever category: Default_Ignorable_Code_Point of Unicode 14 (DerivedCoreProperties.txt), so
-#: the fillers of Hangul, variation selectors, the combining grapheme joiner.
+#: Characters that no font shows, of whatever category: Default_Ignorable_Code_Point of Unicode 14
+#: (DerivedCoreProperties.txt), so the fillers of Hangul, variation selectors, the combining grapheme joiner.
 _IGNORABLE = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"

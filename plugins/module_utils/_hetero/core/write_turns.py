@@ -4,7 +4,8 @@
 """The turn to write to a database, which many processes wait for at the same time.
 
 SQLite lets each of them ask again and again for its few seconds, and refuses those that were never lucky. Here they
-wait for as long as others are served. Who cannot have a turn asks SQLite by itself.
+wait for as long as others are served. A process that cannot have a turn asks SQLite
+by itself.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 the host.
 
 An instance's port on the bridge and its MAC follow from its address. So the rules are the same whoever has the address,
-and hold before an instance starts, after a restart inside it, and after a killed removal. What comes from an instance's
-port without a pin is dropped. Others know which addresses there are, and when rules are loaded.
+and hold before an instance starts, after a restart inside it, and after a killed removal. Packets from an instance's
+port without a pin are dropped. Others know which addresses there are, and when rules are loaded.
 """
 
 from __future__ import annotations

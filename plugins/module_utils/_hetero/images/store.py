@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 #: Seconds for a slow download and unpacking, for callers without a deadline.
 IMPORT_TIME = 1800.0
-#: What only a killed import or removal leaves in the store.
+#: Names of entries of the store that only a killed import or removal leaves.
 LEFT = re.compile(r"[0-9a-f]{64}\.tmp\.[0-9]+(\.archive)?")
 #: Entries of the store that are neither images nor foreign.
 OWN = ("names", ".lock", "lost+found")

@@ -90,7 +90,7 @@ class StoredNames:
             os.unlink(aside)
 
     def put_back(self) -> None:
-        """Put names back whose removal was killed. One that somebody has put there since stays."""
+        """Put names back whose removal was killed. A name that somebody has given since stays."""
         for entry in filter(None, map(ENTRY.fullmatch, os.listdir(self._folder))):
             if entry["left"] and NAME.fullmatch(entry["left"]):
                 if self._read(self.path(entry["left"])):

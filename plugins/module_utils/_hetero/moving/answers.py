@@ -157,7 +157,8 @@ def apply(answers: Answers, site: Site, source: str) -> Site:
 def _others(all_boards: Sequence[Board], kept: Sequence[Board], said: Mapping[str, Mapping[str, Any]]) -> list[Board]:
     """Return the boards that are skipped and are machines of their own: the source gives their outlets to no others.
 
-    One that nobody has may be another entry of a board that stays: by its MAC, or as people give that one its outlet.
+    A board that nobody has may be another entry of a board that stays: it has the same MAC, or people answered that the
+    other board has its outlet.
     """
     macs = {board.said.get("mac") for board in kept} - {None}
     given = {board.fed for board in kept if said.get(board.name, {}).get("outlet") is not None}

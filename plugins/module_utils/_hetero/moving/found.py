@@ -29,7 +29,7 @@ from ..site.proxy_config import PDU
 
 #: Columns of a line of a boards file that is right, in which one value at a time is tried.
 _LINE = dict(id="0", ip="10.0.2.1", mac="02:00:00:00:00:01", vcpus="1", memory_mb="1", local_gb="0")
-#: What a board cannot be written down without.
+#: Keys without which a board cannot be written down.
 NEEDED = ("mac", "ip", "arch", "vcpus", "memory_mb", "local_gb")
 #: Keys of cpu_info, of the wiring, and all that is taken of a board.
 CPU_INFO = ("vendor", "model", "arch", "features")

@@ -1,7 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What nobody said, and what is said of two boards that only one can be: each is a question, and nothing is guessed."""
+"""Make a question of each value that nobody said, and of each place that two boards have and only one can have.
+
+Nothing is guessed.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The image store of this node, a proxy or a compute host: what is in it, one more, one less, and what nobody uses.
+"""The image store of this node, a proxy or a compute host: list, import, remove, and collect what nobody uses.
 
-What an image is, and who may not be one's source, is for images/.
+The room images/ knows what an image is, and which sources are refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..images.proxy_node import ImageClaim
 
 UNREAD = f"nothing is collected: {play('reconcile')} says whose it is, and how it is mended"
-#: What stands before a line, as other verbs have an instance's name there.
+#: The word before a line, where other verbs have an instance's name.
 WHO = "image"
 
 

@@ -67,7 +67,7 @@ def _taken(file: int) -> bool:
 def keep_copy(folder: str, archive: str, change: Change) -> str:
     """Have the copy that an archive holds in `folder`, and return its path.
 
-    One whose files are not what its name says is made anew. It is there as a whole or not at all.
+    A copy whose files do not match its name is made anew. It is there as a whole or not at all.
 
     :raises BadInput: the archive cannot be read.
     """

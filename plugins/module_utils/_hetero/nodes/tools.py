@@ -53,7 +53,7 @@ def name_of(code: Mapping[str, bytes]) -> str:
 def start(name: str, main: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; an error is one line.
 
-    What an account may not read would look to the commands as if it were not there.
+    An account that may not read the node's files is refused: to the commands they would look as if they were missing.
     """
     try:
         if os.geteuid() != 0 and not any(word in ASKS for word in arguments):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The PCI options of one kind of Nova node: what to write, and into which file so that the service reads it.
 
-What was there before stays and is reported. options.py knows what a service reads.
+Options that were there before stay and are reported. options.py knows what a service reads.
 """
 
 from __future__ import annotations

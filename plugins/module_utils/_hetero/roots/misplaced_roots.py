@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MISPLACED = "is the root of {name}, who has board{number}, and none of that claim lies in its place"
 WAY = "nothing of it is removed: {clear}run on {node}: mv -T {folder} {place}"
-#: What goes before that where something lies in that place.
+#: The text before the command in WAY, where something lies in the root's own place.
 CLEAR = "look whose {place} is, and put it anywhere out of the roots' folders; then "
 
 

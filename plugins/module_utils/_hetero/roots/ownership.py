@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose a board's root is, by what lies beside it, and when that contradicts the record of claims.
+"""Tell for which claim a board's root was made, by the files beside it, and when that contradicts the record of claims.
 
 No record alone is reason enough to remove a root that may be somebody's, or to switch its board's power: a database
 that was put back from a backup does not have the claims that were made after the backup.

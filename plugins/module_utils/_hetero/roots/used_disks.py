@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .proxy_node import RootsNode
 
 FOLDER = "wipes"
-#: What a board's file says from its first use on until a wipe is proven.
+#: The key of a board's file from the first use of its disks until a wipe is proven.
 USED = "used by"
 #: The key beside USED: names of the disks that the board had at that time.
 DISKS = "disks"

@@ -23,7 +23,7 @@ SCOPE = "capabilities:"
 
 
 def usual(flavor: Any) -> Any:
-    """Return a flavor in this collection's own spelling. What has no meaning stays as it is, for flavor_check to name.
+    """Return a flavor in this collection's own spelling. A value without a meaning stays, for flavor_check to name.
 
     :param flavor: from outside, so it may be anything.
     """

@@ -18,7 +18,7 @@ LONGEST = 87600
 SAME = 60.0
 #: Seconds between two turns in which a node ends leases, where its role sets no other time (tftp_proxy_reap_interval).
 TURN = 60.0
-#: What is wrong with an instance whose end was interrupted after its data were removed, and what to do.
+#: Fault and remedy of an instance whose end was interrupted after its data were removed.
 ENDS, END = "its end was begun, and what it had is gone: no longer lease keeps it", "terminate it, then ask for it anew"
 
 

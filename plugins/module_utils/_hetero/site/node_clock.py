@@ -47,7 +47,7 @@ UNSET = ", and no time server has set it since the boot"
 FIRST_EXTEND = ", once what is to stay has been extended"
 #: What is done about a lease that is over only by a clock that jumped.
 HOLD = f"nothing ends by a jump: {HOW}{FIRST_EXTEND}"
-#: What is said of a lease that is extended meanwhile, which the operator's word would otherwise end.
+#: Text about a lease that is extended while the clock is doubted: the operator's word on the clock would end it.
 LATE = "; {fault}: it ends too late once that is set"
 
 

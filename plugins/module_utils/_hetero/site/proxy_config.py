@@ -276,7 +276,7 @@ class ProxyConfig:
 
 #: The reader of proxy.json.
 FILE = RecordOf(ProxyConfig)
-#: What a proxy.json that says nothing says.
+#: The configuration of a proxy whose proxy.json is empty.
 DEFAULTS = ProxyConfig()
 #: credentials.json: PDU → option → secret, which no mistake shows. Filter credential_mistakes looks first.
 _CREDENTIAL = Record(dict.fromkeys(("username", *SECRETS), Key(SECRET)), secret=True, others=SECRET)

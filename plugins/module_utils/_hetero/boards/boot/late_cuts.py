@@ -80,7 +80,8 @@ class LateCuts(PduLoop):
     def _spares(self, boot: Boot, shown: str, used: bool) -> bool:
         """Return whether a board is not to be cut by what is seen of it now.
 
-        What boots since this call switched it on had its time, so only its key, or its tenant's root, proves more now.
+        A board that this call has switched on had its time to boot: only its key, or signs of its tenant in its root,
+        spare it now.
         """
         return used or shown == presence.OWN_KEY or (not boot.tries and shown != presence.SILENT)
 

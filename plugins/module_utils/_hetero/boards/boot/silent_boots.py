@@ -1,8 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Boards that have power and ask for nothing: soon the proxy tests itself and people are told, and a boot whose first
-request does not come is not waited for as long as one that goes on.
+"""Boards that have power and ask for nothing.
+
+The proxy tests itself soon, and people are told. A boot whose first request does not come is given up sooner than a
+boot that goes on.
 """
 
 from __future__ import annotations

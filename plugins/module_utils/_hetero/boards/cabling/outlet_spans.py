@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Outlets as people name them: `pdu-a:1-8` is eight of them, `pdu-b:3` one. What is no span is an outlet's name."""
+"""Outlets as people name them: `pdu-a:1-8` is eight of them, `pdu-b:3` one. Other texts are names of single outlets."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tell when the boards file gives a board in use another address or number than the one it is served at.
 
-What a board boots from lies for its address: the boot files in a folder of that name, and the export for that client.
-While an instance may be at work, it is not brought to another address, which may be another tenant's board by now.
+A board's boot files lie in a folder that is named for its address, and its root is exported to that address. While an
+instance may be at work, they are not moved to another address, which may be another tenant's board by now.
 """
 
 from __future__ import annotations

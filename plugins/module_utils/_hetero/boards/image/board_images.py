@@ -230,7 +230,7 @@ def clean(
 def _must_be_at_rest(proxy: Proxy, board: Board, claim: Claim, deadline: Deadline, never_ran: bool) -> None:
     """Raise Refused where a board may run from what is to be removed; its outlet is read for it.
 
-    One that had no power for its claim passes, and one that is recorded as running, which `clean` refuses.
+    A board that had no power for its claim passes. So does a board that is recorded as running: `clean` refuses it.
 
     :param never_ran: the instance is known never to have run, so one in error is refused by its outlet alone.
     """

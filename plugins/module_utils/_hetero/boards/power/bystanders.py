@@ -189,9 +189,10 @@ class Bystanders:
         return sorted(self._which(answered, lambda board: self._fell(board, off)))
 
     def cut(self, work: PowerWork, silent: Iterable[int]) -> list[Record]:
-        """Return the records of those whose silence no verb explains that works on them, or did meanwhile.
+        """Return the records of the boards that fell silent without a verb that works on them, or did meanwhile.
 
-        One that the database gives nobody has the claim of its own record, for the database may be older.
+        Where the database has no claim of a board, the claim of the board's own record counts: the database may be
+        older.
         """
         near = self._near.get(work.board.id, {})
         known = [board for board in silent if board in near]

@@ -46,7 +46,8 @@ class BoardRecordFiles(ABC):
     def put_aside(self, board: int) -> bool:
         """Give the file in a board's place another name if it is another board's; return whether that was done.
 
-        It may be the only record of that board, or the newest. One that is the same as in that board's own place stays.
+        It may be the only record of that board, or the newest. If that board's own place has the same record, this file
+        keeps its name.
         """
         path, of = self.path(board), self.named_in(board)
         if of is None:

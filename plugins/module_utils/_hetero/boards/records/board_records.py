@@ -40,9 +40,9 @@ SWITCH = "switch"
 #: The end of the text of that event. Where the outlet has this state at the next look, a process that was killed right
 #: after may have switched it.
 TO_BE = "is to be switched {state}"
-#: What follows TO_BE in the event of an outlet that is switched off for a boot.
+#: The text behind TO_BE in the event of an outlet that is switched off for a boot.
 AND_ON = ", and on again"
-#: What goes before it where boards answer until then.
+#: The text before TO_BE, where boards answer until then.
 ANSWER = "{boards} answer: "
 #: Phase of the event that says what came of a switching, also for the boards beside.
 POWER = "power"
@@ -316,7 +316,7 @@ class Recorded(BoardHealth):
 
 
 def _event(row: sqlite3.Row) -> Event:
-    """Return the event of a row. What cannot be in a damaged one is left out: it is shown, and ends no verb."""
+    """Return the event of a row. Values that cannot be right are left out: a damaged row is shown, and ends no verb."""
     texts = {name: row[name] if isinstance(row[name], str) else "" for name in ("actor", "phase", "text")}
     instance = row["instance"] if isinstance(row["instance"], str) else None
     board = row["board"] if isinstance(row["board"], int) else None

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Marks of boards that count in one boot of this machine only: a file for each board, in a folder of the run folder.
 
-What a mark says is its writers' (boot/power_marks.py, power/unseen_cuts.py). Where it cannot be written, there is none.
+Those who write a mark decide what it says: boot/power_marks.py and power/unseen_cuts.py. A mark that cannot be written
+is left out.
 """
 
 from __future__ import annotations

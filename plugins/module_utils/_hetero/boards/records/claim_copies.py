@@ -87,9 +87,10 @@ class KeptClaims(Recorded):
     def out_of_use(self, board: int) -> OutOfUse | None:
         """Return what a board's own record says of its being out of use, or None without a record.
 
-        Of a board whose place has another board's record, or none while its own lies elsewhere, the database alone is
-        believed. One that is free by it is in maintenance, for its own record may be gone, or in what its own says. A
-        fault by it may be older than such a maintenance.
+        Where another board's record lies in the board's place, or the board's own lies elsewhere, the database alone is
+        believed. Then a board that is free by the database counts as in maintenance, or as in the state that its own
+        record tells: the record that belongs here may be gone. A fault that the database tells may be older than such
+        a maintenance.
         """
         own = self._maintenance.read(board) if self._maintenance else None
         if self._maintenance is None or (own is not None and own.of is None):

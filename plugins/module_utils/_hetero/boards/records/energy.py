@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 #: Phase of the event that says what a claim has drawn, when it ends.
 ENERGY_PHASE = "energy"
-#: What is believed of a counter between two readings: no outlet gives more kilowatts (63 A at 400 V on three phases are
-#: 44), and a counter may have steps of a tenth, or have been late by some. What is more is another outlet's counter.
+#: Largest rise of a counter between two readings that is believed: no outlet gives more kilowatts (63 A at 400 V on
+#: three phases are 44), and a counter may have steps of a tenth of a kWh, or be late by some of them. A counter that
+#: rises more is another outlet's.
 MOST_KW, STEP_KWH = 50.0, 0.5
 
 
@@ -117,6 +118,6 @@ class MeteredClaims(Recorded):
 
 
 def _of_row(outlet: object, *numbers: object) -> Energy:
-    """Return the Energy of a row. What is no number in a damaged one, or too large, is not known and ends no verb."""
+    """Return the Energy of a row. A value of a damaged row that is no number, or too large, counts as not known."""
     kwh, counter, watts, seen = (sound(measure(number)) for number in numbers)
     return Energy(outlet if isinstance(outlet, str) else "", kwh, counter if seen else None, watts, seen or 0.0)

@@ -29,9 +29,9 @@ FOLDER = "maintenance"
 LONGEST = 4000
 #: The states of boards that are out of use. A file of an earlier release names none: it is of maintenance.
 STATES = (MAINTENANCE, ERROR)
-#: What is said of a file that names another board. One of an earlier release names none, and is its place's.
+#: Text about a file that names another board. A file of an earlier release names none: it belongs to its place.
 ANOTHERS = "{path} is a record of board{of}, not of board{board}, and nothing of it is believed"
-#: What is said of a board without a file in its place, of which one lies elsewhere.
+#: Text about a board whose place has no file, and whose file lies elsewhere.
 ELSEWHERE = "{path} is a record of board{board}, whose place has none"
 REMOVE = "board{of} has its own: remove this one"
 WORDS = {
@@ -69,7 +69,7 @@ class MaintenanceRecords(BoardRecordFiles):
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
-        #: What files said, by path, inode and times: each board without a file asks all of them.
+        #: The contents of files that were read, by path, inode and times: for each board without a file all are read.
         self._said: dict[tuple[str, int, int], tuple[int, OutOfUse] | None] = {}
 
     def read(self, board: int) -> OutOfUse | None:

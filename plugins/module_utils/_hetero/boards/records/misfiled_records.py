@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of a file in the place of a board's record that says nothing of that board: it cannot be read, or is
-another board's; and of records that lie in no board's place. Reads only; what is done about it is
-evidence/adoption.py's.
+"""Describe files in the place of a board's record that say nothing of the board, because they cannot be read or are
+another board's record; and describe records that lie in no board's place.
+
+This file only reads; evidence/adoption.py acts.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ ELSEWHERE = (
 )
 #: It may be older than what the database says: a lease that was longer once.
 RIGHT = "where that is right, {way}"
-#: What is said of one that does not go to its place.
+#: Text about a record that is not to be moved to its place.
 KEEP = "{why}: look at this one, and keep it"
 KNOWN = "the database knows more than it (lease {lease})"
 TAKEN = "the database has {other}'s later claim"
 INSTEAD = "what goes to its place is {path}"
-#: What is said of a file that is called as no record is, and is one.
+#: Text about a file that is a record, and whose name is none of a record.
 STRAY = "record of {name}'s claim on board{number} (lease {lease}), which nothing reads there: "
 ENDED = "that claim has ended: remove it once nobody wants it"
 SAME = "its place has the same one: remove this one once nobody wants it"

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tell whether a board is at rest by all that is recorded of it: the database, which may be an older copy that was put
-back, and the record of its claim. Who would take root, address or boot files from an instance at work asks here.
+back, and the record of its claim. Code that would take the root, the address or the boot files from an instance asks
+here first.
 """
 
 from __future__ import annotations

@@ -278,7 +278,8 @@ class Store(MeteredClaims, KeptClaims):
     def adopt(self, kept: Kept, state: str, note: str, why: str, on: bool = False) -> None:
         """Write a claim from its own record into the database, in place of the board's present claim.
 
-        evidence/adoption.py decides when. What the database knows of the same claim's power it goes on knowing.
+        evidence/adoption.py decides when. If the present claim is the same one, the database keeps what it knows of
+        the claim's power.
 
         :param why: what proves the claim, for the event.
         :param on: whether the board has power for the claim.

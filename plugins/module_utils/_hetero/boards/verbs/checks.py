@@ -144,8 +144,8 @@ def idle(proxy: Proxy, ids: Collection[int] | None = None) -> tuple[list[int], d
 def check(proxy: Proxy, board_id: int, request: CheckRequest) -> dict[str, Any]:
     """Check one board; return its part of the module's result, with `lines`.
 
-    A board whose outlet, boot or tests fail has `failed`; so has one that cannot be checked. One that a request wanted
-    has `wanted_by`, and counts neither as good nor as bad.
+    A board whose outlet, boot or tests fail has `failed`; so has a board that cannot be checked. A board that a request
+    wanted meanwhile has `wanted_by`, and counts neither as good nor as bad.
     """
     work = Check(proxy, proxy.board(board_id), request)
     with locked([work], PHASE, Deadline(PATIENCE)):

@@ -109,7 +109,7 @@ def take_up(proxy: Proxy, verb: str, say: Callable[[str], object]) -> bool:
 def settled(proxy: Proxy, look: Look) -> bool:
     """Free a board that reconcile looked at, where its check was killed; return whether nothing more is done with it.
 
-    One that is on, and that its check never switched, is judged as others are.
+    A board that is on, and that its check never switched, is judged like any other board.
     """
     work = look.work
     if not is_left(work.record) or (look.power == "on" and not was_switched(proxy, work.board)):

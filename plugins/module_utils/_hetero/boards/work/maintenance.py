@@ -49,7 +49,8 @@ BY_DATABASE = (
 def begin(proxy: Proxy, ids: Sequence[int], reason: str, change: Change, deadline: Deadline) -> dict[str, Any]:
     """Take boards that nobody has out of use; return the module's result.
 
-    One that is somebody's by its root or by the record of a claim is refused: who is adopted later could not start.
+    A board that somebody has by its root or by the record of a claim is refused: if that claim were adopted later, its
+    instance could not start.
 
     :param reason: a text for people.
     :raises BadInput: it is longer than the record of it (maintenance_records.py).

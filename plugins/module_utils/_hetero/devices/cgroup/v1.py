@@ -57,7 +57,7 @@ class V1(NamedTuple):
     def allow(self, rule: Rule) -> None:
         """Write the rule to devices.allow and check that it holds.
 
-        Cgroups below get it too if they had all that this one had. One that somebody narrowed stays as it is.
+        Cgroups below get it too if they had all that this one had. A cgroup that somebody narrowed stays as it is.
         """
         before = set(self.rules)
         self._write("devices.allow", rule)
@@ -135,7 +135,7 @@ class V1(NamedTuple):
 
     @property
     def inner(self) -> list[V1]:
-        """The first cgroups below it, each with its own list. What is denied here the kernel denies there."""
+        """The first cgroups below it, each with its own list. The kernel denies there whatever is denied here."""
         return list(islice(self._below(), MOST_INNER))
 
     def _below(self) -> Iterator[V1]:

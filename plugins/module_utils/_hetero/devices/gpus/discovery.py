@@ -132,7 +132,7 @@ def _driver_knows(paths: Folders) -> dict[str, Information]:
 
 @dataclass(frozen=True)
 class _Machine:
-    """What all NVIDIA GPUs of a machine are judged by.
+    """The facts by which all NVIDIA GPUs of a machine are judged.
 
     :param version: of the driver; None if it is not loaded.
     :param said: the operator's overrides.

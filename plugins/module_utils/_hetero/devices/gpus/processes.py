@@ -87,7 +87,10 @@ def holders(
 
 
 def _seen(pid: str, folder: str, own: Sequence[str], known: Known) -> set[Device]:
-    """Return what a process holds. One that hides it even from root, such as a guarded init, is in no container."""
+    """Return what a process holds.
+
+    A process of no container or domain that hides it even from root, such as a guarded init, counts as holding nothing.
+    """
     try:
         return _held_by_all(folder, known)
     except PermissionError as error:

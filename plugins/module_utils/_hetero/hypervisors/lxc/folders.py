@@ -104,8 +104,9 @@ def is_seen(lxcpath: str, marked: Marks = NONE) -> bool:
 
 
 def not_mounted(folder: str) -> str | None:
-    """Return where, at a folder or above it, the machine is to have a file system that is not mounted now; None where
-    nowhere. What is seen there then is not what was there.
+    """Return the mount point, at a folder or above it, whose file system is not mounted now; None where there is none.
+
+    While it is not mounted, the folder shows other files than it had.
     """
     try:
         with open(FSTAB, encoding="utf-8", errors="surrogateescape") as table:

@@ -23,7 +23,7 @@ from . import identity
 from .config_text import text_of
 from .liblxc import Container
 
-#: One of the lines that identity.OURS matches, so that it stays where the rest of a configuration is put back.
+#: The line that names a root. identity.OURS matches it, so it stays where the rest of a configuration is put back.
 LINE = re.compile(r"^# hetero\.compute: root (?P<uuid>[0-9a-f-]{36})$", re.MULTILINE)
 ANOTHERS = "this is the root of container {other}, not of {name}"
 SWAP = "put each back in its own place (mv, which does no harm to one that runs), then run this again"
@@ -74,9 +74,9 @@ def record(container: Container, file: str) -> None:
 def must_be_own(container: Container, file: str) -> None:
     """Raise Refused if the file system in `file`, a container's folder, was made for another container.
 
-    One that is damaged so that nothing can be read of it is nobody else's where all others are in their places. Where
-    the container's own configuration does not say which is its root, as that of an earlier release, one whose
-    configuration cannot be read may be the other.
+    A file system that is too damaged to be read is the container's own if all other containers' file systems are in
+    their places. A configuration of an earlier release does not say which root is the container's; then any container
+    whose configuration cannot be read may be the one that it was made for.
     """
     found, own = uuid_of(file), recorded(container.config_file)
     if (found is None and is_empty(file)) or (found is not None and found == own):

@@ -222,7 +222,7 @@ def _meant(site: Site, container: Container, names: Sequence[str], rows: list[Al
 
 
 def _named(site: Site, names: Sequence[str], rows: Rows) -> Meant:
-    """Return _meant for GPUs that a user names. One that is gone is named as in the table."""
+    """Return _meant for GPUs that a user names. A GPU that is gone is named as in the table."""
     chosen: list[Allocation] = []
     gpus: list[Gpu] = []
     for name in names:

@@ -194,7 +194,7 @@ def _reach_now(container: liblxc.Container, gpus: Sequence[Gpu], ours: bool) -> 
 def _reach_of_stray(container: liblxc.Container, gpus: Sequence[Gpu], why: str, ours: bool) -> list[Reach]:
     """Return a Reach for each GPU of a container that runs, and whose folder or configuration is no more in its place.
 
-    One elsewhere that may open everything has only the GPUs of which it has a node.
+    A container that may open everything has only the GPUs of which it has a node.
 
     :param why: the words about it, with {pid} and {config}.
     :param ours: whether its folder is one of those that are asked for.

@@ -37,7 +37,7 @@ PLANNED = {
     CONTAINER.name: "root would be made from {image}, container started, its GPUs opened",
     GUEST.name: "disk would be made from {image}, guest started with its devices",
 }
-#: What a verb may take beyond the timeout of each instance: an image that is taken in (images/store.py; seconds).
+#: Seconds that a verb may take beyond the timeout of each instance, to take in an image (images/store.py).
 BESIDES = 1800.0
 VERBS = {
     "running": lifecycle.running,

@@ -107,8 +107,8 @@ def _of_instance(address: str) -> int:
 
 
 def _of_host(bridge: str, network: str, around: Interfaces) -> list[str]:
-    """Return the networks that the host itself is in. What is there is often guarded only by the fact that nobody else
-    gets there.
+    """Return the networks that the host itself is in. Machines there are often protected only by the fact that nobody
+    else reaches them.
     """
     others = {interface.network for name, interface in around if name not in (bridge, "lo")}
     return [str(other) for other in others if not other.overlaps(ipaddress.IPv4Network(network))]

@@ -5,8 +5,8 @@
 off where tftp_proxy_check_interval says nothing.
 
 A turn checks few boards (`boards` in tftp_proxy_check), and none that was checked within `hours`: a site's boards are
-not switched all day for it. What keeps a board from being checked, and who comes before a check, boards/verbs/checks.py
-knows.
+not switched all day for it. boards/verbs/checks.py knows which boards are not checked, and which verbs a check gives
+way to.
 """
 
 from __future__ import annotations

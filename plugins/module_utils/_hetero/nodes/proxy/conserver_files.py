@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SPECIAL = '{};#\\"'
 #: Seconds after which ssh gives up a connection on which nothing answers, three times.
 ALIVE = 15
-#: What a reader types to leave ipmitool would leave it for all; this one no keyboard sends by itself (its -e).
+#: The character by which ipmitool is left (its -e), for all readers of a console: no keyboard sends this by itself.
 ESCAPE = "$(printf '\\037')"
 #: conserver's children, each for 16 consoles, have ports from the one behind its own on (its -b). The filter of role
 #: tftp_proxy closes these to accounts other than root. No port is behind this one.

@@ -4,7 +4,7 @@
 """Consoles of a plan against each other, its PDUs and this machine: one place has one console, one by IPMI has a BMC,
 and a serial device or a key is there.
 
-What each by itself may say is site/console_lines.py's.
+site/console_lines.py checks each console by itself.
 """
 
 from __future__ import annotations

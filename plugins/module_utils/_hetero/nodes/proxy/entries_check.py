@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Entries of tftp_proxy_boards and tftp_proxy_pdus by the kinds of their values, so that one that is wrong hides
-nothing of the others beside it. What the values mean together is preflight.py's and words_check.py's.
+nothing of the others beside it. preflight.py and words_check.py check what the values mean together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Entry(Dict[str, Any]):
-    """What an entry says, without what is wrong.
+    """An entry without its wrong keys.
 
     :ivar wrong: the keys that are wrong, and those that were meant by them. That they are missing has been told.
     """

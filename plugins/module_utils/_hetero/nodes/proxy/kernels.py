@@ -39,7 +39,7 @@ NOW, NO_MORE = " from now on", "{name}: is no more what {address} gets: {why}"
 def kernels(proxy: Proxy, say: Callable[[str], object], check: bool = False) -> bool:
     """Lead each board of the boards file to what was put there for it, and others to nothing.
 
-    What a turn that was cut off left of the folder of a board that nobody has goes, too.
+    If a turn was cut off, the rest of the folder of a board that nobody has is removed, too.
 
     :param say: called with a line for each file that was put there by hand, and for each that a board gets no more.
     :param check: change nothing, and say what would be.

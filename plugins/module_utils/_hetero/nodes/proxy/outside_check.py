@@ -37,7 +37,7 @@ UNKNOWN: Any = PowerDriver
 class Known:
     """All drivers that there will be: the collection's, and the site's own.
 
-    One that is wrong, which has been said, is there all the same for who names it.
+    A driver that is wrong is known all the same, so that boards and PDUs that name it get no second error.
 
     :ivar packages: Debian packages that those of the site need.
     :ivar loaders: {name of a boot driver of the site: what it needs of the servers that its boards ask}.

@@ -133,8 +133,8 @@ def only_outlet(config: ProxyConfig, path: str, address: str) -> tuple[str, str]
 def must_be_nobodys(config: ProxyConfig, path: str, name: str, outlet: str, cuts: bool) -> None:
     """Raise Refused where somebody has a board that an outlet feeds or may feed, by the wiring or its record.
 
-    Whose a board is says the database, which may be older, or else its root or the record of a claim; also of a board
-    whose line the boards file has lost.
+    The database tells who has a board; it may be older, so the board's root and the record of its claim count as well.
+    So do boards whose line the boards file has lost.
 
     :param cuts: the outlet is to be switched off, at least for a moment; it may be that of a board of which nothing
         tells what feeds it.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`hetero restore`: before the NFS server starts, mounts the roots of all claims again and tells it what to export.
 
-What is to be there, the claims and the roots themselves say. A claim is believed by the database; and by its own record
+The claims and the roots themselves say what is to be there. A claim is believed by the database; and by its own record
 (claims/boardN.json), where the root of that board was made for it and the database has no claim of the board, or an
 older one: it may be a copy, or have been begun anew. The units that run this are role tftp_proxy's; how a root is
 mounted and how a server is told is known to images/.

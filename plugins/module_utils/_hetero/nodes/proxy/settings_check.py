@@ -4,7 +4,7 @@
 """What role tftp_proxy is about to write as proxy.json, read as verbs will read it: no set-up leaves a file that none
 of them takes. And the values of its variables that other files get, whose programs would refuse these.
 
-What values mean on this machine is preflight.py's and roots_check.py's.
+preflight.py and roots_check.py check what the values mean on this machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .setup_plan import Plan
 
 VARIABLES = "tftp_proxy"
-#: What the role makes folders of, so that nothing is none of them.
+#: Settings of which the role makes folders: an empty text is none.
 FOLDERS = ("tftp_root", "state_folder", "run_folder")
 #: The low half of an IPv6 address.
 HOST_BITS = 2**64 - 1

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Planned:
     """A proxy as it is about to be, as far as power/last_outlet.py asks: its PDUs, its wiring, its records of claims.
 
-    What cannot be read speaks for itself, once; it makes no doubt of each other board's outlet.
+    A record that cannot be read is reported once, and casts no doubt on the other boards' outlets.
     """
 
     def __init__(self, plan: Plan, boards: Sequence[Board]) -> None:
