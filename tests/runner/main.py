@@ -43,6 +43,7 @@ def main(words):
     # what a stage leaves running becomes our child, and so is seen at the end
     adopt()
     signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a script began in the background ignores it
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup(1) has it ignored
         signal.signal(signal.SIGHUP, end)
     before = traces()

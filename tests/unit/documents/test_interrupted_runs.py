@@ -33,7 +33,7 @@ def never_ends(log):
     tools.tool(log, ["sh", "-c", f"mkdir -p {folder}/lab/fake && touch {folder}/lab/fake/lab.json && sleep 60"])
 
 lanes.STAGES["molecule-fake"] = main.STAGES["molecule-fake"] = never_ends
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what a script began in the background ignores it
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as where a script began it in the background
 sys.exit(main.main(["molecule-fake"]))
 """
 #: In place of ansible-playbook: what lab_down leaves of a lab.
