@@ -81,8 +81,8 @@ def mount_read_only(device: str, point: str, kind: str, options: str = "") -> in
 def own_mounts() -> None:
     """Hide this process's further mounts from all others, and have them unmounted when it ends.
 
-    What others unmount is unmounted here too if / is shared, as systemd makes it. Otherwise a root that is held here
-    could not be mounted again.
+    If / is shared, as systemd makes it, a file system that others unmount is unmounted here, too. Otherwise a root that
+    is held here could not be mounted again.
     """
     number = _call("unshare", CLONE_NEWNS) or _call("mount", None, b"/", None, MS_REC | MS_SLAVE, None)
     if number:

@@ -59,7 +59,7 @@ def read_file(path: str) -> str | None:
 
 
 def write_file(path: str, text: str, mode: int) -> None:
-    """Write a plain file that belongs to root. What had the name before is replaced and not written through."""
+    """Write a plain file that belongs to root. Anything of that name is replaced; a link is not followed."""
     new = f"{path}.hetero-new"
     remove_file(new)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:

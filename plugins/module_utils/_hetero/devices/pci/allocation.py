@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .sysfs import Device
 
 PHASE = "pci"
-#: What holders say of the table as it was before this transaction, which is asked here itself.
+#: How the text of a holder by the table begins. Such holders are left out: this transaction reads the table itself.
 TABLE = ALLOCATED.format(holder="")
 PF = "type-PF"
 NONE_KEPT: Mapping[str, str] = MappingProxyType({})

@@ -42,7 +42,7 @@ def is_made(name: str, paths: Paths) -> bool:
 
 def only_by_folder(paths: Paths, but: Collection[str] = ()) -> dict[str, list[str]]:
     """Return {address of a device: names of the guests that have it by what lies in their folders, and of which libvirt
-    has no domain}. What the database says of their names, which may be an earlier claim's, is not asked.
+    has no domain}. The database is not asked: its claims of their names may be earlier ones.
 
     :param but: UUIDs of guests that are left out.
     """

@@ -87,7 +87,7 @@ def address_of(text: str) -> str:
 
 
 def devices(paths: Paths) -> dict[str, Device]:
-    """Return {address: Device} of all devices, by address. One that is removed meanwhile is left out."""
+    """Return {address: Device} of all devices, by address. A device that is removed meanwhile is left out."""
     folder = os.path.join(paths.sys, "bus/pci/devices")
     try:
         addresses = sorted(os.listdir(folder))

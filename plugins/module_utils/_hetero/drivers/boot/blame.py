@@ -98,7 +98,7 @@ def verdict(
     :param asked: roles of the files that the board asked for.
     :param wrong_key: another host key answered after a verified power cycle.
     :param kinds: kinds of things seen. Only a kernel mounts a root, also one that was not asked for (flash).
-    :param strangers: other machines that stand in the proxy's place. What they do looks like any fault of a board.
+    :param strangers: other machines that stand in the proxy's place. Their effects look like any fault of a board.
     """
     if faults:
         return PROXY

@@ -156,7 +156,7 @@ class BootDriver(ABC):
     def boots_anew(self, board: Board) -> None:
         """Note that a board that was told to reboot asked for its boot. A driver that acts on the board begins here.
 
-        What answers before is still the old system.
+        Before this call, the system that answers is still the old one.
         """
 
     @abstractmethod

@@ -94,7 +94,7 @@ def requests(http_port: int = 0) -> Program:
     return _whole(program)
 
 
-#: What is passed where boards boot by TFTP alone.
+#: The filter where boards boot by TFTP alone.
 REQUESTS = requests()
 #: Passes UDP to or from port 67; no later fragments.
 DHCP = [

@@ -148,7 +148,7 @@ class Session:
         return self._inrush.switch_on(outlets, lambda some: self._driver.switch(some, state), self._deadline)
 
     def take_turn(self) -> None:
-        """Take the PDU's lock. What was read before may have been another process's half-done work."""
+        """Take the PDU's lock. States that were read before may come from another process's half-done work."""
         turn, self._turn = self._turn, None
         if turn is not None:
             turn()

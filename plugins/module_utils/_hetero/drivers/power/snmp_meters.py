@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where PDUs and switches have what each outlet draws in SNMP, by the name of their table in snmp_tables.py.
 
-A device without meters has these objects not at all, or tells -1. What its MIB does not tell by outlet is not here: RFC
-3621 has the power of a whole switch alone (pethMainPseConsumptionPower), rPDU, MasterSwitch and most of Gude's devices
-measure banks or inlets, and the MIB of Gude's 8226 counts its ports' meters in two ways that contradict each other.
+A device without meters has these objects not at all, or tells -1. Readings that a MIB does not give for each outlet are
+left out: RFC 3621 has the power of a whole switch alone (pethMainPseConsumptionPower), rPDU, MasterSwitch and most of
+Gude's devices measure banks or inlets, and the MIB of Gude's 8226 counts its ports' meters in two ways that contradict
+each other.
 """
 
 from __future__ import annotations

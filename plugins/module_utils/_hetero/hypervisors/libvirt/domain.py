@@ -147,7 +147,7 @@ class Domain:
 
     @property
     def ended(self) -> bool:
-        """Return whether its guest has ended. One that was undefined while it ran is then no more there."""
+        """Return whether its guest has ended. A domain that was undefined while it ran is gone once it has."""
         must_be_name(self.name)
         try:
             return not self.active

@@ -251,7 +251,8 @@ def _pin(domain: ElementTree.Element, spec: Spec) -> bool:
 def put_back(spec: Spec, libvirt: Libvirt) -> None:
     """Restore the domain, and give its next start the port and the devices of its claim, and none of others'.
 
-    One that is made of its description, which may be older than what was taken back, starts with no other devices.
+    A domain that is made of its description starts with no other devices: the description may be older than devices
+    that were taken back since.
     """
     anew = uuid_of(spec.name, libvirt) is None
     if anew:

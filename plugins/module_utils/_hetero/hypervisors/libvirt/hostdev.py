@@ -20,7 +20,7 @@ PARKED = "pci-stub"
 
 
 class Given(NamedTuple):
-    """A PCI device in a domain's XML. One of a network interface counts as managed."""
+    """A PCI device in a domain's XML. The device of a network interface counts as managed."""
 
     address: str
     managed: bool

@@ -6,9 +6,9 @@
 The disk of another guest that was copied or moved into a guest's place is so told before it is started. A guest of an
 earlier release has no such file; it gets one with what is found there first.
 
-A guest's root can give its disk any UUID, so this says less than of a container. An unknown UUID is the guest's own
-doing. One that is another guest's keeps the guest from its start, which is its own harm, but not from its end, unless
-the file is another than the one that was made for it, which no guest can bring about.
+A guest's root can give its disk any UUID, so this says less than of a container. A disk with an unknown UUID
+counts as the guest's own. A guest whose disk has another guest's UUID is not started, which harms only itself; it can
+be ended, unless the file is not the one that was made for it: no guest can bring that about.
 
 The file is written before there is anything else in the folder, so that it also tells the rest of a guest whose making
 was cut off from what somebody else has put there.
@@ -50,8 +50,8 @@ KEEP = (
     "the same with --live where it runs with it), and move it out of there, or remove it where nobody needs it; then "
     "run this again"
 )
-#: What the making of a guest leaves in its folder, also one that was killed (whole_file.py), with the logs of its
-#: console that libvirt sets aside, and the former disks over which a printed line (boot_files.py) moves another.
+#: Names of the files that are made in a guest's folder, also where that was killed (whole_file.py); of the logs of its
+#: console that libvirt sets aside; and of former disks over which a printed line (boot_files.py) moves another.
 MADE = re.compile(
     r"\.(disk\.uuid|domain\.xml)\.[0-9]+~|disk\.uuid|domain\.xml|kernel|initrd|console\.log(\.[0-9]+)?|"
     r"disk\.raw(\.~[0-9]+~)?"

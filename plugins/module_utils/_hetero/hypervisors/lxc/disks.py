@@ -83,8 +83,10 @@ def make(container: Container, size_gb: int, base: str = BASE) -> str:
 def mount(container: Container, base: str = BASE) -> None:
     """Mount a disk for the host and make its node for LXC; a mounted one stays.
 
-    One with errors is checked before, unless its container runs. Another container's is not mounted, and makes place
-    for its own.
+    Unless the container runs, a mounted disk with errors is unmounted and checked, and another disk in its place is
+    unmounted.
+
+    :raises Refused: the file in the container's folder was made for another container.
     """
     own_root.must_be_own(container, file_of(container))
     _mount(container, base)
