@@ -176,3 +176,18 @@ def test_two_pdus_of_one_name_are_two():
         "pdu-a-8": "10.0.100.1",
         "pdu-a-9": "10.0.101.1",
     }
+
+
+def test_a_site_of_thousands_is_looked_through_once(monkeypatch):
+    """Lost: an hour, to who has ten thousand devices in NetBox: each looked at all interfaces and power ports."""
+    looks, told = [], source.told
+    monkeypatch.setattr(source, "told", lambda *words: looks.append(1) or told(*words))
+    numbers = range(1, 301)
+    devices = [device(number, f"b{number}", None) for number in numbers]
+    macs = [f"02:00:00:00:{number // 256:02x}:{number % 256:02x}" for number in numbers]
+    interfaces = [interface(1000 + number, number, "eth0", mac) for number, mac in zip(numbers, macs)]
+    ports = [port(2000 + number, number, (9000, "pdu-a", str(number))) for number in numbers]
+    site = source.site_of(devices, interfaces, ports, [device(9000, "pdu-a", None)], "netbox")
+    assert [board.said["outlet"] for board in site.boards] == [str(number) for number in numbers]
+    assert len({board.said["mac"] for board in site.boards}) == len(numbers)
+    assert len(looks) < 30 * len(numbers)

@@ -113,6 +113,7 @@ def site_of(
     :param feeding: the devices whose outlets feed them.
     """
     site, names = Site(), _names(feeding)
+    interfaces_of, ports_of = _by_device(interfaces), _by_device(ports)
     for device in devices:
         name = _name(device)
         board = Board(name, f"{source}, device {name}")
@@ -121,13 +122,22 @@ def site_of(
         board.take("model", told(device, "device_type", "model"))
         for key in CUSTOM:
             board.take_field(key, told(device, "custom_fields", key))
-        _add_mac(board, [one for one in interfaces if told(one, "device", "id") == device.get("id")])
-        _add_power(site, board, [one for one in ports if told(one, "device", "id") == device.get("id")], names)
+        _add_mac(board, interfaces_of.get(device["id"], []))
+        _add_power(site, board, ports_of.get(device["id"], []), names)
         site.boards.append(board)
     for device in feeding:
         if names.get(device.get("id")) in site.pdus:
             _add_pdu(site.pdus[names[device.get("id")]], device)
     return site
+
+
+def _by_device(objects: Sequence[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for one in objects:
+        number = told(one, "device", "id")
+        if isinstance(number, int):
+            found.setdefault(number, []).append(one)
+    return found
 
 
 def _names(feeding: Sequence[Mapping[str, Any]]) -> dict[Any, str]:
