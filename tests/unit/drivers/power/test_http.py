@@ -316,6 +316,28 @@ def test_what_is_wrong_with_its_settings(tmp_path, given, said):
         power.session("plugs", settings, {}, Deadline(60), str(tmp_path)).__enter__()
 
 
+@pytest.mark.parametrize("alike", ["read", "on", "off"])
+def test_two_outlets_that_are_asked_alike_are_refused(tmp_path, alike):
+    """Lost: the power of a board, to the end of another one: both are the one relay of a table without {outlet}."""
+    table = {
+        "read": {"path": "/relay/{outlet}"},
+        "state": "/ison",
+        "on": {"path": "/relay/{outlet}?turn=on"},
+        "off": {"path": "/relay", "method": "POST", "body": '{"relay": {outlet}, "turn": "off"}'},
+    }
+
+    def wrong(table, *outlets):
+        given = {"driver": "http", "host": "127.0.0.1", "api_table": table, "outlets": outlets}
+        return [str(error) for _key, error in http.Http.wrong("plugs", given)]
+
+    one = {**table, alike: {"path": "/relay/0"}}
+    assert (wrong(table, "0", "1"), wrong(one, "0"), wrong(one)) == ([], [], [])
+    (said,) = wrong(one, "0", "1")
+    assert said.startswith("plugs: its api_table asks the same for outlets 0, 1, which would be one: put {outlet} into")
+    by_answer = {**table, "read": {"path": "/status"}, "state": "/relays/{outlet}/ison"}
+    assert wrong(by_answer, "0", "1") == []
+
+
 def test_whose_library_is_missing_is_told_which(device, tmp_path, monkeypatch):
     def missing(name):
         raise ImportError(name)

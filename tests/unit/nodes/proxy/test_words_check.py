@@ -12,8 +12,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import words_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight, words_check
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.entries_check import Entry
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import PDU
 from ansible_collections.hetero.compute.tests.unit.nodes.proxy.test_preflight import said
 
@@ -194,3 +195,17 @@ def test_an_agent_that_takes_the_last_system_is_named(options, said):
     settings = {"driver": "fence", "agent": "fence_redfish", "host": "h", "agent_options": options}
     words_check.pdu("bmc-b", Entry(settings), found)
     assert any("switches the last system" in str(note) for note in found.notes) == said
+
+
+def test_boards_whose_relay_is_one_are_told_by_the_set_up():
+    """Lost: the power of a board, or an afternoon: the table's requests do not say which relay is meant."""
+    table = {"read": {"path": "/relay"}, "state": "/ison", "on": {"path": "/on"}, "off": {"path": "/off"}}
+
+    def wrong(*outlets):
+        found, wires = Findings(), {str(number): {"pdu": "p", "outlet": one} for number, one in enumerate(outlets)}
+        pdus = {"p": {"driver": "http", "host": "h", "api_table": table}}
+        preflight.wiring(Plan(server="10.0.2.254", pdus=pdus, wiring=wires), [], found)
+        return [str(defect.what) for defect in found.defects]
+
+    assert wrong("0") == []
+    assert wrong("0", "1") == ["its api_table asks the same for outlets 0, 1, which would be one"]

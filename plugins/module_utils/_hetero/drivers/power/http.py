@@ -19,7 +19,7 @@ from ...core.printable import brief
 from ...core.spelling import instead
 from .drawn import Drawn
 from .driver import Answer
-from .http_apis import APIS, NUMBER, OUTLET, Api, Ask, filled, found, named, own, wrong_table
+from .http_apis import APIS, NAME, NUMBER, OUTLET, Api, Ask, filled, found, named, own, wrong_table
 from .http_meters import METERS
 from .web import WebDriver
 
@@ -50,7 +50,11 @@ class Http(WebDriver):
             what = "does not say which api it has"
             yield "api", BadInput(what, name, f"give api ({', '.join(APIS)}), or a table of your own (api_table)")
         elif table:
-            for what, remedy in wrong_table(table):
+            mistakes, outlets = list(wrong_table(table)), sorted({str(one) for one in settings.get("outlets") or ()})
+            if not mistakes and len(outlets) > 1 and not own(table).tells_apart():
+                what = f"its api_table asks the same for outlets {', '.join(outlets)}, which would be one"
+                mistakes.append((what, f"put {NAME} into its paths or bodies, or make each a PDU of its own"))
+            for what, remedy in mistakes:
                 yield "api_table", BadInput(what, name, remedy)
 
     def login(self) -> None:

@@ -69,6 +69,11 @@ class Api:
         """Return whether an outlet must be a number."""
         return any(INDEX in text for text in self._texts())
 
+    def tells_apart(self) -> bool:
+        """Return whether an outlet's name is in each request, or is what its state is found by in the answer."""
+        asked = [(self.state, self.read.path, self.read.body), *((ask.path, ask.body) for ask in (self.on, self.off))]
+        return all(NAME in text or INDEX in text for text in map("".join, asked))
+
     def _texts(self) -> Iterator[str]:
         yield self.state
         for ask in (self.read, self.on, self.off):

@@ -185,7 +185,7 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings, drivers: outsid
         shared(outlet, fed, found)
     for device in dict.fromkeys(pdu for pdu, _outlet in users):
         one_machine([fed[0] for (pdu, _outlet), fed in users.items() if pdu == device], pdus, found)
-    _pdus(plan, pdus, found, drivers)
+    _pdus(plan, pdus, wires, found, drivers)
     words_check.credentials(plan, pdus, found, drivers.power)
     consoles_check.consoles(wires, pdus, found)
     http_check.unserved(plan, pdus, found)
@@ -231,12 +231,15 @@ def _ram_key(
         found.defect(thing, what, "take ram_key out")
 
 
-def _pdus(plan: Plan, pdus: Mapping[str, Entry], found: Findings, drivers: outside_check.Known) -> None:
+def _pdus(
+    plan: Plan, pdus: Mapping[str, Entry], wires: Mapping[str, Entry], found: Findings, drivers: outside_check.Known
+) -> None:
     """Check what is said of each PDU, and whether it and its credentials are both there."""
     words_check.own_drivers("tftp_proxy_power_drivers", plan.power_drivers, POWER_DRIVERS, found)
     words_check.own_drivers("tftp_proxy_boot_drivers", plan.boot_drivers, BOOT_DRIVERS, found)
     for name, pdu in sorted(pdus.items()):
-        words_check.pdu(name, pdu, found, drivers.power)
+        fed = [wire.get("outlet") for wire in wires.values() if wire.get("pdu") == name]
+        words_check.pdu(name, pdu, found, drivers.power, [str(outlet) for outlet in fed if outlet is not None])
         if pdu.get("transport") == "ssh" and not pdu.get("host_key") and "host_key" not in pdu.wrong:
             what = "its ssh host key is not pinned: the first one that anything shows at its address gets its password"
             found.note(name, what, "give its host_key in tftp_proxy_pdus, as ssh-keyscan prints it behind the address")

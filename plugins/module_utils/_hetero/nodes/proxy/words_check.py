@@ -105,10 +105,13 @@ WIPE_WORDS = {"method": METHODS, "verify": PROOFS}
 SAMPLES = whole(1, MOST)
 
 
-def pdu(name: str, settings: Entry, found: Findings, drivers: Drivers = POWER_DRIVERS) -> None:
+def pdu(
+    name: str, settings: Entry, found: Findings, drivers: Drivers = POWER_DRIVERS, outlets: Collection[str] = ()
+) -> None:
     """Check the words of one PDU, and what its driver needs of them.
 
     :param drivers: all that there are, those that the site wrote itself among them.
+    :param outlets: those that feed boards.
     """
     thing, driver = f"tftp_proxy_pdus, {name}", settings.get("driver")
     needs_host = driver not in drivers or drivers[driver].needs_host
@@ -120,7 +123,7 @@ def pdu(name: str, settings: Entry, found: Findings, drivers: Drivers = POWER_DR
         if driver in readers:
             _known(thing, key, settings.get(key), words, found)
     if driver in drivers:
-        wrong = drivers[driver].wrong(thing, settings)
+        wrong = drivers[driver].wrong(thing, dict({"outlets": list(outlets)} if outlets else {}, **settings))
         found.defects += [error for key, error in wrong if key not in settings.wrong]
     unread = sorted(key for key in settings if settings[key] not in (None, "") and not reads(driver, key))
     if unread and driver in OF_MACHINES:
