@@ -238,6 +238,21 @@ queue:
     expected:
       description: When it can start (seconds since 1970), by the ends of leases, or none where these do not tell.
       type: float
+reservations:
+  description:
+    - What is reserved by date and not over, by the table of the node's role, the next first. Empty where only some were
+      asked for.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    owner: {description: For whom., type: str}
+    start: {description: From when (seconds since 1970)., type: float}
+    end: {description: Until when (seconds since 1970)., type: float}
+    text: {description: 'What it is, for whom, when and why, in words.', type: str}
+    lacks:
+      description: Why not all of it can be had by present leases, with the first of those who have it longer, or none.
+      type: str
 alike:
   description:
     - Where the node has nothing of O(instance), of each owner the instance or request whose name is most similar to it.

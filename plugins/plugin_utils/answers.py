@@ -243,6 +243,13 @@ WAITS: dict[str, Test] = dict(
     flavor=is_text,
     expected=or_none(is_number),
 )
+#: What is reserved, as status shows it.
+RESERVED: dict[str, Test] = dict(
+    dict.fromkeys(("owner", "text"), is_text),
+    start=is_number,
+    end=is_number,
+    lacks=or_none(is_text),
+)
 #: [seconds since 1970, instances].
 STEP = 2
 
@@ -297,6 +304,7 @@ SHAPES: dict[str, Shape] = {
         images=maybe(each_of(IMAGE)),
         pdu_errors=left_out(are_texts_by_name),
         queue=left_out(list_of(WAITS)),
+        reservations=left_out(list_of(RESERVED)),
     ),
     "host_info": dict(
         name=maybe(is_word),
@@ -314,6 +322,7 @@ SHAPES: dict[str, Shape] = {
         ended=left_out(list_of(ENDED)),
         alike=left_out(list_of(ALIKE)),
         queue=left_out(list_of(WAITS)),
+        reservations=left_out(list_of(RESERVED)),
     ),
     "board_reconcile": dict(
         dict.fromkeys(("others", "ended", "not_adopted", "removed", "gone", "kept", "unseen"), are_texts),

@@ -16,12 +16,20 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
 
 #: What is kept of each kind of owner, with its value for an owner that did not answer.
-OF_PROXY: dict[str, Any] = {"boards": [], "claims": [], "roots": None, "pdu_errors": {}, "queue": []}
+OF_PROXY: dict[str, Any] = {
+    "boards": [],
+    "claims": [],
+    "roots": None,
+    "pdu_errors": {},
+    "queue": [],
+    "reservations": [],
+}
 OF_HOST: dict[str, Any] = {
     "gpus": [],
     "devices": [],
     "instances": [],
     "queue": [],
+    "reservations": [],
     "claims": [],
     "capacity": {},
     "hypervisor": None,

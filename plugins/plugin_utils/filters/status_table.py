@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds 
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_number
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
+from ansible_collections.hetero.compute.plugins.plugin_utils.reserved_lines import reserved
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
 from ansible_collections.hetero.compute.plugins.plugin_utils.waiting_lines import waiting
 
@@ -177,7 +178,8 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
         rows += silent or host_rows(name, host, fits or {})
     promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
     told = [text for proxy, seen in by_proxy.items() for text in pdus(proxy, seen)]
-    return _lines(rows) + promises + told + waiting([*by_proxy.values(), *(hosts or {}).values()])
+    every = {**by_proxy, **(hosts or {})}
+    return _lines(rows) + promises + told + waiting(every.values()) + reserved(every)
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:

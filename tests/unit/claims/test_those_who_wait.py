@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.those_who_wait import Needs, Waiting
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.reservations import Needs
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.those_who_wait import Waiting
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import Ticket
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import Lot

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Mapping, Protocol
+from typing import TYPE_CHECKING, Any, Mapping, Protocol
+
+from ..site.owners import FORM
 
 if TYPE_CHECKING:
     from .store import ClaimsStore
 
 #: The name that stands for all owners whom the table does not name.
 OTHERS = "*"
-#: The form of Unicode in which the names of owners are compared: AWX keeps its users' in such a one (NFKC).
-FORM: Final = "NFC"
 #: How many of an owner's instances are named.
 TOLD = 4
 HAS = "{owner} has {have} {thing}{s} of {node}, and may have {most} at once{which}"

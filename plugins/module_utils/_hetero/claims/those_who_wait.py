@@ -10,30 +10,25 @@ compute_host/host_queue.py. The rules are scheduling/queue.py's.
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Collection, Generic, Iterable, Mapping, NamedTuple, Protocol, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Collection, Generic, Iterable, Protocol, Sequence, TypeVar
 
 from ..core.errors import Refused
 from ..scheduling.places import place, shown
 from ..scheduling.queue import Left, Wish, left, starts
 from ..site.leases import at
 from ..site.owners import refuse_taken
+from .reservations import Reserving
 
 if TYPE_CHECKING:
     from ..scheduling.queue import Lot, Steps
     from ..site.owners import MadeClaim
+    from .reservations import Needs
     from .store import ClaimsStore
     from .tickets import Ticket
 
 NOTHING = Left(0, {}, {})
-
-
-class Needs(NamedTuple):
-    """What each instance of a request takes, as scheduling/queue.py has it."""
-
-    amounts: Mapping[str, int]
-    devices: tuple[tuple[frozenset[str], int], ...]
 
 
 class Request(Protocol):
@@ -70,8 +65,8 @@ class Request(Protocol):
 AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 
-class Waiting(ABC, Generic[AnyRequest]):
-    """Those who wait on one node."""
+class Waiting(Reserving, Generic[AnyRequest]):
+    """Those who wait on one node, and what of it is reserved."""
 
     def __init__(self, store: ClaimsStore[Any]) -> None:
         self.store = store
@@ -87,14 +82,17 @@ class Waiting(ABC, Generic[AnyRequest]):
 
     @abstractmethod
     def lots(self, now: float) -> Sequence[Lot]:
-        """Return what is free, and what becomes free when, as far as those want it whose `needs` were looked up."""
+        """Return what is free, and what becomes free when, as far as those want it whose `needs` were looked up, or for
+        whom it is reserved.
+        """
 
     def may_have(self, owner: str) -> int | None:
         """Return how many instances more an owner may have on this node at present; None without a limit."""
         return None
 
     def look(self) -> None:
-        """Find what would do for those who wait, before a transaction keeps others waiting."""
+        """Find what would do for those who wait, and what is reserved, before a transaction keeps others waiting."""
+        _looked_up = self.reserves
         for ticket in self.store.tickets.living():
             self.needs(self.request_of(ticket))
 
@@ -114,7 +112,7 @@ class Waiting(ABC, Generic[AnyRequest]):
         asker = _wish(request, needs, missing, asked, own.priority if own else request.priority)
         asker = replace(asker, most=self.may_have(request.owner))
         wishes = self._wishes(others)
-        found = left(now, self.lots(now), wishes, asker)
+        found = left(now, self.lots(now), wishes, asker, self.reserves)
         self._goes_first = found.goes_first
         return found
 
@@ -142,7 +140,7 @@ class Waiting(ABC, Generic[AnyRequest]):
             return
         now = time.time()
         wishes = self._wishes(self.store.tickets.living())
-        for start in starts(now, self.lots(now), wishes):
+        for start in starts(now, self.lots(now), wishes, self.reserves):
             wish, by = start.wish, start.when
             late = expires is None or by is None or expires > by
             if late and wish.asked < claim.created and any(one.name == lot for one in start.ends):
@@ -169,7 +167,7 @@ class Waiting(ABC, Generic[AnyRequest]):
                 return nothing if there else None
             wishes = self._wishes([*self._others(request), self.store.tickets.keep(ticket)])
             own = next(one for one in wishes if (one.request, one.owner) == (ticket.request, ticket.owner))
-            return place(now, self.lots(now), wishes, own, there)
+            return place(now, self.lots(now), wishes, own, there, self.reserves)
 
     def shown(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
         """Return those who wait, and {device: the request that gets it next}, as `status` shows them."""
@@ -178,7 +176,7 @@ class Waiting(ABC, Generic[AnyRequest]):
             return [], {}
         now, flavors = time.time(), {(one.request, one.owner): str(one.wish["flavor"].get("name")) for one in tickets}
         wishes = self._wishes(tickets)
-        return shown(now, self.lots(now), wishes, flavors)
+        return shown(now, self.lots(now), wishes, flavors, self.reserves)
 
     def _own(self, request: AnyRequest) -> Ticket | None:
         """Return the ticket of a request, unless that is for less: a place for one is none for eight."""

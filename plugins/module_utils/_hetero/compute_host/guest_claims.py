@@ -44,7 +44,14 @@ class Guests:
         self.flavor = request.flavor
         self.named = request.devices
         self.left = NOTHING
+        self.reserved: dict[str, str] = {}
+        self.reserved_amounts: dict[str, tuple[int, str]] = {}
         self._domains: set[str] | None = None
+
+    @property
+    def held(self) -> dict[str, str]:
+        """{address: why} of the devices that others are to get."""
+        return {**self.reserved, **{address: held_for(wish) for address, wish in self.left.devices.items()}}
 
     @property
     def asked(self) -> str:
@@ -84,5 +91,4 @@ class Guests:
             for address, (name, *_others) in of_no_claim(self.host).items():
                 if address not in given:
                     allocation.write_down(self.host.store, holder_of(name), address, self.host.pci)
-            held = {address: held_for(wish) for address, wish in self.left.devices.items()}
-            allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named, held)
+            allocation.allocate(self.host.store, claim.holder, asked, self.host.pci, self.named, self.held)

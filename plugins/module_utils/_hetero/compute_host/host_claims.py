@@ -135,6 +135,8 @@ def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before
             raise _no_node(host, request, never, 0, len(before), {host.name: never})
     claims: list[Claim] = []
     for instance in request.instances:
+        if instance not in before:
+            kind.reserved, kind.reserved_amounts = _reserved(host, request)
         try:
             if instance not in before and limits.may_have(request.owner) == 0:
                 why = limits.why_no_more(request.owner)
@@ -149,6 +151,21 @@ def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before
     return claims
 
 
+def _reserved(host: Host, request: ClaimRequest) -> tuple[dict[str, str], dict[str, tuple[int, str]]]:
+    """Return {device: why} of those that a further instance does not get, as they are reserved, and {memory_mb and so
+    on: (how much of it is, why)} of what there would be too little of.
+    """
+    queue = HostQueue(host)
+    needs = queue.needs(request) if queue.reserves else None
+    if needs is None:
+        return {}, {}
+    until = time.time() + 3600 * request.lease_hours if request.lease_hours else None
+    wanted = frozenset().union(*(names for names, _count in needs.devices))
+    lots = queue.lots(time.time())
+    free = [name for lot in lots if lot.when == 0 for name in lot.devices if name in wanted]
+    return queue.kept_from(request.owner, until, free), queue.amounts_kept(request.owner, until, needs)
+
+
 def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instance: str, is_there: bool) -> Claim:
     asked = Asked(
         instance,
@@ -161,9 +178,9 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
         lease_hours=request.lease_hours,
         request=request.request,
         no_image=_no_image(host, request.image, instance),
-        held={key: (size, held_for(wish)) for key, (size, wish) in kind.left.amounts.items()},
+        held=_held_amounts(kind),
     )
-    held = {address: held_for(wish) for address, wish in kind.left.devices.items()}
+    held = kind.held
     gpus = [replace(gpu, unsupported=held[gpu.address]) if gpu.address in held else gpu for gpu in host.gpus]
     claim, new = host.store.claim(asked, host.capacity, host.site.look, gpus)
     if not new:
@@ -174,6 +191,15 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
         raise NoneFree(why, instance, rejected={"name": why})
     kind.allocate(claim)
     return host.store.put(instance, address=_address(host, host.config.section(request.kind).addresses))
+
+
+def _held_amounts(kind: Containers | Guests) -> dict[str, tuple[int, str]]:
+    """Return {memory_mb and so on: (how much of it others are to get, who in words)}."""
+    held = {key: (size, held_for(wish)) for key, (size, wish) in kind.left.amounts.items()}
+    for key, (size, why) in kind.reserved_amounts.items():
+        waits, who = held.get(key, (0, ""))
+        held[key] = (waits + size, f"{who}; {why}" if who else why)
+    return held
 
 
 def _no_image(host: Host, image: str, instance: str) -> str | None:
@@ -249,6 +275,8 @@ class Containers:
 
     :param request: of one request.
     :ivar left: what those who wait leave to it.
+    :ivar reserved: {address: why} of GPUs that its next instance does not get, as they are reserved.
+    :ivar reserved_amounts: {memory_mb and so on: (how much of it is reserved, why)} of what that is short of.
     """
 
     #: What its devices are called in answers.
@@ -259,10 +287,17 @@ class Containers:
         self.flavor = request.flavor
         self.free = free_gpus(host)
         self.left = NOTHING
+        self.reserved: dict[str, str] = {}
+        self.reserved_amounts: dict[str, tuple[int, str]] = {}
+
+    @property
+    def held(self) -> dict[str, str]:
+        """{address: why} of the GPUs that others are to get."""
+        return {**self.reserved, **{address: held_for(wish) for address, wish in self.left.devices.items()}}
 
     @property
     def wanted(self) -> GpuRequest | None:
-        return wanted_of(self.host, self.flavor, self.left.devices)
+        return wanted_of(self.host, self.flavor, self.held)
 
     @property
     def asked(self) -> str:

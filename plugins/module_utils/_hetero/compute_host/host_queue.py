@@ -9,9 +9,10 @@ claims/those_who_wait.py keeps the places, and tells a claim what it may have.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
-from ..claims.those_who_wait import Needs, Waiting
+from ..claims.reservations import Needs
+from ..claims.those_who_wait import Waiting
 from ..scheduling.compute_hosts import aliases_of, gpu_arch, gpu_count
 from ..scheduling.extra_specs import satisfies
 from ..scheduling.fit import AMOUNTS
@@ -24,6 +25,7 @@ from .info import device_fields
 
 if TYPE_CHECKING:
     from ..claims.tickets import Ticket
+    from ..site.reservations import Reservation
     from .host import Host
 
 #: Fields of a request that a ticket keeps.
@@ -73,6 +75,19 @@ class HostQueue(Waiting[ClaimRequest]):
 
     def may_have(self, owner: str) -> int | None:
         return limits_of(self.host).may_have(owner)
+
+    @property
+    def reservations(self) -> Sequence[Reservation]:
+        return self.host.config.reservations
+
+    def fits(self, reservation: Reservation) -> Needs:
+        if reservation.which:
+            names = frozenset(one.lower() for one in reservation.which)
+            return Needs({}, ((names, len(names)),))
+        flavor = dict(reservation.flavor)
+        like = ClaimRequest("reserved", reservation.owner, flavor, "", "")
+        amounts = {name: int(flavor.get(name) or 0) for name in AMOUNTS}
+        return Needs({name: size for name, size in amounts.items() if size}, self._gpus(like) + self._devices(like))
 
     def lots(self, now: float) -> list[Lot]:
         store, self._cards = self.host.store, None

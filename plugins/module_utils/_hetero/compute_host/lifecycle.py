@@ -155,8 +155,7 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
         now, old = time.time(), work.claim.expires
         doubt = host.store.doubt_of(work.claim)
         expires = end(hours, None if doubt else old, now)
-        if later(old, expires) != old:
-            HostQueue(host).must_end_in_time(work.claim, work.claim.instance, expires)
+        _must_be_allowed(host, work.claim, expires)
         before = {"expires": f"{as_date(old)} ({doubt[0]})" if doubt else as_date(old), "state": work.claim.state}
         if change.note(work.claim.instance, before, {"expires": as_date(expires), "state": state}):
             # the record, which may know more than an older database, gets no state that does not change
@@ -166,10 +165,20 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
             if not change.check:
                 if late:
                     extended_late(host.store, REAPER)
-                work.put(expires=expires, **back)
+                with host.store.transaction():
+                    _must_be_allowed(host, work.claim, expires)  # another claim may have come meanwhile
+                    work.put(expires=expires, **back)
         work.more["until"] = until(expires, now)
 
     return _each(host, request, "extend", options, change, one)
+
+
+def _must_be_allowed(host: Host, claim: Claim, expires: float | None) -> None:
+    """Raise Refused where a longer lease would keep what is reserved, or put off others who wait."""
+    if later(claim.expires, expires) != claim.expires:
+        queue = HostQueue(host)
+        queue.must_not_reach(claim, claim.instance, claim.expires, expires)
+        queue.must_end_in_time(claim, claim.instance, expires)
 
 
 def absent(host: Host, request: str, options: Options, change: Change) -> Result:

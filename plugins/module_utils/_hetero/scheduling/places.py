@@ -8,11 +8,14 @@ from __future__ import annotations
 from typing import Any, Collection, Iterable, Mapping, Sequence
 
 from .queue import Lot, Start, Wish, left, starts
+from .reservations import NONE, Reserves
 
 #: Why a node that is free is not given.
 HELD = "held for {request} of {owner}, which waits and goes first"
 #: How many ends of others' leases a play is told of.
 TOLD = 4
+#: What such an end is called where it is that of a reservation.
+RESERVED = "reserved"
 
 
 def held_for(wish: Wish) -> str:
@@ -20,19 +23,21 @@ def held_for(wish: Wish) -> str:
     return HELD.format(request=wish.request, owner=wish.owner)
 
 
-def place(now: float, lots: Sequence[Lot], wishes: Collection[Wish], own: Wish, there: int) -> dict[str, Any]:
+def place(
+    now: float, lots: Sequence[Lot], wishes: Collection[Wish], own: Wish, there: int, reserves: Reserves = NONE
+) -> dict[str, Any]:
     """Return the place of a request that waits, as module ticket returns it.
 
     :param wishes: of all who wait, with `own`.
     :param there: how many of its instances this node has already.
     """
-    everybodys = starts(now, lots, wishes)
+    everybodys = starts(now, lots, wishes, reserves)
     start = next(one for one in everybodys if one.wish is own)
     before = [one.wish for one in everybodys[: everybodys.index(start)] if own.competes(one.wish)]
     return dict(
         asked=own.asked,
         ahead=[dict(request=one.request, owner=one.owner) for one in before],
-        may=left(now, lots, wishes, own).may,
+        may=left(now, lots, wishes, own, reserves).may,
         held=start.held(now),
         there=there,
         steps=[list(step) for step in start.steps],
@@ -41,18 +46,23 @@ def place(now: float, lots: Sequence[Lot], wishes: Collection[Wish], own: Wish, 
 
 
 def _awaited(start: Start, now: float) -> list[Lot]:
-    return [lot for lot in start.ends if lot.when is not None and lot.when > now]
+    reserved = [Lot(one.end, name=RESERVED, who=one.owner) for one in start.reserved]
+    return [lot for lot in [*start.ends, *reserved] if lot.when is not None and lot.when > now]
 
 
 def shown(
-    now: float, lots: Sequence[Lot], wishes: Iterable[Wish], flavors: Mapping[tuple[str, str], str]
+    now: float,
+    lots: Sequence[Lot],
+    wishes: Iterable[Wish],
+    flavors: Mapping[tuple[str, str], str],
+    reserves: Reserves = NONE,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return what `status` shows of those who wait, and {device: the request that gets it next}.
 
     :param flavors: {(request, owner): name of its flavor}.
     """
     found, following = [], {}
-    for start in starts(now, lots, wishes):
+    for start in starts(now, lots, wishes, reserves):
         wish = start.wish
         found.append(
             dict(

@@ -14,6 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Collection, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
+from .reservations import NONE, Reserves
+from .reserved import Blocked, Holding, Reserved, Taker
+
 #: [(unix seconds, instances that a request can have by then)], the earliest first.
 Steps = Tuple[Tuple[float, int], ...]
 #: {what can be divided, such as memory_mb: how much}.
@@ -87,6 +90,7 @@ class Start:
     :param steps: how many instances it can have here by when.
     :param devices: the devices that it is to get here, those that are free first.
     :param ends: the lots of others for whose end it waits here, the earliest first.
+    :param reserved: what it would get here now, were it not reserved for others.
     """
 
     wish: Wish
@@ -95,6 +99,7 @@ class Start:
     steps: Steps
     devices: tuple[str, ...]
     ends: tuple[Lot, ...]
+    reserved: tuple[Reserved, ...] = ()
 
     def held(self, now: float) -> int:
         """Return for how many instances enough is free and held for it here."""
@@ -143,8 +148,9 @@ class _Room:
 class _Pool:
     """Lots from which wishes take."""
 
-    def __init__(self, lots: Iterable[Lot]) -> None:
+    def __init__(self, lots: Iterable[Lot], reserves: Reserves = NONE) -> None:
         self._lots: list[tuple[Lot, Dict[str, int], List[str]]] = []
+        self._reserves = reserves
         for lot in lots:
             self.add(lot)
 
@@ -169,23 +175,42 @@ class _Pool:
         :param may: how many there is room for now in any case.
         """
         room, found = _Room(wish), [(now, may)] if may else []
-        for lot, some, those in self._lots:
-            if lot.when is None:
-                break  # and so it is of all behind it
+        ends = [(Lot(when), {}, []) for when in self._reserves.ends(now)]
+        known = [one for one in [*self._lots, *ends] if one[0].when is not None]
+        for lot, some, those in sorted(known, key=lambda one: one[0].when or 0.0):
             room.add(some, those)
-            when, many = max(now, lot.when), room.many
+            when, many = max(now, lot.when or 0.0), room.many
+            if self._reserves and many > (found[-1][1] if found else 0):
+                many = min(many, self.allowed(wish, when)[0])
             if many > (found[-1][1] if found else 0):
                 if found and found[-1][0] == when:
                     found.pop()
                 found.append((when, many))
         return tuple(found)
 
+    def allowed(self, wish: Wish, when: float) -> tuple[int, dict[str, Blocked], list[Blocked]]:
+        """Return how many instances of a wish reservations leave at a time, {device: why} of those that they do not
+        leave, and all that keeps it from more.
+        """
+        if not self._reserves:
+            return wish.need, {}, []
+        there = [Holding(lot.when, some, those, lot.name, lot.who) for lot, some, those in self._lots]
+        until = None if wish.seconds is None else when + wish.seconds
+        taker, wanted = Taker(wish.owner, until, wish.amounts, wish.devices), wish.every_device
+        offered = [name for _lot, _some, those in self._by(when) for name in those if name in wanted]
+        blocked = self._reserves.blocked(when, there, taker, offered)
+        many, short = self._reserves.room(when, there, taker, wish.need)
+        for names, count in wish.devices:
+            many = min(many, sum(name in names and name not in blocked for name in offered) // count)
+        return many, blocked, [*blocked.values(), *(why for _size, why in short.values())]
+
     def take(
-        self, wish: Wish, many: int, until: float | None, last: Collection[str] = ()
+        self, wish: Wish, many: int, until: float | None, last: Collection[str] = (), never: Collection[str] = ()
     ) -> tuple[Dict[str, int], list[tuple[str, Lot]], list[Lot]]:
         """Take what is there of what so many instances of a wish need, the earliest first.
 
         :param last: devices that are taken only where others do not suffice.
+        :param never: devices that are not taken.
         :returns: the amounts, the devices with their lots, and all lots of which something was taken.
         """
         taken: Dict[str, int] = {}
@@ -201,7 +226,8 @@ class _Pool:
                     rest -= part
                     lots.append(lot)
         for wanted, count in wish.devices:
-            there = [(name, lot, those) for lot, _some, those in self._by(until) for name in those if name in wanted]
+            could = wanted - set(never)
+            there = [(name, lot, those) for lot, _some, those in self._by(until) for name in those if name in could]
             there.sort(key=lambda one: one[0] in last)  # stable: by time, then as listed
             for name, lot, those in there[: many * count]:
                 those.remove(name)
@@ -213,25 +239,31 @@ class _Pool:
         return [one for one in self._lots if until is None or (one[0].when is not None and one[0].when <= until)]
 
 
-def starts(now: float, lots: Sequence[Lot], wishes: Iterable[Wish]) -> list[Start]:
-    """Return when each request can start, in their order, by the ends of leases.
+def starts(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], reserves: Reserves = NONE) -> list[Start]:
+    """Return when each request can start, in their order, by the ends of leases and of reservations.
 
     Nobody is expected to end earlier, and of what has no end it is not known when it becomes free.
     """
-    pool, every = _Pool(lots), _Pool(lots)
+    pool, every = _Pool(lots, reserves), _Pool(lots)
     found: list[Start] = []
     for wish in sorted(wishes, key=lambda one: one.rank):
         position = 1 + sum(wish.competes(one.wish) for one in found)
-        may = _left(now, lots, found, wish, every).may if found and wish.seconds is not None else 0
+        may = _left(now, lots, found, wish, (every, reserves)).may if found and wish.seconds is not None else 0
         steps = pool.steps(wish, now, may)
         when = expected(now, [steps, wish.elsewhere], wish.least)
         # Of what ends at a time that is not known nothing is promised to anybody.
         until = when if when is not None else pool.last(now)
-        amounts, devices, used = pool.take(wish, every.fitting(wish, None), until)
+        keeps = pool.allowed(wish, now)[2]
+        _many, never, _why = pool.allowed(wish, now if when is None else when)
+        amounts, devices, used = pool.take(wish, every.fitting(wish, None), until, never=never)
+        names = tuple(name for name, _lot in devices)
         if when is not None and wish.seconds is not None:
-            pool.add(Lot(when + wish.seconds, amounts, tuple(name for name, _lot in devices)))
+            pool.add(Lot(when + wish.seconds, amounts, names, who=wish.owner))
+        elif reserves:
+            pool.add(Lot(None, amounts, names, who=wish.owner))
         ends = tuple(one.lot for one in dict.fromkeys(map(_Same, used)) if one.lot.name)
-        found.append(Start(wish, position, when, steps, tuple(name for name, _lot in devices), ends))
+        reserved = tuple(one for one in reserves.all if any(why.reserved is one for why in keeps))
+        found.append(Start(wish, position, when, steps, names, ends, reserved))
     return found
 
 
@@ -264,7 +296,9 @@ def expected(now: float, nodes: Sequence[Steps], least: int) -> float | None:
     return None
 
 
-def left(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], asker: Wish) -> Left:
+def left(
+    now: float, lots: Sequence[Lot], wishes: Iterable[Wish], asker: Wish, reserves: Reserves = NONE
+) -> Left:
     """Return what those who wait before a request leave to it of what is free.
 
     :param lots: all, those of others too: by their ends it is known whether a request is over in time.
@@ -272,16 +306,19 @@ def left(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], asker: Wish) -
     """
     own = (asker.request, asker.owner)
     ahead = [one for one in wishes if one.rank < asker.rank and (one.request, one.owner) != own]
-    return _left(now, lots, starts(now, lots, ahead), asker, _Pool(lots))
+    return _left(now, lots, starts(now, lots, ahead, reserves), asker, (_Pool(lots), reserves))
 
 
-def _left(now: float, lots: Iterable[Lot], ahead: Iterable[Start], asker: Wish, every: _Pool) -> Left:
+def _left(
+    now: float, lots: Iterable[Lot], ahead: Iterable[Start], asker: Wish, those_there: tuple[_Pool, Reserves]
+) -> Left:
     """Return what is left to a request.
 
     :param ahead: those who wait before it, in their order. Who starts when it is over by then leaves it all.
-    :param every: all lots, of which nothing was taken.
+    :param those_there: all lots, of which nothing was taken, and what is reserved.
     """
-    pool = _Pool(lot for lot in lots if lot.when is not None and lot.when <= now)
+    every, reserves = those_there
+    pool = _Pool(lots, reserves)
     end = None if asker.seconds is None else now + asker.seconds
     devices: Dict[str, Wish] = {}
     amounts: Dict[str, tuple[int, Wish]] = {}
@@ -290,13 +327,18 @@ def _left(now: float, lots: Iterable[Lot], ahead: Iterable[Start], asker: Wish, 
         if end is not None and start.when is not None and end <= start.when:
             goes_first = goes_first or start.wish.competes(asker)
             continue
+        allowed, never, _why = pool.allowed(start.wish, now)
         many = every.fitting(start.wish, None)
-        some, those, _lots = pool.take(start.wish, many, now, asker.every_device)
+        if reserves:  # of what only others may have nothing is held for it
+            many = min(many, allowed)
+        some, those, _lots = pool.take(start.wish, many, now, asker.every_device, never)
+        if reserves:
+            pool.add(Lot(None, some, tuple(name for name, _lot in those), who=start.wish.owner))
         devices.update((name, start.wish) for name, _lot in those)
         for key, size in some.items():
             before, first = amounts.get(key, (0, start.wish))
             amounts[key] = (before + size, first)
-    return Left(pool.fitting(asker, now), devices, amounts, goes_first)
+    return Left(min(pool.fitting(asker, now), pool.allowed(asker, now)[0]), devices, amounts, goes_first)
 
 
 def ordinal(number: int) -> str:

@@ -9,8 +9,9 @@ owners' clocks decide, so they must be synchronised (NTP). Of equal times the fi
 
 from __future__ import annotations
 
+import unicodedata
 from itertools import takewhile
-from typing import Any, Collection, Container, Iterable, Iterator, Mapping, Protocol
+from typing import Any, Collection, Container, Final, Iterable, Iterator, Mapping, Protocol
 
 from ..core.errors import BadInput, Refused
 from ..core.printable import printable, seen
@@ -24,6 +25,8 @@ TOLD = 4
 #: has it with each claim.
 LONGEST_OWNER = 255
 OTHER_NAME = "choose another name"
+#: The form of Unicode in which the names of owners are compared: AWX keeps its users' in such a one (NFKC).
+FORM: Final = "NFC"
 
 #: A claim as modules return it; and a result of board_info or host_info, with its owner as `item`.
 Claim = Mapping[str, Any]
@@ -44,6 +47,11 @@ class MadeClaim(Protocol):
 
     @property
     def created(self) -> float: ...
+
+
+def same(owner: str, other: str) -> bool:
+    """Return whether two names of owners are one: a letter with an accent is typed in two ways, which look alike."""
+    return unicodedata.normalize(FORM, owner) == unicodedata.normalize(FORM, other)
 
 
 def names_of(request: str, count: int, numbers: Container[int] = ()) -> list[str]:

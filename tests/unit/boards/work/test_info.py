@@ -135,7 +135,8 @@ def node(monkeypatch):
     monkeypatch.setattr(info, "images_of", lambda proxy: ["image"])
     drivers = SimpleNamespace(means=lambda board: f"means of {board.name}")
     monkeypatch.setattr(info, "BootDrivers", lambda proxy: drivers)
-    queue = SimpleNamespace(shown=lambda: (["lab waits"], {"board1": "lab (queue 1)"}))
+    shown = (["lab waits"], {"board1": "lab (queue 1)"})
+    queue = SimpleNamespace(shown=lambda: shown, reserved=lambda: ["board0 for ann"])
     monkeypatch.setattr(info, "BoardQueue", lambda proxy: queue)
     monkeypatch.setattr(info, "unclaimed", lambda proxy, name: [SimpleNamespace(instance=name)])
     return found
@@ -180,6 +181,7 @@ def test_the_rest_of_what_is_known(node):
         ended=[],
         alike=[],
         queue=[],
+        reservations=[],
         pdu_errors={"pdu-a": f"{ProxyConfig().run_folder}: no"},
     )
     assert info.information(node, ids=[1])["boards"][0]["events"] == []
@@ -207,6 +209,7 @@ def test_who_waits_is_known_where_all_boards_are_asked_for(node):
     found = info.information(node)
     following = [board["next"] for board in found["boards"]]
     assert (found["queue"], following) == (["lab waits"], [None, "lab (queue 1)", None])
+    assert found["reservations"] == ["board0 for ann"]
 
 
 def test_pdus_of_the_boards_that_are_meant(node):

@@ -95,7 +95,7 @@ def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, A
     if not all(map(store.claim_of, request.instances)):
         refuse_unclaimed(proxy, request.request, set(request.instances))
     with store.transaction(dry=change.check):
-        busy, open_to_all = _at_present(feeds, queue, request, fit, promises, sizes)
+        busy, open_to_all, held = _at_present(feeds, queue, request, fit, promises, sizes)
         free = sum(1 for why in busy.values() if why is None)
         rejected = {**unfit, **{name: [why] if why else [] for name, why in busy.items()}}
         rejected = {name: reasons for name, reasons in rejected.items() if reasons}
@@ -107,7 +107,7 @@ def _present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, A
         try:
             moved = _claim_and_move(store, request, open_to_all, _no_other_image(proxy, request.image, known))
         except NoneFree as none:
-            raise _no_node(request, len(before), free, rejected, unfit, queue.holds) from none
+            raise _no_node(request, len(before), free, rejected, unfit, held) from none
         # Read back, inside the transaction so that check mode sees what would be.
         after = [claim for claim in map(store.claim_of, request.instances) if claim is not None]
         for claim in after:
@@ -139,13 +139,13 @@ def _at_present(
     fit: Sequence[Board],
     promises: Promises,
     sizes: Mapping[str, int],
-) -> tuple[dict[str, str | None], list[int]]:
+) -> tuple[dict[str, str | None], list[int], dict[str, str]]:
     """Return what keeps boards that fit from being given at present.
 
-    Free boards may be held for others who wait.
+    Free boards may be held for others who wait, or be reserved.
 
-    :returns: {board name: why it is not free, None for a free one}, and the ids of the boards that nothing keeps but
-        their records, which the store reads by itself.
+    :returns: {board name: why it is not free, None for a free one}, the ids of the boards that nothing keeps but their
+        records, which the store reads by itself, and {board name: why} of those that others are to get.
     """
     proxy, store, now = feeds.proxy, feeds.proxy.store, time.time()
     records = store.records([board.id for board in fit])
@@ -157,11 +157,30 @@ def _at_present(
     wanted = {name: sizes[name] for name, why in busy.items() if why is None}
     full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
     busy.update(full)
+    reserved = _reserved(queue, request, [board.name for board in fit if busy[board.name] is None])
+    busy.update(reserved)
+    held = {**held, **reserved}
     fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(request.instances))
     busy.update(fed)
     over = _over_limit(proxy, request, [board.name for board in fit if busy[board.name] is None])
     busy.update(over)
-    return busy, [board.id for board in fit if not (board.name in {**held, **full, **fed, **over} or others[board.id])]
+    open_to_all = [board.id for board in fit if not (board.name in {**held, **full, **fed, **over} or others[board.id])]
+    return busy, open_to_all, held
+
+
+def _reserved(queue: BoardQueue, request: ClaimRequest, free: Sequence[str]) -> dict[str, str]:
+    """Return {board name: why} of the free boards that a request does not get, as they are reserved.
+
+    An instance that moves from a board that failed keeps its lease; one that has its board takes none.
+    """
+    store, until = queue.proxy.store, time.time() + 3600 * request.lease_hours if request.lease_hours else None
+    if _takes_none(store, request):
+        there = [claim for claim in map(store.claim_of, request.instances) if claim and request.move]
+        if not there:
+            return {}
+        ends = [_end_of(store, claim) for claim in there]
+        until = None if None in ends else max(end for end in ends if end is not None)
+    return queue.kept_from(request.owner, until, free)
 
 
 def _takes_none(store: Store, request: ClaimRequest) -> bool:

@@ -56,7 +56,7 @@ def extend(
         now = time.time()
         expires = end(hours, claim.expires, now)
         if later(claim.expires, expires) != claim.expires:
-            BoardQueue(proxy).must_end_in_time(claim, board.name, expires)
+            _must_be_allowed(proxy, claim, expires)
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
         if changed:
             unknown = unknown_lease(proxy, replace(claim, expires=expires))
@@ -78,9 +78,19 @@ def _doubt(claim: Claim, what: str, remedy: str) -> str:
     return text.format(what=what, name=claim.instance, remedy=remedy)
 
 
+def _must_be_allowed(proxy: Proxy, claim: Claim, expires: float | None) -> None:
+    """Raise Refused where the board is reserved before a longer lease ends, or others wait who would start later."""
+    queue, name = BoardQueue(proxy), f"board{claim.board}"
+    queue.must_not_reach(claim, name, claim.expires, expires)
+    queue.must_end_in_time(claim, name, expires)
+
+
 def _put(proxy: Proxy, claim: Claim, expires: float | None) -> float | None:
     """Write the end of a lease (unix seconds) and return it as read back."""
-    proxy.store.put(claim.instance, expires=expires)
+    with proxy.store.transaction():
+        if later(claim.expires, expires) != claim.expires:
+            _must_be_allowed(proxy, claim, expires)  # another claim may have come meanwhile
+        proxy.store.put(claim.instance, expires=expires)
     found = proxy.store.claim_of(claim.instance)
     if found is None or not found.is_same(claim) or found.expires != expires:
         what = f"the lease of {claim.instance} does not read back as it was written"

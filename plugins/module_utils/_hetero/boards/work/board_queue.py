@@ -9,12 +9,14 @@ claims/those_who_wait.py keeps the places, and tells a claim what it may have.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ...claims.those_who_wait import NOTHING, Needs, Waiting
+from ...claims.reservations import Needs
+from ...claims.those_who_wait import NOTHING, Waiting
 from ...claims.tickets import Ticket
 from ...drivers.boot.driver import DISK_ROOT
 from ...images.room import room_of, size_of
+from ...scheduling.fit import rejections
 from ...scheduling.places import held_for
 from ...scheduling.queue import Lot
 from ...site import board_states
@@ -26,6 +28,7 @@ from .owner_limits import limits_of
 
 if TYPE_CHECKING:
     from ...images.capacity import Promises
+    from ...site.reservations import Reservation
     from ..records.board_records import Record
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
@@ -81,12 +84,26 @@ class BoardQueue(Waiting[ClaimRequest]):
     def may_have(self, owner: str) -> int | None:
         return limits_of(self.proxy).may_have(owner)
 
+    @property
+    def reservations(self) -> Sequence[Reservation]:
+        return self.proxy.config.reservations
+
+    def fits(self, reservation: Reservation) -> Needs:
+        """Return the boards that would do, whatever image is asked for then."""
+        if reservation.which:
+            names = frozenset(f"board{one}" if one.isdigit() else one for one in reservation.which)
+            return Needs({}, ((names, len(names)),))
+        every = self.proxy.boards.values()
+        flavor = dict(reservation.flavor)
+        return Needs({}, ((frozenset(board.name for board in every if not rejections(flavor, board)), 1),))
+
     def lots(self, now: float) -> list[Lot]:
         """Return them as Waiting.lots does. Of free boards those that failed least come first, as a claim takes them;
         last those that are being checked, as their checks end where a request finds no other.
         """
         records = sorted(self.proxy.store.records(self.proxy.boards).items())
         wanted = {name for needs in self._needs.values() if needs for fits, _count in needs.devices for name in fits}
+        wanted.update(*(one.every_device for one in self.reserves.all))
         unclaimed = [record for id, record in records if record.claim is None and f"board{id}" in wanted]
         free = sorted((one for one in unclaimed if self._is_free(one)), key=lambda one: -one.score)
         checked = [f"board{one.board}" for one in unclaimed if checked_boards.gives_way(self.proxy, one)]

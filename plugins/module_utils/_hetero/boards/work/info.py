@@ -209,11 +209,12 @@ def information(
     for fields, board in zip(found, boards):
         fields.update(energies.get(fields.get("instance") or "", NOT_MEASURED).fields)
         fields.update(boot=drivers.means(board), withheld=withheld[board.id], health=health.get(board.id))
-    waits, following = [], {}
+    waits, following, reserved = [], {}, []
     if ids is None and instance is None:
         queue = BoardQueue(proxy)
         queue.busy = {board.name: withheld[board.id] for board in boards}
         waits, following = queue.shown()
+        reserved = queue.reserved()
     for fields in found:
         fields["next"] = following.get(f"board{fields['id']}")
     pdus = sorted(filter(None, {proxy.wiring(board).pdu for board in boards}))
@@ -229,6 +230,7 @@ def information(
         "ended": [] if instance is None or claims else proxy.store.ended(instance),
         "alike": [] if instance is None or claims else alike(everybodys, instance),
         "queue": waits,
+        "reservations": reserved,
         "pdu_errors": refusals.last(proxy.config.run_folder, pdus),
     }
 
