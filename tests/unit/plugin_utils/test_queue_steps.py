@@ -118,7 +118,8 @@ def test_a_wait_says_what_it_waits_for_and_ends(clock):
     assert last["text"].splitlines() == [
         FOUND["text"], "  waited 1.5 min: 1st in the queue, none free for it; board0 in use",
     ]  # fmt: skip
-    assert wait.goes_on(asked(), plan, FOUND) == dict(waits=False, text=f"{FOUND['text']}\n  waited 1.5 min")
+    over = dict(waits=False, text=f"{FOUND['text']}\n  waited 1.5 min", ending="none")
+    assert wait.goes_on(asked(), plan, FOUND) == over
 
 
 def test_the_time_begins_with_the_first_place(clock):
