@@ -55,7 +55,9 @@ def main(words):
     finally:  # a run of hours that is ended tells as well what cost most
         write_costs(words, COSTS, time.monotonic() - began)
     begun = list(COSTS)
-    results.append(take_down(left_up(begun)))
+    up = left_up(begun)
+    if up:
+        results.append(take_down(up))
     for name in [] if words or interrupted else sorted(not_today(DAY)):
         report(name, "not its day")
     left = sorted(traces() - before)
