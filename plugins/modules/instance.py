@@ -134,6 +134,12 @@ options:
     description: With O(state=absent), an instance that ever ran is refused, and nothing of it is touched.
     type: bool
     default: false
+  only_key:
+    description:
+      - One of the public keys of the instance that is meant. One of this name that has another key, as another request
+        made it, is refused, and nothing of it is touched. Of several instances those that have the key are worked on.
+      - Without it, an instance with any key is meant.
+    type: str
   boards_file:
     description: The table of a proxy node's boards.
     type: path
@@ -311,6 +317,7 @@ SPEC = (
             asked=dict(type="float"),
             priority=dict(type="int", default=0),
             never_ran=dict(type="bool", default=False),
+            only_key=dict(type="str", no_log=False),
         )
     )
 )

@@ -90,8 +90,9 @@ def test_every_answer_is_one_that_the_playbook_takes(read):
 
 
 #: What a playbook takes by hand only: force is a template of its own, a job's container keeps no page, no JSON and no
-#: file, and it has files of the site's in it that no user may have read. numbers are for programs that count instances.
-BY_HAND = {"force", "all", "html", "json", "events", "key_file", "numbers", "user_data", "write"}
+#: file, and it has files of the site's in it that no user may have read. numbers are for programs that count instances,
+#: and only_key is for those that have a key of their own for each.
+BY_HAND = {"force", "all", "html", "json", "events", "key_file", "numbers", "only_key", "user_data", "write"}
 
 
 def test_everything_that_a_playbook_takes_is_asked(read):

@@ -153,6 +153,7 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
         ("provision_instance", dict(instance="jackie", flavor=FLAVOR, count=10**6), "count is 1000000: give a whole"),
         ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wipe="zreo"), f"wipe is zreo: {WIPES}"),
         ("terminate_instance", dict(instance="jackie", wipe="erase"), f"wipe is erase: {WIPES}"),
+        ("terminate_instance", dict(instance="jackie", only_key="AAAA"), "only_key is no OpenSSH public key: give the"),
         (
             "repair",
             dict(node="board3", proxy="p1", wipe="zreo", wipe_verify="half"),

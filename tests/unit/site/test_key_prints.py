@@ -8,10 +8,17 @@ key is shown, or a damaged one hides why a request is refused.
 from __future__ import annotations
 
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.key_prints import keys_told
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.key_prints import (
+    keys_told,
+    must_have_keys,
+    with_keys,
+)
+from ansible_collections.hetero.compute.tests.unit.images.packing import OTHER_KEY
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +49,17 @@ def test_what_is_no_key_is_said_to_be_damaged(text):
     """Lost: why the request is refused, where the database has a damaged key."""
     assert keys_told(text) == "a damaged key"
     assert keys_told("\n") == "none"
+
+
+def test_whose_a_claim_is_among_those_of_one_name(key):
+    """Lost: the end of one's own, or the instance of somebody else, by `only_key`."""
+    line, _sha256 = key
+    mine = SimpleNamespace(instance="mine", ssh_public_key=f"{OTHER_KEY}\n{line}")
+    others = SimpleNamespace(instance="others", ssh_public_key=OTHER_KEY)
+    assert with_keys([mine, others], None) == [mine, others]
+    assert with_keys([others, mine], line.rpartition(" at")[0]) == [mine]
+    assert with_keys([], line) == []
+    must_have_keys(mine, f"{line}\n{OTHER_KEY}")
+    for wrong in (line, "", "nonsense"):
+        with pytest.raises(Refused, match=r"^others: has another ssh key than only_key \(SHA256:\S+ other@desk\)"):
+            with_keys([others], wrong)

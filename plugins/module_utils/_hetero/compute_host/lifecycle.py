@@ -29,6 +29,7 @@ from ..roots.machine_identity import must_be_keys
 from ..site import instance_states
 from ..site.image_names import valid_image
 from ..site.instance import NOTHING_TO_REBUILD, lock_of
+from ..site.key_prints import must_have_keys, with_keys
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import END, ENDS, as_date, end, later, must_be_hours, over, until
 from ..site.node_clock import extend_lease, extended_late
@@ -333,12 +334,14 @@ def _each(
     """Call `one` for each instance of a request, each under its lock; return the module's result.
 
     :param must_be: raise Refused if there is no such instance.
+    :raises Refused: none of them has the key that is meant (only_key).
     """
     refuse_unclaimed(host, request)
     claims = [claim for claim in host.store.claims() if is_of(vars(claim), request, options.numbers)]
     claims = [claim for claim in claims if not options.names or claim.instance in options.names]
     if not claims and must_be:
         raise Refused(f"no such instance on {THIS_NODE}", request, f"{play('status')} shows who has what")
+    with_keys(claims, options.only_key)  # where none is meant, the request is refused as a whole
     lines: list[Result] = []
     results: list[Result] = []
     for claim in claims:
@@ -349,6 +352,7 @@ def _each(
         try:
             must_own(claim, options.owner)
             must_be_made(claim, options.created)
+            must_have_keys(claim, options.only_key)
             with naming(claim.instance), held(work, verb, work.deadline):
                 work.read()
                 ended = over(claim.instance, work.claim.expires, time.time()) if verb in KEEP else None

@@ -33,7 +33,7 @@ def test_only_who_says_so_takes_away_what_never_ran(monkeypatch, said, never_ran
         (),
         False,
     )
-    request.params = dict(wipe_method=None, wipe_verify=None, owner=None, numbers=[])
+    request.params = dict(wipe_method=None, wipe_verify=None, owner=None, numbers=[], only_key=None)
     monkeypatch.setattr(board.Request, "options", board.lifecycle.Options())
     request.steps = SimpleNamespace(took=lambda result, name: True, boards=[])
     request.remove([0], **said)

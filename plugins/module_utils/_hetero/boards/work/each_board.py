@@ -23,6 +23,7 @@ from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from ...drivers.power.wait_notes import QUIET
 from ...site.instance import valid_instance
+from ...site.key_prints import must_have_keys
 from ...site.owners import is_of, must_own
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from ..records.store import must_be_of
@@ -66,12 +67,14 @@ class Instances:
     :param owner: where given, instances of another owner are refused.
     :param numbers: where given, only these of the instances NAME-1 … NAME-N.
     :param created: unix times of the claims that are meant; none for any.
+    :param only_key: where given, instances that were claimed with another ssh key are refused.
     """
 
     request: str
     owner: str | None = None
     numbers: Collection[int] = ()
     created: Collection[float] = ()
+    only_key: str | None = None
 
     @property
     def tenant(self) -> Tenant:
@@ -81,11 +84,12 @@ class Instances:
     def must_have(self, board: Board, claim: Claim | None) -> Claim:
         """Return the claim of a board that one of the instances had when the call began.
 
-        :raises Refused: the board was given back since, or the instance is another owner's.
+        :raises Refused: the board was given back since, or the instance is another's.
         """
         if claim is None:
             raise Refused("was given back meanwhile", board.name, f"ask for {self.request} anew")
         must_own(claim, self.owner)
+        must_have_keys(claim, self.only_key)
         return claim
 
 

@@ -38,6 +38,7 @@ from ...roots.cloud_init import must_be_user_data, must_have_cloud_init
 from ...site.board_states import ERROR
 from ...site.image_names import valid_image
 from ...site.instance import valid_instance
+from ...site.key_prints import with_keys
 from ...site.leases import over
 from ...site.owners import is_of, must_be_made, must_own, names_of
 
@@ -137,9 +138,9 @@ class Request:
     def own_claims(self) -> list[Claim]:
         """Return its claims, also those of boards that the boards file does not name.
 
-        :raises Refused: there is none, or one is another owner's.
+        :raises Refused: there is none, or one is another owner's, or all have another key than only_key.
         """
-        claims = claims_of(self.proxy, self.name, self.params["numbers"])
+        claims = with_keys(claims_of(self.proxy, self.name, self.params["numbers"]), self.params["only_key"])
         for claim in claims:
             must_own(claim, self.params["owner"])
         self.created = self.created or tuple(claim.created for claim in claims)
@@ -148,7 +149,8 @@ class Request:
     @property
     def asked(self) -> Instances:
         """The instances that are asked for, as the steps take them."""
-        return Instances(self.name, self.params["owner"], self.params["numbers"], self.created)
+        words = (self.params["numbers"], self.created, self.params["only_key"])
+        return Instances(self.name, self.params["owner"], *words)
 
     @property
     def options(self) -> lifecycle.Options:
