@@ -4,6 +4,7 @@
 """A board that a job takes, and gives back. What is kept of it lies in a folder of its own: its key, the way in.
 
 `take` may be called again: a job that is run again finds its own board. So may `give_back`, also where none was taken.
+Another job of this owner may ask for the same name, on another machine: what is given back is what has this job's key.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from .playbooks import Playbooks
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 #: Hours of a lease where none are named, and minutes to wait for a node.
 HOURS, WAIT = "2", "60"
+#: Options of a request that count for what is done with it later.
+OF_ANY_VERB, OF_ITS_END = ("owner", "without"), ("wipe", "wipe_verify")
+#: What is said of an instance that another job got by this name (site/key_prints.py of the collection).
+ANOTHERS = "has another ssh key than only_key"
 #: What ssh reads, after the file that the playbook has written. A board that says nothing for two minutes ends a login.
 SSH_CONFIG = """\
 Include "{folder}/ssh/*"
@@ -65,6 +70,11 @@ def default_state():
     return os.environ.get("HETERO_STATE") or os.path.join(home, "hetero-ci")
 
 
+def lock_of(request):
+    """Return the file that one process at a time has locked, who works on a board of this name (held.py)."""
+    return f"{request.folder}.lock"
+
+
 def private_folder(path):
     """Make a folder, and those above it, for this user alone, whatever its umask is: ssh obeys its ssh_config."""
     before = os.umask(0o077)
@@ -82,7 +92,7 @@ class Board:
 
     def __init__(self, request, watch=None):
         self.request = request
-        self._playbooks = Playbooks(request.inventories, watch)
+        self._watch = watch
         self.instances = []
 
     @property
@@ -97,43 +107,63 @@ class Board:
         :raises NoBoard: there is none, and why.
         """
         request = self.request
-        if request.options["hours"] in ("", "none"):
-            raise NoBoard(endings.REQUEST, "hours is none: give some, as a job that is killed may leave its board")
-        options = dict(request.options, instance=request.name, key=self._key(), hetero_ssh_folder=self._ssh_folder)
-        outcome = self._playbooks.play("provision_instance", options)
+        was_cut_off = bool(self._own_key())  # then something may be claimed, whatever is said of this request
+        try:
+            outcome = self._ask()
+        except NoBoard:  # nothing was asked of anybody
+            if not was_cut_off:
+                shutil.rmtree(request.folder, ignore_errors=True)
+            raise
         if outcome["ending"] != endings.GIVEN:
-            if not keeps and outcome["ending"] in (endings.BOOT, endings.OWNER, endings.OTHER):
+            if not keeps and (was_cut_off or outcome["ending"] in (endings.BOOT, endings.OWNER, endings.OTHER)):
                 stays = self.give_back()
                 sys.stderr.write(f"what there is of it was not given back: {stays.why}\n" if stays else "")
             elif not self.is_taken:
                 shutil.rmtree(request.folder, ignore_errors=True)
             raise NoBoard(outcome["ending"], outcome["text"], outcome["blame"], outcome["console"])
         self.instances = outcome["instances"]
-        self._write("board.json", json.dumps(dict(options=request.options, instances=self.instances)))
+        self._write("board.json", json.dumps(dict(self._asked, instances=self.instances)))
         return self
+
+    def _ask(self):
+        request = self.request
+        if request.options["hours"] in ("", "none"):
+            raise NoBoard(endings.REQUEST, "hours is none: give some, as a job that is killed may leave its board")
+        options = dict(request.options, instance=request.name, key=self._key(), hetero_ssh_folder=self._ssh_folder)
+        if not self.is_taken:
+            self._write("asked.json", json.dumps(self._asked))
+        return Playbooks(request.inventories, self._watch).play("provision_instance", options)
 
     def give_back(self):
         """Terminate it, and forget the way in; return why that failed as a NoBoard, None where it did not.
 
-        It is asked for as its owner's, so another's of this name stays, and whatever fails ends with the lease.
+        It is asked for as its owner's and by its key, so another's of this name stays, and whatever fails ends with the
+        lease. Where no key is, nothing was asked for by this job.
         """
-        options = dict(instance=self.request.name, owner=self.request.options["owner"])
         try:
-            outcome = self._playbooks.play("terminate_instance", dict(options, hetero_ssh_folder=self._ssh_folder))
+            key = self._own_key()
+            outcome = self._play("terminate_instance", only_key=key, hetero_ssh_folder=self._ssh_folder) if key else {}
         except (NoBoard, OSError) as error:  # such as a full disk
             return as_told(error)
-        if outcome["ending"] == endings.GIVEN:
+        is_given_back = not key or outcome["ending"] == endings.GIVEN
+        if is_given_back or ANOTHERS in outcome["text"]:
             shutil.rmtree(self.request.folder, ignore_errors=True)
-            return None
-        return NoBoard(outcome["ending"], outcome["text"])
+        return None if is_given_back else NoBoard(outcome["ending"], outcome["text"])
 
     def console(self, lines=40):
         """Return the last lines of its console as text; what cannot be read is said in place of them."""
-        options = dict(instance=self.request.name, owner=self.request.options["owner"], lines=str(lines))
         try:
-            return self._playbooks.play("console", options, quiet=True)["said"]
+            return self._play("console", quiet=True, lines=str(lines))["said"]
         except NoBoard as error:
             return str(error)
+
+    def _play(self, name, quiet=False, **more):
+        """Run a playbook on it, as it was asked for: a later step of a job may have other variables."""
+        asked = dict(self._asked, **(self._read("board.json") or self._read("asked.json")))
+        kept = OF_ANY_VERB + (OF_ITS_END if name == "terminate_instance" else ())
+        options = {key: value for key, value in asked["options"].items() if key in kept}
+        playbooks = Playbooks(asked["inventories"], self._watch)
+        return playbooks.play(name, dict(options, instance=self.request.name, **more), quiet)
 
     @property
     def address(self):
@@ -180,12 +210,14 @@ class Board:
 
     def found(self):
         """Fill in what `take` kept, for another process of the same job; raise NoBoard where nothing was taken."""
-        try:
-            with open(os.path.join(self.request.folder, "board.json"), encoding="utf-8") as file:
-                self.instances = json.load(file)["instances"]
-        except (OSError, ValueError) as error:
-            raise NoBoard(endings.OTHER, f"nothing was taken for {self.request.name} on this machine") from error
+        self.instances = self._read("board.json").get("instances", [])
+        if not self.instances:
+            raise NoBoard(endings.OTHER, f"nothing was taken for {self.request.name} on this machine")
         return self
+
+    @property
+    def _asked(self):
+        return dict(options=self.request.options, inventories=self.request.inventories)
 
     # ---- its folder
 
@@ -197,11 +229,19 @@ class Board:
     def _ssh_config(self):
         return os.path.join(self.request.folder, "ssh_config")
 
+    def _own_key(self):
+        """Return the public key of this job alone; "" where there is none."""
+        path = os.path.join(self.request.folder, "key")
+        if not all(os.path.exists(one) and os.path.getsize(one) for one in (path, f"{path}.pub")):
+            return ""
+        with open(f"{path}.pub", encoding="ascii") as file:
+            return file.read().strip()
+
     def _key(self):
-        """Return the public key of this job alone, which is made where it is not there; write what ssh reads."""
+        """Return the same, which is made where it is not there; write what ssh reads."""
         path = os.path.join(self.request.folder, "key")
         private_folder(self._ssh_folder)
-        if not all(os.path.exists(one) and os.path.getsize(one) for one in (path, f"{path}.pub")):
+        if not self._own_key():
             for one in (path, f"{path}.pub"):  # half of one, of a process that was killed or had no space
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(one)
@@ -209,8 +249,15 @@ class Board:
             if subprocess.run(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode:
                 raise NoBoard(endings.OTHER, f"{path}: ssh-keygen made no key, as is said above")
         self._write("ssh_config", SSH_CONFIG.format(folder=self.request.folder))
-        with open(f"{path}.pub", encoding="ascii") as file:
-            return file.read().strip()
+        return self._own_key()
+
+    def _read(self, name):
+        """Return what a file of JSON in its folder has; {} where it is not there as a whole."""
+        try:
+            with open(os.path.join(self.request.folder, name), encoding="utf-8") as file:
+                return json.load(file)
+        except (OSError, ValueError):
+            return {}
 
     def _write(self, name, text):
         path = os.path.join(self.request.folder, name)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
 import shlex
@@ -13,16 +14,18 @@ import subprocess
 import sys
 
 from . import cancelled, endings
-from .board import HOURS, WAIT, Board, Request
+from .board import HOURS, WAIT, Request
 from .cancelled import Cancelled
 from .endings import NoBoard, as_told
-from .held import held, taken
+from .held import given_back, held, taken
 from .names import name_of
 
 #: Options of provision_instance that have a word of their own here, and the variables that say them otherwise.
 OWN = {"flavor": "HETERO_FLAVOR", "image": "HETERO_IMAGE", "hours": "HETERO_HOURS", "wait": "HETERO_WAIT"}
+#: All options, for who misspells one.
+OPTIONS = [f"--{word}" for word in (*OWN, "owner", "name", "part", "inventory", "state", "report")]
 #: Options that this program gives by itself.
-GIVEN = ("instance", "key", "key_file", "hetero_ssh_folder")
+GIVEN = ("instance", "key", "key_file", "only_key", "hetero_ssh_folder")
 #: Seconds for the user's command to end once it was told to.
 GRACE = 30.0
 
@@ -31,7 +34,10 @@ class Parser(argparse.ArgumentParser):
     """Ends with the code of a wrong request."""
 
     def error(self, message):
-        raise NoBoard(endings.REQUEST, f"{message}: board {{run,take,give-back}} --help has the options")
+        words = [word.partition("=")[0] for word in message.split() if word.startswith("--")]
+        near = [difflib.get_close_matches(word, OPTIONS, 1) for word in words]
+        meant = "".join(f"is {option} meant? " for (option,) in filter(None, near))
+        raise NoBoard(endings.REQUEST, f"{message}: {meant}board {{run,take,give-back}} --help has the options")
 
 
 def request_of(arguments):
@@ -127,8 +133,9 @@ def take(request, _arguments, report):
     return 0
 
 
-def give_back(request, _arguments, _report):
-    error = Board(request).give_back()
+def give_back(request, _arguments, report):
+    error = given_back(request)
+    report["ended"] = "given back"
     if error:
         raise error
     return 0

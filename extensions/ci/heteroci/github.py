@@ -12,12 +12,11 @@ from __future__ import annotations
 import os
 import sys
 
-from . import cancelled
-from .board import Board
+from . import cancelled, endings
 from .cancelled import Cancelled
 from .command import parser, request_of
 from .endings import NoBoard, as_told
-from .held import taken
+from .held import given_back, taken
 from .names import name_of
 
 
@@ -26,9 +25,13 @@ def main():
     hook = sys.argv[1]
     try:
         with cancelled.raised():
+            missing = [name for name in NEEDS[hook] if not os.environ.get(name)]
+            if missing:
+                why = f"{' and '.join(missing)} is not set: a runner of GitHub Actions sets it for its hooks (guide_ci)"
+                raise NoBoard(endings.OTHER, why)
             # whatever HETERO_NAME or CI_JOB_ID a step has set, this job's board is meant
             name = name_of(os.environ, only="github")
-            return HOOKS[hook](request_of(parser().parse_args(["take", "--name", name])))
+            return HOOKS[hook](request_of(parser().parse_args(["take", "--name", name, *_folder(name)])))
     except (NoBoard, OSError) as error:
         error = as_told(error)
         sys.stdout.write(f"::error title=No board for this job::{_escaped(str(error))}\n")
@@ -48,13 +51,21 @@ def started(asked):
 
 def completed(asked):
     """Give it back; where that fails, it ends with its lease, and the job is what it was."""
-    error = Board(asked).give_back()
+    error = given_back(asked)
     if error:
         sys.stdout.write(f"::warning title={asked.name} was not given back::{_escaped(error.why)}\n")
     return 0
 
 
 HOOKS = {"started": started, "completed": completed}
+#: Variables of the runner without which a hook cannot do its work.
+NEEDS = {"started": ("GITHUB_RUN_ID", "GITHUB_ENV"), "completed": ("GITHUB_RUN_ID",)}
+
+
+def _folder(name):
+    """Return the option for the folder that the first hook used, as a step may have set another HETERO_STATE."""
+    state, told = os.path.split(os.path.dirname(os.environ.get("HETERO_SSH_CONFIG", "")))
+    return ["--state", state] if told == name and os.path.isdir(state) else []
 
 
 def _escaped(text):

@@ -19,7 +19,7 @@ from . import cancelled, endings
 from .board import Board, Request
 from .cancelled import Cancelled
 from .endings import NoBoard, as_told
-from .held import taken
+from .held import given_back, said_of, taken
 from .names import job_name
 
 #: What a job may choose by its variables; all else is the runner's.
@@ -86,6 +86,8 @@ def prepare(asked, _words):
 
 def run(asked, words):
     """Run one of the job's scripts on its board."""
+    if not words:
+        raise NoBoard(endings.OTHER, "run has no script: GitLab runner gives it one, by run_args as in guide_ci")
     board = Board(asked).found()
     with open(words[0], "rb") as script:
         status = subprocess.run(board.ssh(SHELL), stdin=script, check=False).returncode
@@ -100,9 +102,9 @@ def run(asked, words):
 
 def cleanup(asked, _words):
     """Give the board back, if there is one; what fails is said, and ends with the lease."""
-    error = Board(asked).give_back()
+    error = given_back(asked)
     if error:
-        sys.stderr.write(f"{asked.name} was not given back: {error.why}\nIts lease ends it at the latest.\n")
+        sys.stderr.write(f"{said_of(asked.name, error)}\n")
     return 0
 
 

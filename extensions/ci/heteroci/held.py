@@ -1,19 +1,26 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A board for as long as a block lasts, or until another process of the same job gives it back."""
+"""A board for as long as a block lasts, or until another process of the same job gives it back.
+
+One process at a time works on a name on this machine. The lock's file says which: its verb, its id, and when it began.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import signal
 import sys
 
 from . import cancelled, endings
-from .board import Board, private_folder
-from .endings import NoBoard
+from .board import Board, lock_of, private_folder
+from .endings import NoBoard, as_told
 from .keeper import Keeper
+from .names import began
+
+RUN, TAKE, GIVE_BACK = "run", "take", "give-back"
 
 
 @contextlib.contextmanager
@@ -22,8 +29,9 @@ def held(request):
 
     :raises NoBoard: there is none, and why.
     """
-    with _alone(request):
-        keeper = Keeper(request)
+    with _alone(request, RUN) as lock:
+        private_folder(request.folder)
+        keeper = Keeper(request, lock)
         board, is_none = Board(request, keeper.watch), False
         try:
             board.take()
@@ -39,50 +47,104 @@ def held(request):
 
 
 def taken(request):
-    """Take a board, which another process of this job gives back; one that was cut off meanwhile is given back here.
+    """Take a board, which another process of this job gives back; where this one is ended or killed before it has it,
+    nobody gets it.
 
     One that the job has already stays whatever happens, as it may be in use: only `give-back` ends it.
     """
-    board = Board(request)
-    keeps = board.is_taken
-    try:
-        return board.take(keeps)
-    except NoBoard:
-        raise
-    except BaseException:
-        if not keeps:
+    with _alone(request, TAKE) as lock:
+        private_folder(request.folder)
+        keeps = Board(request).is_taken
+        keeper = Keeper(request, lock, keeps)
+        board, is_settled = Board(request, keeper.watch), keeps
+        try:
+            board.take(keeps)
+            is_settled = True
+        except NoBoard:
+            is_settled = True
+            raise
+        finally:
             with cancelled.unheard():
-                _give_back(board)
-        raise
+                if not is_settled:
+                    _give_back(board)
+                keeper.release()
+    return board
+
+
+def given_back(request):
+    """Give back what was taken, also what a process that is still asking for it would get; return why that failed as a
+    NoBoard, None where it did not, and where nothing was taken.
+    """
+    try:
+        if not os.path.isdir(request.state):
+            return None
+        with _alone(request, GIVE_BACK):
+            return Board(request).give_back()
+    except (NoBoard, OSError) as error:
+        return as_told(error)
+
+
+def said_of(name, error):
+    """Return the words of what could not be given back."""
+    lease = "" if error.ending == endings.REQUEST else "\nIts lease ends it at the latest."
+    return f"{name} was not given back: {error.why}{lease}"
 
 
 def _give_back(board):
     """Give it back; where that fails it is said, and is no fault of the job."""
     error = board.give_back()
     if error:
-        name = board.request.name
-        sys.stderr.write(f"board: {name} was not given back: {error.why}\nIts lease ends it at the latest.\n")
+        sys.stderr.write(f"board: {said_of(board.request.name, error)}\n")
 
 
 @contextlib.contextmanager
-def _alone(request):
-    """Have one block of a name at a time on this machine: of two the first one to end would end both's board."""
+def _alone(request, verb):
+    """Be the one process of this machine that works on a name.
+
+    :raises NoBoard: it is the board of a `board run`: of two the first one to end would end both's.
+    """
     private_folder(request.state)
-    with open(f"{request.folder}.lock", "a", encoding="ascii") as lock:
-        if not _is_locked(lock):
-            why = f"{request.name} is the board of another `board run`: give each a name of its own (--name)"
-            raise NoBoard(endings.REQUEST, why)
+    lock = None
+    while lock is None:
+        lock = _locked(request, verb)
+    with lock:
+        lock.truncate(0)
+        lock.write(f"{verb} {os.getpid()} {began(os.getpid())}\n")
+        lock.flush()
         try:
-            private_folder(request.folder)
-            yield
+            yield lock
         finally:
             os.unlink(lock.name)
 
 
-def _is_locked(lock):
-    """Lock a file; return False where another process has it, or has just removed it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.stat(lock.name), os.fstat(lock.fileno()))
-    except OSError:
-        return False
+def _locked(request, verb):
+    """Return the file of a name's lock, once this process has it; None where that was removed meanwhile."""
+    with contextlib.ExitStack() as opened:
+        lock = opened.enter_context(open(lock_of(request), "a+", encoding="ascii"))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _must_end(lock, request.name, verb)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(lock.name), os.fstat(lock.fileno())):
+                opened.pop_all()
+                return lock
+    return None
+
+
+def _must_end(lock, name, verb):
+    """Say what is waited for; end a process that asks for what is to be given back."""
+    lock.seek(0)
+    whose, pid, since = [*lock.read().split(), "", "", ""][:3]
+    if not since or began(pid) != since:  # killed: its keeper has the lock
+        sys.stderr.write(f"board: what an earlier process of {name} has left is given back first\n")
+    elif RUN in (whose, verb) and whose != GIVE_BACK:
+        why = f"{name} is the board of another `board {whose}`: give each a name of its own (--name)"
+        raise NoBoard(endings.REQUEST, why)
+    else:
+        sys.stderr.write(f"board: waits for the end of `board {whose}` of {name}\n")
+        if (whose, verb) == (TAKE, GIVE_BACK):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGTERM)
+    sys.stderr.flush()

@@ -4,7 +4,8 @@
 """A process that gives a board back where the job's own was killed, which can do nothing itself then.
 
 It hears the other by a pipe. That ends when the other does, whatever ended it: where nothing was said before that the
-board was given back, this process gives it back.
+board was given back, this process gives it back. Until then nobody else has the board's lock (held.py), so a job that
+is tried again at once waits for that, and does not lose what it gets.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import signal
 import subprocess
 import sys
 
-from .board import Board, Request
+from .board import Board, Request, lock_of
 from .playbooks import GRACE
 
 #: Variables by which runners find the processes of a job that is over, to end them (GitHub Actions, Jenkins).
@@ -28,20 +29,24 @@ class Keeper:
     """The other end: a process that is told what this one does.
 
     :param request: of the board.
+    :param lock: the file of the board's lock, which both processes have.
+    :param keeps: whether the board stays, because the job had it before, and only a playbook is ended.
     """
 
-    def __init__(self, request):
+    def __init__(self, request, lock, keeps=False):
         environ = {name: value for name, value in os.environ.items() if name not in FOUND_BY}
-        said = json.dumps(vars(request))
+        said = [json.dumps(vars(request)), "keeps" if keeps else ""]
         # its own words go to a file: a runner would wait for the end of whoever has the job's output open
-        with open(os.path.join(request.folder, "keeper.log"), "ab") as log:
+        path = os.path.join(request.folder, "keeper.log")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, os.path.dirname(os.path.abspath(__file__)), "keeper", said],
+                [sys.executable, os.path.dirname(os.path.abspath(__file__)), "keeper", *said],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 env=environ,
                 start_new_session=True,
+                pass_fds=[lock.fileno()],
             )
 
     def watch(self, process):
@@ -63,7 +68,7 @@ class Keeper:
 
 def main():
     """Hear all lines, then give the board of a request back, unless the last one says that it was."""
-    said, playbook, handle = sys.argv[1], None, None
+    said, keeps, playbook, handle = sys.argv[1], bool(sys.argv[2]), None, None
     for line in sys.stdin:
         word, _blank, number = line.strip().partition(" ")
         if word == "done":
@@ -76,9 +81,11 @@ def main():
                 handle = os.pidfd_open(playbook)
     if handle is not None:
         _stop(playbook, handle)
-    given = dict(json.loads(said))
-    error = Board(Request(**given)).give_back()
-    sys.stderr.write(f"{given['name']}: {error or 'given back'}\n")
+    request = Request(**json.loads(said))
+    error = None if keeps else Board(request).give_back()
+    sys.stderr.write(f"{request.name}: {error or ('stays' if keeps else 'given back')}\n")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(lock_of(request))
     return 1 if error else 0
 
 

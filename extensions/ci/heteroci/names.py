@@ -41,7 +41,7 @@ def name_of(environ, part="", only=""):
     user, machine, shell = str(os.getuid()), socket.gethostname(), os.getppid()
     if part:
         return job_name("local", environ.get("USER") or user, [machine, user], part)
-    return job_name("shell", str(shell), [machine, str(shell), _began(shell)])
+    return job_name("shell", str(shell), [machine, str(shell), began(shell)])
 
 
 def job_name(prefix, known, parts, part=""):
@@ -55,10 +55,11 @@ def job_name(prefix, known, parts, part=""):
     return f"{shown}-{own}"
 
 
-def _began(pid):
-    """Return when a process began, in the kernel's ticks, as ids of processes are given again; "" if it is gone."""
+def began(pid):
+    """Return when a process began, in the kernel's ticks, as ids of processes are given again; "" if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[19]
+            state, *others = file.read().rpartition(")")[2].split()
     except OSError:
         return ""
+    return "" if state in "ZX" else others[18]  # proc(5): 3 is the state, 22 the start

@@ -39,11 +39,15 @@ class Playbooks:
 
         :param options: as a person gives them by -e.
         :param quiet: whether its output is for `said` alone, and not for this program's standard error.
-        :raises NoBoard: an option is not sound, Ansible is not there, or it ended without an outcome.
+        :raises NoBoard: an option is not sound, an inventory or Ansible is not there. Nothing was asked then.
         """
         for key, value in options.items():
-            if key not in ("key", "hetero_ssh_folder") and not SOUND.fullmatch(str(value)):
+            if key not in ("key", "only_key", "hetero_ssh_folder") and not SOUND.fullmatch(str(value)):
                 raise NoBoard(endings.REQUEST, f"{key} is {value!r}: give letters, digits and any of @ . _ : , / + = -")
+        for inventory in self.inventories:
+            if "," not in inventory and not os.path.exists(inventory):  # Ansible takes it for an empty one
+                what = f"there is no inventory {inventory}: name the site's by -i or HETERO_INVENTORY"
+                raise NoBoard(endings.REQUEST, what)
         with tempfile.TemporaryDirectory(prefix="hetero-ci-") as folder:
             path = os.path.join(folder, "outcome.json")
             said, code = self._run(name, options, path, quiet)
@@ -51,8 +55,9 @@ class Playbooks:
                 with open(path, encoding="utf-8") as file:
                     return dict(json.load(file), said=said)
             except (OSError, ValueError):
-                why = f"{name} ended with {code} before it began to play, which is said above"
-                raise NoBoard(endings.OTHER, why) from None
+                # before it began to play, or its end could not be written: what it did is not known
+                why = f"{name} ended with {code} and told no outcome; why is said above"
+                return dict(ending=endings.OTHER, text=why, blame=None, console=[], instances=[], said=said)
 
     def _run(self, name, options, path, quiet):
         """Return (output where it is quiet, else "", exit code) of a playbook."""

@@ -41,7 +41,7 @@ def test_a_job_gets_a_board_and_gives_it_back(machine):
     terms = dict(flavor="tp64.8x8", attempts="1", hours="2", wait="60", owner="ci")
     assert asked == dict(terms, instance=name, hetero_ssh_folder=folder)
     assert re.fullmatch(rf"ssh-ed25519 \S+ {name}", key)
-    assert ended == dict(instance=name, owner="ci", hetero_ssh_folder=folder)
+    assert ended == dict(instance=name, owner="ci", hetero_ssh_folder=folder, only_key=key)
     assert list(machine.state.iterdir()) == []
     told = json.loads(report.read_text())
     assert (told["ended"], told["status"], told["code"], told["instance"]) == ("command", 7, 7, name)
@@ -87,7 +87,11 @@ def test_a_commands_own_code_is_never_taken_for_one_of_ours(machine):
         (("run", "--flavor", "x", "--hours", "none", "--", "true"), "hours is none: give some"),
         (("run", "--flavor", "x", "--name", "../x", "--", "true"), "'../x' is no name of an instance"),
         (("run", "--flavor", "x"), "name a command: board run --flavor FLAVOR -- COMMAND"),
-        (("take", "--flavour", "x"), "unrecognized arguments: --flavour x"),
+        (("take", "--flavour", "x"), "unrecognized arguments: --flavour x: is --flavor meant? board {run,take,"),
+        (("run", "--flavour=x", "--", "true"), "unrecognized arguments: --flavour=x: is --flavor meant?"),
+        (("run", "--flavor", "x", "--hrs", "1", "--", "true"), "is --hours meant?"),
+        (("run", "--flavor", "x", "-i", "/nowhere", "--", "true"), "there is no inventory /nowhere: name the site's"),
+        (("take", "--flavor", "x", "-e", "only_key=x"), "-e only_key=x: give OPTION=VALUE"),
         (("take", "-e", "key_file=/etc/shadow"), "-e key_file=/etc/shadow: give OPTION=VALUE"),
     ],
 )
@@ -96,6 +100,7 @@ def test_what_is_refused_before_anything_is_asked(machine, words, why):
     rc, _out, said = machine.run(*words)
     assert (rc, why in said, machine.calls) == (111, True, []), said
     assert "Traceback" not in said
+    assert [path.name for path in machine.state.glob("*")] == []
 
 
 def test_ansible_is_not_there(machine):
@@ -106,7 +111,7 @@ def test_ansible_is_not_there(machine):
     assert (rc, "Traceback" in said) == (115, False), said
     assert "board: Ansible, or a file, failed on this machine: " in said
     rc, _out, said = machine.run("run", "--flavor", "x", "--", "true", HETERO_ANSIBLE_PLAYBOOK="false")
-    assert (rc, "provision_instance ended with 1 before it began to play" in said) == (115, True), said
+    assert (rc, "provision_instance ended with 1 and told no outcome" in said) == (115, True), said
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
@@ -157,13 +162,16 @@ def test_take_and_give_back(machine):
     key = (machine.state / name / "key.pub").read_text()
     rc, again, said = machine.run("take", "--flavor", "x", **GITLAB)
     assert (rc, again, (machine.state / name / "key.pub").read_text()) == (0, out, key), said
-    for _time in range(2):
-        rc, out, said = machine.run("give-back", **GITLAB)
-        assert (rc, out, (machine.state / name).exists()) == (0, "", False), said
     machine.says("terminate_instance", "owner", "p1 cannot be asked")
     rc, out, said = machine.run("give-back", **GITLAB)
-    assert (rc, "p1 cannot be asked" in said) == (114, True)
+    assert (rc, "p1 cannot be asked" in said, (machine.state / name).exists()) == (114, True, True)
+    machine.goes_on("terminate_instance")
+    for _time in range(2):
+        rc, out, said = machine.run("give-back", **GITLAB)
+        assert (rc, out, list(machine.state.iterdir())) == (0, "", []), said
     assert {options["instance"] for _verb, options in machine.calls} == {name}
+    assert machine.verbs == [*["provision_instance"] * 2, *["terminate_instance"] * 2]
+    assert [options["only_key"] for verb, options in machine.calls if verb != "provision_instance"] == [key.strip()] * 2
 
 
 def test_what_a_job_has_stays_when_it_asks_again(machine):
@@ -264,3 +272,23 @@ def test_nohup_is_obeyed(machine):
     assert process.stdout.readline() == "command runs\n"
     process.send_signal(signal.SIGHUP)
     assert process.wait(LIMIT) == 7
+
+
+def test_a_playbook_whose_outcome_could_not_be_written(machine):
+    """Lost: a board for the whole lease, as the disk was full when the playbook that got it ended."""
+    program = machine.folder / "bin" / "ansible-playbook"
+    full = "os.environ['HETERO_OUTCOME'] = '/dev/full'\n"
+    program.write_text(program.read_text().replace("sys.exit(main(", f"{full}sys.exit(main("))
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "true")
+    assert (rc, machine.verbs) == (115, ["provision_instance", "terminate_instance"]), said
+
+
+def test_what_a_request_left_out_is_left_out_at_its_end(machine):
+    """Lost: the board until its lease ends, as a node that is down is asked for it."""
+    rc, _out, said = machine.run("run", "--flavor", "x", "-e", "without=p2", "-e", "wipe=zero", "--", "true")
+    assert rc == 0, said
+    (_verb, ended) = machine.calls[-1]
+    assert (ended["without"], ended["wipe"], "flavor" in ended) == ("p2", "zero", False)
+    assert machine.run("take", "--flavor", "x", "--part", "1", "-e", "without=p2")[0] == 0
+    assert machine.run("give-back", "--part", "1")[0] == 0
+    assert (machine.calls[-1][0], machine.calls[-1][1]["without"]) == ("terminate_instance", "p2")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT
 from ansible_collections.hetero.compute.tests.unit.ci.test_names_of_jobs import GITHUB
 
@@ -61,8 +63,10 @@ def test_a_failed_boot_is_an_error_of_its_own(machine):
 
 def test_what_stays_is_a_warning(machine):
     """Lost: that a board is still there, or the job's success."""
+    runner = Runner(machine)
+    assert runner.hook("started")[0] == 0
     machine.says("terminate_instance", "owner", "p1 cannot be asked")
-    rc, out, said = Runner(machine).hook("completed")
+    rc, out, said = runner.hook("completed")
     assert (rc, out.startswith("::warning title=github-123456789-")) == (0, True), said
     assert out.endswith(" was not given back::p1 cannot be asked\n")
 
@@ -75,3 +79,29 @@ def test_a_job_that_is_cancelled_while_it_waits(machine):
     process.send_signal(signal.SIGTERM)
     assert process.wait(LIMIT) == 128 + signal.SIGTERM
     assert machine.verbs == ["provision_instance", "terminate_instance"]
+
+
+@pytest.mark.parametrize("where", ["started", "step"])
+def test_what_a_step_has_set_keeps_no_board(machine, where):
+    """Lost: the board until its lease ends, as a step names its own owner, site or folder for boards that it takes."""
+    runner = Runner(machine)
+    site = machine.folder / "site"
+    site.touch()
+    of_the_runner = dict(HETERO_OWNER="github", HETERO_INVENTORY=str(site))
+    rc, _out, said = runner.hook("started", **of_the_runner)
+    assert rc == 0, said
+    told = dict(line.split("=", 1) for line in runner.file.read_text().splitlines())
+    of_a_step = dict(HETERO_OWNER="ann", HETERO_INVENTORY="/nowhere", HETERO_STATE=str(machine.folder / "other"))
+    rc, out, said = runner.hook("completed", **told, **(of_a_step if where == "step" else of_the_runner))
+    assert (rc, out) == (0, ""), said
+    (_verb, asked), (_last, ended) = machine.calls
+    assert (asked["owner"], ended["owner"], list(machine.state.iterdir())) == ("github", "github", [])
+
+
+def test_a_hook_that_no_runner_calls(machine):
+    """Lost: what is missing, to a traceback; or a board that is taken for a job that cannot be told of it."""
+    runner = Runner(machine)
+    for name in ("GITHUB_ENV", "GITHUB_RUN_ID"):
+        rc, out, said = runner.hook("started", **{name: ""})
+        assert (rc, f"{name} is not set: a runner of GitHub Actions sets it" in out, said) == (115, True, ""), out
+    assert machine.calls == []

@@ -81,7 +81,7 @@ def test_a_job_from_config_to_cleanup(machine):
         rc, _out, said = runner.stage("cleanup")
         assert (rc, (machine.state / name).exists()) == (0, False), said
     assert {options["owner"] for _verb, options in machine.calls} == {"gitlab"}
-    assert machine.verbs == ["provision_instance", "terminate_instance", "terminate_instance"]
+    assert machine.verbs == ["provision_instance", "terminate_instance"]
     assert "secret" not in json.dumps(machine.calls)
 
 
@@ -123,3 +123,5 @@ def test_a_stage_that_is_none(machine):
     """Lost: what is wrong in config.toml."""
     rc, _out, said = Runner(machine).stage()
     assert (rc, "gitlab: no stage: give config, prepare, run, cleanup" in said) == (42, True)
+    rc, _out, said = Runner(machine).stage("run")
+    assert (rc, "run has no script: GitLab runner gives it one" in said) == (42, True), said

@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,36 @@ def test_another_owners_instance_of_that_name_stays(site):
     take(site.proxy, "mine")
     rc, _out, said = site.run("run", "--flavor", FLAVOR, "--name", "mine", "--", "true")
     assert (rc, "belongs to " in said) == (111, True), said
-    rc, _out, said = site.run("give-back", "--name", "mine")
-    assert (rc, "belongs to " in said) == (111, True), said
+    assert site.run("give-back", "--name", "mine")[0] == 0
     assert sorted(site.claims()) == ["mine"]
+
+
+@pytest.mark.long
+def test_another_machines_board_of_that_name_and_owner_stays(site):
+    """Lost: the board below a job's tests, to a second job with this name that is cancelled or gives back."""
+    words = ("--flavor", FLAVOR, "--name", "mine")
+    over = site.folder / "over"
+    command = f"echo runs; while [ ! -e {over} ]; do sleep 0.1; done"
+    first = site.start("run", *words, "--", "sh", "-c", command)
+    assert first.stdout.readline() == "runs\n"
+    # as of another machine, whose jobs' keys are its own
+    elsewhere = dict(HETERO_STATE=str(site.folder / "elsewhere"))
+    rc, _out, said = site.run("run", *words, "--", "true", **elsewhere)
+    assert (rc, "another ssh key" in said) == (111, True), said
+    rc, _out, said = site.run("take", *words, **elsewhere)
+    assert (rc, "another ssh key" in said) == (111, True), said
+    assert site.run("give-back", "--name", "mine", **elsewhere)[0] == 0
+    second = site.start("run", *words, "--", "true", **elsewhere)
+    key = site.folder / "elsewhere" / "mine" / "key.pub"
+    until = time.monotonic() + LIMIT
+    while not (key.exists() and key.read_text()) and time.monotonic() < until:
+        time.sleep(0.02)
+    second.send_signal(signal.SIGTERM)
+    _out, said = second.communicate(timeout=LIMIT)
+    assert second.returncode == 128 + signal.SIGTERM, said
+    why = "mine was not given back: mine: has another ssh key than only_key (SHA256:"
+    assert (why in said, "Its lease ends it" in said) == (True, False), said
+    assert (list(site.claims()), list((site.folder / "elsewhere").iterdir())) == (["mine"], [])
+    over.touch()
+    _out, said = first.communicate(timeout=LIMIT)
+    assert (first.returncode, site.claims()) == (0, {}), said

@@ -1,0 +1,125 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a job that is killed while it asks for a board leaves. If these fail, a board comes up for nobody and is kept
+for the whole lease, or a job that is tried again loses what it has just been given.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import LIMIT, keeper_of
+from ansible_collections.hetero.compute.tests.unit.ci.test_github import Runner as GitHubRunner
+from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import Runner as GitLabRunner
+
+TAKE = ("take", "--flavor", "x", "--name", "mine")
+
+
+def asking(process):
+    """Wait until a program's playbook asks for a board; return a handle of that playbook."""
+    while (line := process.stderr.readline()) != "provision_instance runs\n":
+        assert line
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+        children = file.read().split()
+    for pid in map(int, children):
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            if any(word.endswith(b"/ansible-playbook") for word in file.read().split(b"\0")):
+                return os.pidfd_open(pid)
+    raise AssertionError(children)
+
+
+def has_ended(handle):
+    return bool(select.select([handle], [], [], 0)[0])
+
+
+@pytest.mark.parametrize("who", ["gitlab", "github", "board"])
+def test_nobody_gets_what_a_killed_job_waited_for(machine, who):
+    """Lost: a board for the whole lease, each time a runner kills a job that waits in the queue."""
+    machine.hangs("provision_instance")
+    start = {
+        "gitlab": lambda: GitLabRunner(machine).start("prepare"),
+        "github": lambda: GitHubRunner(machine).start("started", RUNNER_TRACKING_ID="1"),
+        "board": lambda: machine.start(*TAKE),
+    }[who]
+    process = start()
+    playbook, wait = asking(process), keeper_of(process)
+    process.kill()
+    process.wait(LIMIT)
+    wait()
+    assert has_ended(playbook)
+    (_first, asked), (last, ended) = machine.calls
+    assert (last, ended["only_key"], ended["owner"]) == ("terminate_instance", asked["key"], asked["owner"])
+    assert list(machine.state.iterdir()) == []
+
+
+def test_a_job_that_is_tried_again_at_once_waits_for_the_end_of_the_killed_one(machine):
+    """Lost: the board of the second try, which the keeper of the first one would take for its own."""
+    runner = GitLabRunner(machine)
+    for playbook in ("provision_instance", "terminate_instance"):
+        machine.hangs(playbook)
+    first = runner.start("prepare")
+    asking(first)
+    first.kill()
+    first.wait(LIMIT)
+    machine.goes_on("provision_instance")
+    second = runner.start("prepare")
+    assert "has left is given back first" in second.stderr.readline()
+    machine.goes_on("terminate_instance")
+    out, said = second.communicate(timeout=LIMIT)
+    assert (second.returncode, "HETERO_ADDRESS=10.0.1.1\n" in out) == (0, True), said
+    assert machine.verbs == ["provision_instance", "terminate_instance", "provision_instance"]
+    assert runner.stage("run", runner.script("true"), "build_script")[0] == 0
+
+
+def test_cleanup_ends_what_is_still_asked_for(machine):
+    """Lost: a board, to a job that is over: its `take` goes on in the background."""
+    machine.hangs("provision_instance")
+    process = machine.start(*TAKE)
+    playbook = asking(process)
+    rc, _out, said = machine.run("give-back", "--name", "mine")
+    assert (rc, "waits for the end of `board take` of mine" in said) == (0, True), said
+    assert process.wait(LIMIT) == 128 + signal.SIGTERM
+    assert (has_ended(playbook), machine.verbs) == (True, ["provision_instance", "terminate_instance"])
+    assert list(machine.state.iterdir()) == []
+
+
+def test_what_a_job_has_stays_when_its_second_take_is_killed(machine):
+    """Lost: the board that a job works on."""
+    assert machine.run(*TAKE)[0] == 0
+    machine.hangs("provision_instance")
+    process = machine.start(*TAKE)
+    playbook, wait = asking(process), keeper_of(process)
+    process.kill()
+    process.wait(LIMIT)
+    wait()
+    assert has_ended(playbook)
+    assert (machine.verbs, (machine.state / "mine" / "board.json").exists()) == (["provision_instance"] * 2, True)
+
+
+def test_what_was_cut_off_is_given_back_where_the_next_try_is_refused(machine):
+    """Lost: a board that was claimed before a power cut, as the job then asks for another flavor."""
+    folder = machine.state / "mine"
+    assert machine.run(*TAKE)[0] == 0
+    (folder / "board.json").unlink()  # as it is when the playbook has just ended
+    machine.says("provision_instance", "request", "mine: has board0 with another flavor")
+    rc, _out, said = machine.run("take", "--flavor", "y", "--name", "mine")
+    assert (rc, machine.verbs[-1]) == (111, "terminate_instance"), said
+    assert list(machine.state.iterdir()) == []
+
+
+def test_a_board_that_is_used_by_a_run_is_not_given_back_under_it(machine):
+    """Lost: the board below a test that runs, to somebody's `give-back` of the same name on this machine."""
+    words = ("run", "--flavor", "x", "--name", "mine", "--", "sh", "-c")
+    first = machine.start(*words, f"echo runs; while [ ! -e {machine.folder}/over ]; do sleep 0.05; done")
+    assert first.stdout.readline() == "runs\n"
+    for verb in ("give-back", "take"):
+        rc, _out, said = machine.run(verb, "--flavor", "x", "--name", "mine")
+        assert (rc, "mine is the board of another `board run`" in said) == (111, True), said
+    (machine.folder / "over").touch()
+    assert first.wait(LIMIT) == 0
+    assert machine.verbs == ["provision_instance", "terminate_instance"]
