@@ -333,8 +333,7 @@ def _each(
 ) -> Result:
     """Call `one` for each instance of a request, each under its lock; return the module's result.
 
-    :param must_be: raise Refused if there is no such instance.
-    :raises Refused: none of them has the key that is meant (only_key).
+    :param must_be: raise Refused if there is no such instance, as is done where none has the key that is meant.
     """
     refuse_unclaimed(host, request)
     claims = [claim for claim in host.store.claims() if is_of(vars(claim), request, options.numbers)]
