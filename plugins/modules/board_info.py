@@ -238,6 +238,14 @@ queue:
     expected:
       description: When it can start (seconds since 1970), by the ends of leases, or none where these do not tell.
       type: float
+    enough:
+      description: Whether enough can become free for it as long as no operator does anything. If not, nothing is held
+        for it.
+      type: bool
+    stuck:
+      description: If not, what it could have if an operator made it free, the first ones, as C(name) and C(why).
+      type: list
+      elements: dict
 reservations:
   description:
     - What is reserved by date and not over, by the table of the node's role, the next first. Empty where only some were

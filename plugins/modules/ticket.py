@@ -58,6 +58,11 @@ options:
     type: list
     elements: list
     default: []
+  others:
+    description: How many of it other nodes can give at all, as long as no operator does anything; the sum of
+      RV(place.possible) and RV(place.there) of their answers. Where that and what this node can give is not enough,
+      nothing is held for it. Without it, other nodes are taken to have enough.
+    type: int
   kind:
     description: What it runs in, as O(hetero.compute.instance#module:kind).
     type: str
@@ -161,6 +166,13 @@ place:
       description: Lists of seconds since 1970, and how many instances it can have here by then.
       type: list
       elements: list
+    possible:
+      description: How many instances it can have here at all, as long as no operator does anything.
+      type: int
+    stuck:
+      description: What it could have if an operator made it free, the first ones, as C(name) and C(why).
+      type: list
+      elements: dict
     ends:
       description: Whose leases it waits for, the first ones, as C(name), C(owner) and C(when).
       type: list
@@ -186,6 +198,7 @@ SPEC = PROXY + ArgumentSpec(
         priority=dict(type="int", default=0),
         seconds=dict(type="float", default=60),
         elsewhere=dict(type="list", elements="list", default=[]),
+        others=dict(type="int"),
         kind=dict(type="str", choices=list(KINDS)),
         config=dict(type="path"),
         owner=dict(type="str", required=True),

@@ -235,6 +235,8 @@ HOSTED = dict(
 ROOTS = dict(dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number), root_gb=left_out(is_number))
 UNCLAIMED = dict(instance=or_none(is_text), name=is_text, text=is_text)
 ENDED = dict(instance=is_instance, owner=is_text, time=is_made)
+#: What only an operator can make free, and why.
+STUCK: dict[str, Test] = dict(name=is_word, why=is_text)
 #: Who waits, as status shows it.
 WAITS: dict[str, Test] = dict(
     dict.fromkeys(("need", "position", "priority", "held", "asked"), is_number),
@@ -242,6 +244,8 @@ WAITS: dict[str, Test] = dict(
     owner=is_text,
     flavor=is_text,
     expected=or_none(is_number),
+    enough=left_out(is_truth),
+    stuck=left_out(list_of(STUCK)),
 )
 #: What is reserved, as status shows it.
 RESERVED: dict[str, Test] = dict(
@@ -266,7 +270,8 @@ PLACE: dict[str, Test] = dict(
     ahead=list_of(dict(request=is_instance, owner=is_text)),
     steps=are_steps,
     ends=list_of(dict(name=is_word, owner=is_text, when=is_number)),
-    **dict.fromkeys(("may", "held", "there"), is_number),
+    stuck=list_of(STUCK),
+    **dict.fromkeys(("may", "held", "there", "possible"), is_number),
 )
 ALIKE = dict(instance=is_instance, owner=is_text)
 DEVICE = dict(

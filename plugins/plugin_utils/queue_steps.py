@@ -12,7 +12,7 @@ import math
 import time
 from typing import Any, Dict, Iterable, Mapping, Sequence
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import LASTS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import LASTS, MOST
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import expected, many_by, ordinal
@@ -26,8 +26,11 @@ Request = Mapping[str, Any]
 LOOK = 60.0
 #: Rounds of asking that a place outlasts: one that is lost on the way costs it nothing.
 ROUNDS = 3
-#: Ends of leases that a line tells, and most steps of others that a node is told.
+#: Ends of leases that a line tells, and nodes that only an operator can make free; and most steps of others that a node
+#: is told.
 ENDS, STEPS = 2, 1000
+#: What a line says where nobody can serve a request before an operator does something.
+HOPELESS = "nothing is held for it, for {possible} of {least} can become free by themselves"
 
 
 class Wait:
@@ -74,11 +77,13 @@ class Wait:
         least = min(1, missing) if request["partial"] else missing
         enough = sum(place["may"] for place in places.values()) >= least
         moved = there != plan.get("there", 0) or now - plan["looked_at"] >= LOOK
-        told = as_text(places.values(), plan["waiting"], least, wall) if places else plan["waiting"]
+        several = [dict(place, node=node) for node, place in places.items() if len(said) > 1]
+        known = several or list(places.values())
+        told = as_text(known, plan["waiting"], least, wall, bool(silent)) if places else plan["waiting"]
         lasts = max(LASTS, ROUNDS * (self.interval + now - plan.get("renewed", now)))
         until = plan.get("until", now + 60 * self.minutes)
-        plan = dict(plan, asked=asked, there=there, renewed=now, lasts=lasts, queue=_told(plan["queue"], places))
-        plan["until"], left = until, until - now
+        plan = dict(plan, asked=asked, there=there, renewed=now, lasts=lasts, until=until)
+        plan["queue"], left = _told(plan["queue"], places, silent), until - now
         if left <= 0:
             text = f"{plan['text']}\n  waited {self.minutes:g} min: {told}{plan['ways']}"
             return dict(plan, waits=False, go=False, lines=[], text=text, has_place=bool(places))
@@ -127,13 +132,20 @@ def with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:
     return "\n  ".join([text, *filter(None, ["; or ".join(ways)])])
 
 
-def as_text(places: Iterable[Mapping[str, Any]], waiting: str, least: int, now: float) -> str:
-    """Return in one line how a request stands: its place, what is held for it, and until when others have the rest.
+def as_text(places: Iterable[Mapping[str, Any]], waiting: str, least: int, now: float, more: bool = False) -> str:
+    """Return in one line how a request stands: its place, what is held for it, and until when others have the rest; or
+    why nothing is held for it.
 
+    :param places: of all nodes; where there are several, each with its `node`.
     :param waiting: what the nodes are doing that could serve it, if no leases tell when they end.
+    :param more: whether there are nodes that have not said what they could give.
     """
     places = list(places)
     ahead = {(one["request"], one["owner"]) for place in places for one in place["ahead"]}
+    position = f"{ordinal(len(ahead) + 1)} in the queue"
+    possible = sum(_possible(place) for place in places)
+    if possible < least and not more:
+        return f"{position}, {HOPELESS.format(possible=possible or 'none', least=least)}; {_stuck(places) or waiting}"
     held = sum(place["held"] for place in places)
     ends = sorted((end["when"], end["name"], end["owner"]) for place in places for end in place["ends"])
     named = [f"{name} until {clock(when, now)} ({one_line(brief(owner))})" for when, name, owner in ends[:ENDS]]
@@ -141,7 +153,20 @@ def as_text(places: Iterable[Mapping[str, Any]], waiting: str, least: int, now: 
     start = expected(now, [_steps(place) for place in places], least)
     free = f"{held} free and held for it" if held else "none free for it"
     when = f": expected {clock(start, now)}" if start is not None and start > now else ""
-    return f"{ordinal(len(ahead) + 1)} in the queue, {free}; {rest}{when}"
+    return f"{position}, {free}; {rest}{when}"
+
+
+def _stuck(places: Iterable[Mapping[str, Any]]) -> str:
+    """Return which nodes only an operator can make free, and why."""
+    found = []
+    for place in places:
+        where = f" of {place['node']}" if "node" in place else ""
+        found += [f"{one['name']}{where} {one_line(brief(one['why']))}" for one in place["stuck"]]
+    return ", ".join([*found[:ENDS], *(["…"] if found[ENDS:] else [])])
+
+
+def _possible(place: Mapping[str, Any]) -> int:
+    return min(MOST, max(0, int(place["possible"])))
 
 
 def _steps(place: Mapping[str, Any]) -> tuple[tuple[float, int], ...]:
@@ -154,17 +179,25 @@ def _queue(request: Request, plan: Plan, found: Mapping[str, Any]) -> list[Plan]
     kinds = {one["owner"]: INSTANCES.get(one["kind"]) for one in could}
     missing = [name for name in names_of(request) if name not in plan["before"]] if request["count"] > 1 else []
     numbers = [owners.number_of(name, request["instance"]) for name in missing]
-    before = {one["item"]: one.get("elsewhere", []) for one in plan.get("queue", ())}
+    before = {one["item"]: one for one in plan.get("queue", ())}
     own = [(node, kind) for node, kind in kinds.items() if kind]
-    return [dict(item=node, kind=kind, numbers=numbers, elsewhere=before.get(node, [])) for node, kind in own]
+    new = dict(elsewhere=[], others=None if len(own) > 1 else 0)
+    told = {node: {key: before.get(node, new)[key] for key in new} for node, _kind in own}
+    return [dict(item=node, kind=kind, numbers=numbers, **told[node]) for node, kind in own]
 
 
-def _told(queue: Sequence[Plan], places: Mapping[str, Mapping[str, Any]]) -> list[Plan]:
-    """Return the queue with what each node is told that the others can give by when."""
+def _told(queue: Sequence[Plan], places: Mapping[str, Mapping[str, Any]], silent: Sequence[str]) -> list[Plan]:
+    """Return the queue with what each node is told that the others can give by when, and at all: unknown (None) as long
+    as one of them is silent.
+    """
+    most = {node: _possible(place) + int(place["there"]) for node, place in places.items()}
     steps = {node: _steps(place) for node, place in places.items()}
     found = []
     for one in queue:
         others = [those for node, those in steps.items() if node != one["item"]]
         times = sorted({when for those in others for when, _many in those})[:STEPS]
-        found.append(dict(one, elsewhere=[[when, sum(many_by(those, when) for those in others)] for when in times]))
+        elsewhere = [[when, sum(many_by(those, when) for those in others)] for when in times]
+        rest = [many for node, many in most.items() if node != one["item"]]
+        known = not any(node != one["item"] for node in silent)
+        found.append(dict(one, elsewhere=elsewhere, others=min(MOST, sum(rest)) if known else None))
     return found

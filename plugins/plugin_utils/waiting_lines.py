@@ -14,6 +14,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instan
 
 #: Lines of a queue; the others are only counted.
 TOLD = 20
+#: Nodes of a request's line that only an operator can make free.
+STUCK = 2
 DAY = 86400.0
 
 
@@ -47,5 +49,14 @@ def _line(places: list[dict[str, Any]], now: float) -> str:
     who = f"{first['request']} of {one_line(brief(first['owner']))}"
     what = first["flavor"] if need == 1 else f"{need} {first['flavor']}"
     free = f"{held} free and held for it" if held else "none free for it"
+    if not all(one.get("enough", True) for one in places):
+        free, starts = "; ".join(["nothing is held for it", *_stuck(places)]), []
     when = f": expected {clock(min(starts), now)}" if starts else ""
     return f"waits: {who}, {what}, {ordinal(position)} in the queue since {age(now - first['asked'])}, {free}{when}"
+
+
+def _stuck(places: list[dict[str, Any]]) -> list[str]:
+    """Return which nodes only an operator can make free, and why."""
+    all_of_them = [one for place in places for one in place.get("stuck", ())]
+    texts = list(dict.fromkeys(f"{one['name']} {one_line(brief(one['why']))}" for one in all_of_them))
+    return [*texts[:STUCK], *(["…"] if texts[STUCK:] else [])]

@@ -61,6 +61,9 @@ class Node(Waiting):
             *(Lot(when, {"memory_mb": 1000}, (), name) for name, when in self.ends),
         ]
 
+    def stuck(self):
+        return {}
+
     def may_have(self, owner):
         return self.most
 

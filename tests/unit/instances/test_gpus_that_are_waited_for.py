@@ -25,7 +25,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_hos
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
-from ansible_collections.hetero.compute.tests.unit.instances.conftest import CG1, IMAGE
+from ansible_collections.hetero.compute.tests.unit.instances.conftest import ADDRESSES, CG1, IMAGE
 
 ONE = dict(CG1, name="cg1.small", memory_mb=4096, vcpus=2, local_gb=20)
 ONE["extra_specs"] = dict(CG1["extra_specs"], gpus="= 1")
@@ -33,12 +33,13 @@ PLAIN = {"name": "small", "memory_mb": 32768, "vcpus": 1, "local_gb": 1, "extra_
 WAITS = "held for lab of ann, which waits and goes first"
 
 
-def wait(site, instance="lab", asked=100.0, flavor=CG1, count=1, lease_hours=None, **more):
+def wait(site, instance="lab", asked=100.0, flavor=CG1, count=1, lease_hours=None, others=None, **more):
     """The place, as module ticket returns it."""
     request = ClaimRequest(instance, "ann", flavor, IMAGE, KEY, count, lease_hours=lease_hours, **more)
     wish = {name: getattr(request, name) for name in KEPT}
+    ticket = Ticket(instance, "ann", asked, json.loads(json.dumps(wish)), others=others)
     with site.host() as host:
-        place = kept(host, request, Ticket(instance, "ann", asked, json.loads(json.dumps(wish))), False)
+        place = kept(host, request, ticket, False)
     assert checked(json.loads(json.dumps(dict(place=place))), "ticket").get("msg") is None
     return place
 
@@ -86,6 +87,26 @@ def test_memory_is_held_but_not_more_than_is_needed(claims):
         claims.claim("plain", flavor=PLAIN)
     assert f"32768 MB of memory wanted, 32768 of 65536 left (16384 {WAITS})" in str(error.value)
     claims.claim("plain", flavor=dict(PLAIN, memory_mb=16384))
+
+
+def test_a_gpu_that_is_not_healthy_costs_nobody_the_others(claims):
+    """Lost: three sound GPUs for hours, for a request for two pairs of which there is one; or why it waits."""
+    claims.settings["gpu_overrides"] = {ADDRESSES[0]: {"healthy": False}}
+    claims.config.write_text(json.dumps(claims.settings))
+    place = wait(claims, count=2, others=0)
+    why = "is not healthy: the operator's overrides say that it is not healthy"
+    assert (place["possible"], place["held"], place["stuck"]) == (1, 0, [dict(name=ADDRESSES[0], why=why)])
+    assert wait(claims, count=2, others=1)["held"] == 1, "another host has the other pair"
+    with pytest.raises(NoneFree):
+        claims.claim("c", flavor=CG1)
+    wait(claims, count=2, others=0)
+    claims.claim("c", flavor=CG1)
+    del claims.settings["gpu_overrides"]
+    claims.config.write_text(json.dumps(claims.settings))
+    place = wait(claims, count=2, others=0)
+    assert (place["possible"], place["held"], place["stuck"]) == (2, 1, []), "it is mended, and c may end"
+    with pytest.raises(NoneFree):
+        claims.claim("d", flavor=ONE)
 
 
 def test_a_place_is_kept_only_where_it_could_be_served(claims):

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR
 from ansible_collections.hetero.compute.tests.unit.plays.test_several_owners import claims, take, waiting_for
 
@@ -121,3 +122,43 @@ def test_the_only_node_of_a_site_keeps_places_too(proxies):
     rc, output = plays.end(solo, LIMIT)
     assert (rc, output.count("is running on board")) == (0, 2), output
     assert waiting_for(folders) == set()
+
+
+@pytest.mark.long
+def test_a_request_that_lacks_a_board_in_error_keeps_nobody_from_the_others(proxies):
+    """Lost: three sound boards of two proxies, until the `wait=` of a request for four is over; or its turn, once the
+    fourth is mended.
+    """
+    folders, plays = proxies
+    plays.env["ANSIBLE_STDOUT_CALLBACK"] = "hetero.compute.quiet"
+    with Store(folders["p2"].state_db) as store:
+        store.move(1, "error", "it smells")
+    four, said = waits(plays, "four", count=4)
+    why = "is in error: it smells: ansible-playbook hetero.compute.repair -e node=board1 makes it free again"
+    line = "1st in the queue, nothing is held for it, for 3 of 4 can become free by themselves; board1 of p2"
+    assert f"{line} {why}" in said, said
+    deadline = Deadline(120.0)
+    with minute_of(folders, "four"):
+        while told_others(folders) != {"p1": 1, "p2": 2} and not deadline.passed:
+            deadline.nap()
+        rc, output = plays.end(plays.start("provision_instance", instance="eve", flavor=FLAVOR), LIMIT)
+        assert (rc, "eve is running on board" in output) == (0, True), output
+        rc, output = plays.end(plays.start("status"), LIMIT)
+        assert "1st in the queue since " in output, output
+        assert "nothing is held for it; board1 is in error: it smells" in output
+        rc, output = plays.end(plays.start("terminate_instance", instance="eve"), LIMIT)
+        assert rc == 0, output
+        with Store(folders["p2"].state_db) as store:
+            store.move(1, "shutting down", "mended")
+            store.release(1, None)
+        rc, output = plays.end(four, LIMIT)
+    assert (rc, output.count("is running on board")) == (0, 4), output
+
+
+def told_others(folders):
+    """How many boards each proxy was told that the other one can give."""
+    found = {}
+    for name, proxy in folders.items():
+        with Store(proxy.state_db) as store:
+            found[name] = next((one.others for one in store.tickets.living()), None)
+    return found

@@ -36,10 +36,11 @@ def clock(monkeypatch):
     time.tzset()
 
 
-def place(may=0, held=0, there=0, ahead=(), steps=(), ends=(), asked=WALL):
+def place(may=0, held=0, there=0, ahead=(), steps=(), ends=(), asked=WALL, possible=9, stuck=()):
     named = [dict(name=name, owner=owner, when=when) for name, owner, when in ends]
     before = [dict(request=name, owner="bob") for name in ahead]
     fixed = dict(asked=asked, may=may, held=held, there=there, ahead=before)
+    fixed.update(possible=possible, stuck=[dict(name=name, why=why) for name, why in stuck])
     return dict(place=dict(fixed, steps=[list(one) for one in steps], ends=named))
 
 
@@ -87,7 +88,7 @@ def test_who_gets_nothing_is_told_which_options_help(wait, found, ways):
 def test_a_place_is_kept_at_each_node_that_could_serve():
     """Lost: the place at a node that has a board free first."""
     plan = planned(request=asked(count=3))
-    assert plan["queue"] == [dict(item="p1", kind="board", numbers=[1, 2, 3], elsewhere=[])]
+    assert plan["queue"] == [dict(item="p1", kind="board", numbers=[1, 2, 3], elsewhere=[], others=0)]
     assert (plan["asked"], plan["waits"], "until" in plan) == (WALL, True, False)
     request = asked(count=3)
     some = dict(before=["lab-2"])
@@ -145,6 +146,46 @@ def test_what_others_have_until_when_is_told():
     assert told == f"1st in the queue, 3 free and held for it; {until}: expected 22:33"
     late = [place(held=3, steps=[(WALL + 3e5, 8)], ends=[("board0", "a\nb", WALL + 3e5)])["place"]]
     assert as_text(late, "", 8, WALL).endswith("board0 until 2023-11-18 09:33 (a\\x0ab): expected 2023-11-18 09:33")
+
+
+def test_a_request_that_nobody_can_serve_says_what_an_operator_has_to_do():
+    """Lost: hours of a wait that nothing ends but a repair of which nobody thinks."""
+    why = "is in error: it sme\x1bells: ansible-playbook hetero.compute.repair -e node=board2 makes it free again"
+    stuck = [("board2", why), ("board3", "is in error: x"), ("board4", "is in error: y")]
+    request, wait = asked(count=3), Wait(5.0)
+    plan = wait.waited(request, planned(wait, request), {"p1": place(possible=2, stuck=stuck[:1])})
+    way = why.replace("\x1b", "\\x1b")
+    assert plan["lines"] == [
+        "lab waits for 3 tp64, 5 min at most: 1st in the queue, nothing is held for it, for 2 of 3 can become free by "
+        f"themselves; board2 {way}"
+    ]
+    told = as_text([dict(place(possible=0, stuck=stuck)["place"], node="p1")], "2 boards in use", 1, WALL)
+    assert told.startswith("1st in the queue, nothing is held for it, for none of 1 can become free by themselves; ")
+    assert told.endswith("makes it free again, board3 of p1 is in error: x, …")
+    assert as_text([place(possible=0)["place"]], "no room", 1, WALL).endswith("by themselves; no room")
+    assert "nothing is held" not in as_text([place(possible=0)["place"]], "", 1, WALL, more=True)
+
+
+def test_each_node_is_told_how_many_the_others_can_give_at_all():
+    """Lost: the hold of a request that two nodes serve together; or that of all others, for one that they cannot."""
+    wait, request = Wait(5.0), asked(count=4)
+    plan = planned(wait, request)
+    assert [one["others"] for one in plan["queue"]] == [0], "the only one has nobody to ask"
+    two = [dict(NODES[0], never=False), dict(NODES[0], owner="p2", never=False)]
+    plan = dict(before=[], **wait.goes_on(request, dict(before=[]), dict(FOUND, rejected=two)))
+    assert [one["others"] for one in plan["queue"]] == [None, None]
+    said = {"p1": place(possible=2), "p2": place(possible=1, there=1)}
+    plan = wait.waited(request, plan, said)
+    assert [one["others"] for one in plan["queue"]] == [2, 2]
+    assert [one["others"] for one in wait.goes_on(request, plan, dict(FOUND, rejected=two))["queue"]] == [2, 2]
+    assert "nothing is held" not in plan["lines"][0]
+    fewer = wait.waited(request, plan, dict(said, p1=place(possible=1)))
+    assert "nothing is held for it, for 2 of 3 can become free" in fewer["lines"][0]
+    assert [one["others"] for one in fewer["queue"]] == [2, 1]
+    silent = wait.waited(request, plan, {"p1": place(possible=2), "p2": dict(msg="no route", unreachable=True)})
+    assert [one["others"] for one in silent["queue"]] == [None, 2]
+    never = wait.waited(request, plan, {"p1": place(possible=2), "p2": dict(place=None)})
+    assert [one["others"] for one in never["queue"]] == [0, 2]
 
 
 def test_places_of_several_nodes_are_one():

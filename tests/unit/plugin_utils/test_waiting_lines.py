@@ -48,6 +48,18 @@ def test_a_request_is_one_line_whichever_nodes_keep_its_place():
     assert lines[2] == "waits: one of ann, tp64.8x8, 2nd in the queue since 1 min, none free for it"
 
 
+def test_a_request_that_nobody_can_serve_says_why_nothing_is_held():
+    """Lost: why a request for three waits beside free boards, and what an operator has to do."""
+    stuck = [dict(name=f"board{number}", why="is in er\nror: it smells") for number in (1, 2, 3)]
+    since = dict(asked=time.time() - 300, held=0, enough=False)
+    nodes = [dict(queue=[place(**since, stuck=stuck)]), dict(queue=[place(**since, stuck=[])])]
+    (line,) = waiting(nodes)
+    assert line.endswith(
+        " since 5 min, nothing is held for it; board1 is in er\\x0aror: it smells; "
+        "board2 is in er\\x0aror: it smells; …"
+    )
+
+
 def test_a_long_queue_is_counted():
     lines = waiting([dict(queue=[place(f"n{number}", 1.0 + number) for number in range(TOLD + 3)])])
     assert (len(lines), lines[-1]) == (TOLD + 1, "and 3 more wait")

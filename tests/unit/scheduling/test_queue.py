@@ -111,6 +111,28 @@ def test_one_that_never_fits_holds_nothing():
     assert may(there, [wish("no", 1.0, 3, frozenset())], wish("one", 2.0, 2)) == 2
 
 
+def test_one_that_nobody_can_serve_before_an_operator_comes_holds_nothing():
+    """Lost: two sound boards for hours, beside one in error, for a request for three; or the turn of that request, once
+    the board is repaired; or what it may yet have where one of the boards is only in use, or another node has one.
+    """
+    young = wish("young", 2.0, 2)
+    for others, got in ((0, 2), (1, 0), (None, 0)):
+        three = wish("three", 1.0, 3, others=others)
+        assert may(lots([0, 1]), [three, young], young) == got, others
+        start = starts(NOW, lots([0, 1]), [three, young])[0]
+        held = (start.wish, start.position, start.possible, start.enough, start.held(NOW))
+        assert held == (three, 1, 2, got == 0, 2 - got)
+    three = wish("three", 1.0, 3, others=0)
+    assert may([*lots([0, 1]), Lot(None, {}, ("board2",), "board2")], [three], young) == 0
+    assert may(lots([0, 1], board2=NOW + 9), [three], young) == 0
+    assert may(lots([0, 1, 2]), [three], young) == 0, "repaired"
+    assert may(lots([0, 1]), [replace(three, least=1)], young) == 0, "a part is enough for it"
+    limited = replace(three, most=2)
+    assert may(lots([0, 1, 2]), [limited], young) == 1, "what its owner has may end"
+    behind = starts(NOW, lots([0, 1]), [three, young])[1]
+    assert (behind.when, behind.position, behind.held(NOW)) == (NOW, 2, 2)
+
+
 def test_amounts_and_devices_of_a_host():
     """Lost: four GPUs at once, beside requests for one; or memory, to an instance that wants no GPU."""
     gpus = frozenset({"g0", "g1", "g2", "g3"})
@@ -188,10 +210,13 @@ def test_two_requests_for_all_of_two_nodes_are_both_served(seed):
 
 
 class History:
-    """Requests that come, wait, run and end, on one node with boards that are all alike; time goes in ticks."""
+    """Requests that come, wait, run and end, on one node with boards that are all alike; time goes in ticks. Of each
+    second one, free boards fail and are repaired.
+    """
 
     def __init__(self, seed, leases_only):
         dice = random.Random(seed)
+        self.faults, self.failed = not leases_only and seed % 2 == 1, {}
         self.dice, self.now, self.free, self.running, self.waits = dice, 0, set(names(BOARDS)), {}, {}
         self.coming = []
         for number in range(REQUESTS):
@@ -202,7 +227,7 @@ class History:
                 ends = dice.randint(1, int(lease))
             asked = wish(
                 f"r{number}", float(dice.randint(0, 20)), dice.choice((1, 1, 1, 2, 3, BOARDS)), BOARDS, seconds=lease,
-                priority=0 if leases_only else dice.choice((0, 0, 0, 1)),
+                priority=0 if leases_only else dice.choice((0, 0, 0, 1)), others=0,
             )  # fmt: skip
             self.coming.append((asked, ends, None if leases_only or dice.random() < 0.9 else dice.randint(0, 15)))
 
@@ -215,6 +240,7 @@ class History:
 
     def tick(self):
         """Have come who comes, end who ends, die who dies, and ask everybody who waits, in any order."""
+        self.fail_and_repair()
         for name, (_one, began, ends, boards) in list(self.running.items()):
             if began + ends <= self.now:
                 self.free |= set(boards)
@@ -230,6 +256,19 @@ class History:
         for name in asking:
             yield self.waits[name][0]
 
+    def fail_and_repair(self):
+        for board, repaired in list(self.failed.items()):
+            if repaired <= self.now:
+                self.free.add(board)
+                del self.failed[board]
+        if self.faults and self.free and self.now < TICKS // 2 and self.dice.random() < 0.2:
+            board = self.dice.choice(sorted(self.free))
+            self.free.remove(board)
+            self.failed[board] = self.now + self.dice.randint(1, 15)
+
+    def can_be_served(self, one):
+        return one.need <= BOARDS - len(self.failed)
+
     def start(self, one):
         boards = sorted(self.free)[: one.need]
         self.free -= set(boards)
@@ -242,6 +281,8 @@ class History:
         for one, _ends, _dies in sorted(self.waits.values(), key=lambda each: each[0].rank):
             if one.rank >= asker.rank:
                 break
+            if not self.can_be_served(one):
+                continue
             at = times[one.need - 1] if len(times) >= one.need else None
             if self.spare(planned, one) >= one.need:
                 at = self.now
@@ -292,6 +333,7 @@ def _nobody_older_loses(history, asker):
     lent = [one.seconds + began for one, began, _e, boards in history.running.values() for _b in boards if one.seconds]
     ends = sorted(lent)
     older = sorted((one for one, _e, _d in history.waits.values() if one.rank < asker.rank), key=lambda one: one.rank)
+    older = list(filter(history.can_be_served, older))
     if older and after < min(free, older[0].need):
         lacks = older[0].need - free
         assert asker.seconds is not None, (asker, older)
@@ -304,9 +346,11 @@ def _nobody_older_loses(history, asker):
 
 
 def _the_first_one_has_no_room(history):
-    if history.waits:
-        first = min((one for one, _ends, _dies in history.waits.values()), key=lambda one: one.rank)
+    could = [one for one, _ends, _dies in history.waits.values() if history.can_be_served(one)]
+    if could:
+        first = min(could, key=lambda one: one.rank)
         assert first.need > len(history.free), "boards stand idle that the first one needs, and no others"
+        assert first.need <= len(history.free) + len(history.running) * BOARDS
 
 
 def test_nobody_starts_later_than_was_told():

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Collection, Generic, Iterable, Protocol, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Collection, Generic, Iterable, Mapping, Protocol, Sequence, TypeVar
 
 from ..core.errors import Refused
 from ..scheduling.places import place, shown
@@ -22,7 +22,7 @@ from ..site.owners import refuse_taken
 from .reservations import Reserving
 
 if TYPE_CHECKING:
-    from ..scheduling.queue import Lot, Steps
+    from ..scheduling.queue import Lot
     from ..site.owners import MadeClaim
     from .reservations import Needs
     from .store import ClaimsStore
@@ -85,6 +85,10 @@ class Waiting(Reserving, Generic[AnyRequest]):
         """Return what is free, and what becomes free when, as far as those want it whose `needs` were looked up, or for
         whom it is reserved.
         """
+
+    @abstractmethod
+    def stuck(self) -> Mapping[str, str]:
+        """Return {device: why only an operator can make it free} of what is in no lot that `lots` returned last."""
 
     def may_have(self, owner: str) -> int | None:
         """Return how many instances more an owner may have on this node at present; None without a limit."""
@@ -164,10 +168,12 @@ class Waiting(Reserving, Generic[AnyRequest]):
             if needs is None or not missing:
                 self.store.tickets.end(ticket.request, ticket.owner)
                 nothing = dict(asked=ticket.asked, ahead=[], may=0, held=0, there=there, steps=[], ends=[])
+                nothing.update(possible=0, stuck=[])
                 return nothing if there else None
             wishes = self._wishes([*self._others(request), self.store.tickets.keep(ticket)])
             own = next(one for one in wishes if (one.request, one.owner) == (ticket.request, ticket.owner))
-            return place(now, self.lots(now), wishes, own, there, self.reserves)
+            lots = self.lots(now)
+            return place(now, lots, wishes, own, there, self.stuck(), self.reserves)
 
     def shown(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
         """Return those who wait, and {device: the request that gets it next}, as `status` shows them."""
@@ -176,7 +182,8 @@ class Waiting(Reserving, Generic[AnyRequest]):
             return [], {}
         now, flavors = time.time(), {(one.request, one.owner): str(one.wish["flavor"].get("name")) for one in tickets}
         wishes = self._wishes(tickets)
-        return shown(now, self.lots(now), wishes, flavors, self.reserves)
+        lots = self.lots(now)
+        return shown(now, lots, wishes, flavors, self.stuck(), self.reserves)
 
     def _own(self, request: AnyRequest) -> Ticket | None:
         """Return the ticket of a request, unless that is for less: a place for one is none for eight."""
@@ -199,7 +206,8 @@ class Waiting(Reserving, Generic[AnyRequest]):
             request = self.request_of(ticket)
             missing, needs = self._missing(request), self.needs(request)
             if missing and needs is not None:
-                found.append(_wish(request, needs, len(missing), ticket.asked, ticket.priority, ticket.elsewhere))
+                wish = _wish(request, needs, len(missing), ticket.asked, ticket.priority)
+                found.append(replace(wish, elsewhere=ticket.elsewhere, others=ticket.others))
         limits = {owner: self.may_have(owner) for owner in {one.owner for one in found}}
         for number, wish in sorted(enumerate(found), key=lambda one: one[1].rank):
             most = limits[wish.owner]
@@ -213,7 +221,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
         return [name for name in request.instances if name not in there]
 
 
-def _wish(request: Request, needs: Needs, missing: int, asked: float, priority: int = 0, elsewhere: Steps = ()) -> Wish:
+def _wish(request: Request, needs: Needs, missing: int, asked: float, priority: int = 0) -> Wish:
     return Wish(
         request.request,
         request.owner,
@@ -224,5 +232,4 @@ def _wish(request: Request, needs: Needs, missing: int, asked: float, priority: 
         amounts=needs.amounts,
         devices=needs.devices,
         seconds=3600 * request.lease_hours if request.lease_hours else None,
-        elsewhere=elsewhere,
     )

@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 
 TABLE = """CREATE TABLE tickets (
     request TEXT NOT NULL, owner TEXT NOT NULL, asked REAL NOT NULL, priority INTEGER NOT NULL, wish TEXT NOT NULL,
-    elsewhere TEXT NOT NULL, renewed REAL NOT NULL, lasts REAL NOT NULL,
+    elsewhere TEXT NOT NULL, renewed REAL NOT NULL, lasts REAL NOT NULL, others INTEGER,
     PRIMARY KEY (request, owner))"""
+#: That column came later.
+OTHERS = "ALTER TABLE tickets ADD COLUMN others INTEGER"
 #: Claims that went before others, as their lease is over when those start.
 FIRST = "CREATE TABLE went_first (instance TEXT PRIMARY KEY, created REAL NOT NULL)"
 TABLES = (TABLE, FIRST)
+#: The tables as they were first.
+FIRST_TABLES = (TABLE.replace(", others INTEGER", ""), FIRST)
 #: Seconds that a place is kept for a play that does not ask again.
 LASTS = 60.0
 #: Most seconds of that, for plays that look seldom.
@@ -49,6 +53,8 @@ class Ticket:
     :param asked: when it was asked for, by the controller's clock (unix seconds).
     :param wish: what is asked for, with flavor and count, as the kind of node needs it.
     :param elsewhere: what other nodes can give it by when.
+    :param others: how many of it other nodes can give at all, as long as no operator does anything; None where the
+        controller does not know it.
     :param renewed: when it was asked for last, by this node's clock (unix seconds).
     :param lasts: seconds after that for which it counts.
     """
@@ -61,6 +67,7 @@ class Ticket:
     elsewhere: Steps = ()
     renewed: float = 0.0
     lasts: float = LASTS
+    others: int | None = None
 
     def check(self) -> None:
         """Raise BadInput for a time, a priority or a length of time that cannot be."""
@@ -71,6 +78,8 @@ class Ticket:
             raise BadInput(f"is {self.lasts:g}", "seconds", f"give more than 0 and at most {LONGEST:g}")
         if len(self.elsewhere) > MOST:
             raise BadInput(f"has {len(self.elsewhere)} entries", "elsewhere", f"give {MOST} at most")
+        if self.others is not None and not 0 <= self.others <= MOST:
+            raise BadInput(f"is {self.others}", "others", f"give 0 to {MOST}")
 
     def lives(self, now: float) -> bool:
         """Return whether it counts. A clock that was set back makes no ticket count for longer."""
@@ -92,6 +101,7 @@ def must_be_priority(priority: int) -> None:
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("request", "owner"), TEXT),
     **dict.fromkeys(("asked", "renewed", "lasts"), NUMBER),
+    "others": (int, *NONE),
 }
 WISH: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("image", "boot_source", "kind"), TEXT),
@@ -101,6 +111,7 @@ WISH: dict[str, tuple[type, ...]] = {
     "board": (int, *NONE),
     "lease_hours": NUMBER + NONE,
 }
+FIELDS = ("request", "owner", "asked", "priority", "renewed", "lasts", "others")
 LISTS: dict[str, type] = {"numbers": int, "devices": str}
 
 
@@ -120,15 +131,17 @@ class Tickets:
         """Return the ticket of a request that counts, or None."""
         return next((one for one in self.living() if (one.request, one.owner) == (request, owner)), None)
 
-    def keep(self, ticket: Ticket) -> Ticket:
+    def keep(self, ticket: Ticket, takes_over: bool = True) -> Ticket:
         """Write a ticket down, new or renewed, and remove those that are over, or damaged.
 
-        :returns: the ticket with the earlier time, where it keeps the place of one that is there.
+        :param takes_over: whether it keeps the time of a place that is there, where that is earlier.
+        :returns: the ticket with the time that counts.
         """
         ticket.check()
         with self._db.transaction():
             before, now = self.of(ticket.request, ticket.owner), time.time()
-            asked = min(ticket.asked, before.asked) if before and ticket.goes_on(before) else ticket.asked
+            goes_on = takes_over and before is not None and ticket.goes_on(before)
+            asked = min(ticket.asked, before.asked) if before and goes_on else ticket.asked
             row = dict(vars(ticket), asked=asked, renewed=now)
             row.update(wish=json.dumps(ticket.wish, sort_keys=True), elsewhere=json.dumps(ticket.elsewhere))
             self._db.write("DELETE FROM tickets WHERE abs(? - renewed) > lasts", (now,))
@@ -166,7 +179,7 @@ def _ticket(row: sqlite3.Row) -> Ticket | None:
     try:
         wish = json.loads(row["wish"])
         elsewhere = tuple((float(when), int(many)) for when, many in json.loads(row["elsewhere"]))
-        fields = {name: row[name] for name in ("request", "owner", "asked", "priority", "renewed", "lasts")}
+        fields = {name: row[name] for name in FIELDS}
         ticket = Ticket(**fields, wish=wish, elsewhere=elsewhere)
         if of_other_types(fields, TYPES) or not isinstance(ticket.priority, int) or not _is_wish(wish):
             return None

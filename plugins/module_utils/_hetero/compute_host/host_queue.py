@@ -94,13 +94,23 @@ class HostQueue(Waiting[ClaimRequest]):
         claims, rows = store.in_use(), store.allocations()
         free = {key: total - sum(getattr(one, key) for one in claims) for key, total in self.host.capacity.items()}
         cards = [card["address"] for card in self._all_cards() if not (card["holder"] or card["unsupported"])]
-        own = [gpu.address for gpu in free_gpus(self.host)]
-        lots = [Lot(0.0, {key: max(0, size) for key, size in free.items()}, tuple(dict.fromkeys([*own, *cards])))]
+        own = dict.fromkeys([*(gpu.address for gpu in free_gpus(self.host)), *cards])
+        lots = [Lot(0.0, {key: max(0, size) for key, size in free.items()}, tuple(own))]
+        taken = self._every_device() - own.keys() - self.stuck().keys()
+        rest = set(taken)
         for claim in claims:
-            has = tuple(row.address for row in rows if row.holder == claim.holder)
+            has = tuple(row.address for row in rows if row.holder == claim.holder and row.address in taken)
+            rest.difference_update(has)
             amounts = {key: int(getattr(claim, key)) for key in AMOUNTS}
             lots.append(Lot(not_before(claim.expires, now), amounts, has, claim.instance, claim.owner))
-        return lots
+        # Whoever has the others is no instance, and may let go of them at any time.
+        return [*lots, *(Lot(None, {}, (address,), address) for address in sorted(rest))]
+
+    def stuck(self) -> dict[str, str]:
+        return {gpu.address: f"is not healthy: {gpu.why_unhealthy}" for gpu in self.host.gpus if not gpu.healthy}
+
+    def _every_device(self) -> set[str]:
+        return {gpu.address for gpu in self.host.gpus} | {card["address"] for card in self._all_cards()}
 
 
 def kept(host: Host, request: ClaimRequest, ticket: Ticket, check: bool) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from .reservations import NONE, Reserves
 
 #: Why a node that is free is not given.
 HELD = "held for {request} of {owner}, which waits and goes first"
-#: How many ends of others' leases a play is told of.
+#: How many ends of others' leases a play is told of, and how many nodes that only an operator can make free.
 TOLD = 4
 #: What such an end is called where it is that of a reservation.
 RESERVED = "reserved"
@@ -24,12 +24,19 @@ def held_for(wish: Wish) -> str:
 
 
 def place(
-    now: float, lots: Sequence[Lot], wishes: Collection[Wish], own: Wish, there: int, reserves: Reserves = NONE
+    now: float,
+    lots: Sequence[Lot],
+    wishes: Collection[Wish],
+    own: Wish,
+    there: int,
+    stuck: Mapping[str, str],
+    reserves: Reserves = NONE,
 ) -> dict[str, Any]:
     """Return the place of a request that waits, as module ticket returns it.
 
     :param wishes: of all who wait, with `own`.
     :param there: how many of its instances this node has already.
+    :param stuck: {device: why only an operator can make it free}.
     """
     everybodys = starts(now, lots, wishes, reserves)
     start = next(one for one in everybodys if one.wish is own)
@@ -42,7 +49,14 @@ def place(
         there=there,
         steps=[list(step) for step in start.steps],
         ends=[dict(name=lot.name, owner=lot.who, when=lot.when) for lot in _awaited(start, now)[:TOLD]],
+        possible=start.possible,
+        stuck=_stuck(own, stuck),
     )
+
+
+def _stuck(wish: Wish, stuck: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return what a wish could have if an operator made it free, and why that does not become free by itself."""
+    return [dict(name=name, why=why) for name, why in sorted(stuck.items()) if name in wish.every_device][:TOLD]
 
 
 def _awaited(start: Start, now: float) -> list[Lot]:
@@ -55,11 +69,13 @@ def shown(
     lots: Sequence[Lot],
     wishes: Iterable[Wish],
     flavors: Mapping[tuple[str, str], str],
+    stuck: Mapping[str, str],
     reserves: Reserves = NONE,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return what `status` shows of those who wait, and {device: the request that gets it next}.
 
     :param flavors: {(request, owner): name of its flavor}.
+    :param stuck: {device: why only an operator can make it free}.
     """
     found, following = [], {}
     for start in starts(now, lots, wishes, reserves):
@@ -75,6 +91,8 @@ def shown(
                 asked=wish.asked,
                 held=start.held(now),
                 expected=start.when,
+                enough=start.enough,
+                stuck=[] if start.enough else _stuck(wish, stuck),
             )
         )
         for name in start.devices:

@@ -6,12 +6,13 @@ can start.
 
 The order is the same on all nodes: priority, then the time at which the controller asked, then the name. What the first
 request needs and is free is held for it until it has all. A younger request may have it meanwhile if its lease is over
-by the time at which the first one can start. This works on values only; the nodes decide by it when they claim.
+by the time at which the first one can start. A request that nobody can serve before an operator does something keeps
+its place and holds nothing. This works on values only; the nodes decide by it when they claim.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
 from .reservations import NONE, Reserves
@@ -34,6 +35,8 @@ class Wish:
     :param devices: for each instance, (the devices that would do, how many of them it takes).
     :param seconds: how long it keeps them; None without an end.
     :param elsewhere: what other nodes can give it by when.
+    :param others: how many of them other nodes can give it at all, as long as no operator does anything; None where
+        nobody knows it.
     :param most: how many of them its owner may have here; None for no limit.
     """
 
@@ -48,6 +51,7 @@ class Wish:
     seconds: float | None = None
     elsewhere: Steps = ()
     most: int | None = None
+    others: int | None = None
 
     @property
     def rank(self) -> tuple[int, float, str, str]:
@@ -68,7 +72,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Lot:
-    """What becomes free together.
+    """What becomes free together. What only an operator can make free is in none.
 
     :param when: the time (unix seconds); None where nobody knows it.
     :param name, who: for people, which node or instance has it now, and whose it is.
@@ -90,7 +94,9 @@ class Start:
     :param steps: how many instances it can have here by when.
     :param devices: the devices that it is to get here, those that are free first.
     :param ends: the lots of others for whose end it waits here, the earliest first.
+    :param possible: how many instances it can have here at all, as long as no operator does anything.
     :param reserved: what it would get here now, were it not reserved for others.
+    :param enough: whether that is enough, with what other nodes can give it. Where it is not, nothing is held for it.
     """
 
     wish: Wish
@@ -99,11 +105,13 @@ class Start:
     steps: Steps
     devices: tuple[str, ...]
     ends: tuple[Lot, ...]
+    possible: int
     reserved: tuple[Reserved, ...] = ()
+    enough: bool = True
 
     def held(self, now: float) -> int:
         """Return for how many instances enough is free and held for it here."""
-        return many_by(self.steps, now)
+        return many_by(self.steps, now) if self.enough else 0
 
 
 @dataclass(frozen=True)
@@ -248,8 +256,13 @@ def starts(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], reserves: Re
     found: list[Start] = []
     for wish in sorted(wishes, key=lambda one: one.rank):
         position = 1 + sum(wish.competes(one.wish) for one in found)
+        # What its owner has may end, so a limit makes nothing impossible.
+        possible = every.fitting(replace(wish, most=None), None)
         may = _left(now, lots, found, wish, (every, reserves)).may if found and wish.seconds is not None else 0
         steps = pool.steps(wish, now, may)
+        if wish.others is not None and possible + wish.others < wish.least:
+            found.append(Start(wish, position, None, steps, (), (), possible, enough=False))
+            continue
         when = expected(now, [steps, wish.elsewhere], wish.least)
         # Of what ends at a time that is not known nothing is promised to anybody.
         until = when if when is not None else pool.last(now)
@@ -263,7 +276,7 @@ def starts(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], reserves: Re
             pool.add(Lot(None, amounts, names, who=wish.owner))
         ends = tuple(one.lot for one in dict.fromkeys(map(_Same, used)) if one.lot.name)
         reserved = tuple(one for one in reserves.all if any(why.reserved is one for why in keeps))
-        found.append(Start(wish, position, when, steps, names, ends, reserved))
+        found.append(Start(wish, position, when, steps, names, ends, possible, reserved))
     return found
 
 
@@ -296,9 +309,7 @@ def expected(now: float, nodes: Sequence[Steps], least: int) -> float | None:
     return None
 
 
-def left(
-    now: float, lots: Sequence[Lot], wishes: Iterable[Wish], asker: Wish, reserves: Reserves = NONE
-) -> Left:
+def left(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], asker: Wish, reserves: Reserves = NONE) -> Left:
     """Return what those who wait before a request leave to it of what is free.
 
     :param lots: all, those of others too: by their ends it is known whether a request is over in time.
@@ -324,6 +335,8 @@ def _left(
     amounts: Dict[str, tuple[int, Wish]] = {}
     goes_first = False
     for start in ahead:
+        if not start.enough:
+            continue
         if end is not None and start.when is not None and end <= start.when:
             goes_first = goes_first or start.wish.competes(asker)
             continue

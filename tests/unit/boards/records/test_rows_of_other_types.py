@@ -40,7 +40,7 @@ HISTORY = {
     "events": ("time", "actor", "phase", "text", "seconds"),
 }
 TICKETS = [
-    *((column, value) for column in ("asked", "priority", "renewed", "lasts") for value in BAD[:2]),
+    *((column, value) for column in ("asked", "priority", "renewed", "lasts", "others") for value in BAD[:2]),
     *((column, value) for column in ("wish", "elsewhere") for value in BAD[1:3]),
     ("request", b"\xff"),
     *(("wish", text) for text in ("{}", '{"flavor": {}, "count": 1}', '{"flavor": 3, "count": 1}')),
@@ -74,7 +74,7 @@ def wait(node, instance, count=1):
     given = dict(
         node.params, instance=instance, owner="ann", state="present", kind="board", flavor=FLAVOR, image="debian",
         ssh_public_key=KEY, asked=time.time(), priority=0, seconds=3600.0, elsewhere=[], board=None, boot_source="nfs",
-        devices=[], count=count, numbers=[], partial=False, lease_hours=2,
+        devices=[], count=count, numbers=[], partial=False, lease_hours=2, others=None,
     )  # fmt: skip
     return work(given, False)["place"]
 

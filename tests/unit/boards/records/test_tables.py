@@ -19,13 +19,17 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 
 SCORE = ", score INTEGER NOT NULL DEFAULT 100"
 #: What came with each schema.
-NEW = {2: HEALTH, 3: (ENERGY,), 4: tickets.TABLES}
+NEW = {2: HEALTH, 3: (ENERGY,), 4: tickets.FIRST_TABLES, 5: ()}
+#: Table as it is now → as it was before a schema.
+BEFORE = {5: (tickets.TABLE, tickets.FIRST_TABLES[0])}
 
 
 def tables_of(schema):
     """The statements that made a database of this schema."""
     later = {one for number, those in NEW.items() if number > schema for one in those}
-    tables = [one for one in LAYOUT.tables if one not in later]
+    older = dict(pair for number, pair in BEFORE.items() if number > schema)
+    tables = [older.get(one, one) for one in LAYOUT.tables]
+    tables = [one for one in tables if one not in later]
     return [one.replace(SCORE, "") for one in tables] if schema < 2 else tables
 
 

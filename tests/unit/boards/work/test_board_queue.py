@@ -63,7 +63,7 @@ def wait(node, instance="lab", check=False, **more):
     given = dict(
         node.params, instance=instance, owner="ann", state="present", kind="board", flavor=FLAVOR, image="debian",
         ssh_public_key=KEY, asked=100.0, priority=0, seconds=60.0, elsewhere=[], board=None, boot_source="nfs",
-        devices=[], count=1, numbers=[], partial=False, lease_hours=None,
+        devices=[], count=1, numbers=[], partial=False, lease_hours=None, others=None,
     )  # fmt: skip
     result = work(dict(given, **more), check)
     assert checked(json.loads(json.dumps(result)), "ticket").get("msg") is None
@@ -144,6 +144,50 @@ def test_a_board_in_error_is_waited_for_with_a_place(proxy, node):
     assert (place["may"], place["held"], place["steps"]) == (0, 0, [])
     assert len(proxy.store.tickets.living()) == 1
     assert boards(present(proxy)) == [2]
+
+
+@pytest.mark.parametrize(
+    ("state", "way"),
+    [
+        ("error", "ansible-playbook hetero.compute.repair -e node=board2 makes it free again"),
+        ("maintenance", "ansible-playbook hetero.compute.maintenance -e node=board2 -e state=off makes it free again"),
+    ],
+)
+def test_a_board_that_an_operator_has_to_mend_costs_nobody_the_others(proxy, node, state, way):
+    """Lost: two sound boards for hours, for a request for three that nobody can serve; or its turn, once it is mended;
+    or what keeps it.
+    """
+    proxy.store.move(2, state, "it smells")
+    place = wait(node, count=3, others=0)
+    assert (place["possible"], place["held"], place["stuck"]) == (
+        2, 0, [dict(name="board2", why=f"is in {state}: it smells: {way}")],
+    )  # fmt: skip
+    (told,) = information(proxy)["queue"]
+    assert (told["held"], told["enough"], [one["name"] for one in told["stuck"]]) == (0, False, ["board2"])
+    assert wait(node, "two", count=2, asked=200.0, others=0)["ahead"] == [dict(request="lab", owner="ann")]
+    assert boards(present(proxy, "two", owner="ann", count=2, asked=200.0)) == [0, 1]
+    proxy.store.move(2, "shutting down", "mended")
+    for board in (0, 1, 2):
+        proxy.store.release(board, proxy.store.record(board).claim)
+    with pytest.raises(NoneFree) as error:
+        present(proxy)
+    assert error.value.facts["rejected"]["board0"] == [WAITS], "its place is as it was, and what it needs is held again"
+    assert wait(node, count=3, others=0)["may"] == 3
+
+
+def test_what_becomes_free_by_itself_is_waited_for(proxy, node):
+    """Lost: the two boards that are held, each time when the third one is in use, or being cleaned."""
+    claimed(proxy, "eve", [2], made=False)
+    assert (wait(node, count=3, others=0)["possible"], wait(node, count=3, others=0)["held"]) == (3, 2)
+    proxy.store.release(2, proxy.store.record(2).claim)
+    proxy.store.move(2, "error", "it smells")
+    assert wait(node, count=3, others=0)["held"] == 0
+    assert wait(node, count=3, others=1)["held"] == 2, "another node has one"
+    proxy.store.move(2, "shutting down", "repair")
+    place = wait(node, count=3, others=0)
+    assert (place["possible"], place["held"], place["stuck"]) == (3, 2, [])
+    with pytest.raises(NoneFree):
+        present(proxy)
 
 
 def test_a_younger_one_goes_first_where_its_lease_is_over_in_time(proxy, node):
@@ -392,5 +436,5 @@ def test_an_earlier_release_cannot_overtake(proxy, node, monkeypatch):
     before = tuple(one for one in LAYOUT.tables if one not in tickets.TABLES)
     before = replace(LAYOUT, schema=3, tables=before, upgrades={1: LAYOUT.upgrades[1], 2: LAYOUT.upgrades[2]})
     monkeypatch.setattr(Store, "layout", before)
-    with pytest.raises(HeteroError, match=r"has schema 4, written by .*: install .* of hetero\.compute and run"):
+    with pytest.raises(HeteroError, match=r"has schema 5, written by .*: install .* of hetero\.compute and run"):
         node.proxy()

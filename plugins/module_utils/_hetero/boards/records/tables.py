@@ -37,7 +37,7 @@ ENERGY = """CREATE TABLE energy (
             instance TEXT PRIMARY KEY, created REAL NOT NULL, outlet TEXT NOT NULL, kwh REAL, counter REAL, watts REAL,
             seen REAL NOT NULL)"""
 LAYOUT = Layout(
-    schema=4,
+    schema=5,
     tables=(
         """CREATE TABLE boards (
             board INTEGER PRIMARY KEY, state TEXT NOT NULL, since REAL,
@@ -55,11 +55,12 @@ LAYOUT = Layout(
         *tickets.TABLES,
     ),
     # 2: each board has a history. 3: what each claim has drawn; nothing is known of what was drawn before. 4: those who
-    # wait have places.
+    # wait have places. 5: with each, how many others can give it at all.
     upgrades={
         1: ("ALTER TABLE boards ADD COLUMN score INTEGER NOT NULL DEFAULT 100", *HEALTH, *FROM_EVENTS),
         2: (ENERGY,),
-        3: tickets.TABLES,
+        3: tickets.FIRST_TABLES,
+        4: (tickets.OTHERS,),
     },
     set_up=SET_UP,
     restore=partial(how_to_restore, rights=("claims",)),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 from ...claims.reservations import Needs
 from ...claims.those_who_wait import NOTHING, Waiting
 from ...claims.tickets import Ticket
+from ...core.plays import play
 from ...drivers.boot.driver import DISK_ROOT
 from ...images.room import room_of, size_of
 from ...scheduling.fit import rejections
@@ -35,8 +36,13 @@ if TYPE_CHECKING:
 
 #: What boards have in common that can be divided: bytes that may yet be promised to roots.
 ROOTS = "roots"
-#: States in which the end of a claim makes no board free.
-OUT = (board_states.ERROR, board_states.MAINTENANCE)
+#: State in which the end of a claim makes no board free → why, and what an operator does.
+OUT = {
+    board_states.ERROR: f"is in error: {{note}}: {play('repair', node='{board}')} makes it free again",
+    board_states.MAINTENANCE: (
+        f"is in maintenance: {{note}}: {play('maintenance', node='{board}', state='off')} makes it free again"
+    ),
+}
 #: Fields of a request that a ticket keeps.
 KEPT = ("flavor", "image", "board", "count", "partial", "lease_hours", "boot_source", "numbers")
 
@@ -54,6 +60,7 @@ class BoardQueue(Waiting[ClaimRequest]):
         self.busy: Mapping[str, str | None] = {}
         self.holds: dict[str, str] = {}
         self._checked: set[str] = set()
+        self._stuck: dict[str, str] = {}
         self._needs: dict[str, Needs | None] = {}
         self._promises: Promises | None = None
 
@@ -99,25 +106,36 @@ class BoardQueue(Waiting[ClaimRequest]):
 
     def lots(self, now: float) -> list[Lot]:
         """Return them as Waiting.lots does. Of free boards those that failed least come first, as a claim takes them;
-        last those that are being checked, as their checks end where a request finds no other.
+        last those that are being checked, as their checks end where a request finds no other. A board that is being
+        cleaned, or whose check was killed, becomes free by itself.
         """
         records = sorted(self.proxy.store.records(self.proxy.boards).items())
         wanted = {name for needs in self._needs.values() if needs for fits, _count in needs.devices for name in fits}
         wanted.update(*(one.every_device for one in self.reserves.all))
         unclaimed = [record for id, record in records if record.claim is None and f"board{id}" in wanted]
-        free = sorted((one for one in unclaimed if self._is_free(one)), key=lambda one: -one.score)
+        whys = {f"board{id}": self._why_stuck(one) for id, one in records if f"board{id}" in wanted}
+        self._stuck = {name: why for name, why in whys.items() if why is not None}
+        unclaimed = [one for one in unclaimed if f"board{one.board}" not in self._stuck]
+        free = sorted((one for one in unclaimed if one.state == board_states.POWER_OFF), key=lambda one: -one.score)
         checked = [f"board{one.board}" for one in unclaimed if checked_boards.gives_way(self.proxy, one)]
         self._checked = set(checked)
         there = (*(f"board{one.board}" for one in free), *checked)
+        soon = [name for name in (f"board{one.board}" for one in unclaimed) if name not in there]
         lent = [one.claim for _id, one in records if one.claim is not None and one.state not in OUT]
-        return [Lot(0.0, {ROOTS: int(self.promises.left)}, there), *(self._lent(claim, now) for claim in lent)]
+        now_free = Lot(0.0, {ROOTS: int(self.promises.left)}, there)
+        return [now_free, *(self._lent(claim, now) for claim in lent), *(Lot(None, {}, (name,), name) for name in soon)]
 
-    def _is_free(self, record: Record) -> bool:
-        if record.state != board_states.POWER_OFF:
-            return False
+    def stuck(self) -> dict[str, str]:
+        return self._stuck
+
+    def _why_stuck(self, record: Record) -> str | None:
+        """Return why only an operator can make a board free; None for one that is free, or will be by itself."""
         name = f"board{record.board}"
-        why = self.busy[name] if name in self.busy else somebodys(self.proxy, self.proxy.boards[record.board], record)
-        return why is None
+        if record.state in OUT:
+            return OUT[record.state].format(note=record.note or "no reason is known", board=name)
+        if record.claim is not None or record.state != board_states.POWER_OFF:
+            return None
+        return self.busy[name] if name in self.busy else somebodys(self.proxy, self.proxy.boards[record.board], record)
 
     def _lent(self, claim: Claim, now: float) -> Lot:
         board, name = self.proxy.boards[claim.board], f"board{claim.board}"

@@ -51,7 +51,7 @@ def marked_in(path: str) -> dict[str, str | None]:
 
 ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
 LAYOUT = Layout(
-    schema=3,
+    schema=4,
     tables=(
         """CREATE TABLE instances (
             instance TEXT PRIMARY KEY, request TEXT NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL,
@@ -74,8 +74,12 @@ LAYOUT = Layout(
         *tickets.TABLES,
     ),
     # 2: each container has user ids of its own; the table has none for those made before.
-    # 3: those who wait have places.
-    upgrades={1: ("ALTER TABLE instances ADD COLUMN first_id INTEGER", ONE_RANGE), 2: tickets.TABLES},
+    # 3: those who wait have places. 4: with each, how many others can give it at all.
+    upgrades={
+        1: ("ALTER TABLE instances ADD COLUMN first_id INTEGER", ONE_RANGE),
+        2: tickets.FIRST_TABLES,
+        3: (tickets.OTHERS,),
+    },
     set_up=SET_UP,
     restore=_restore,
 )

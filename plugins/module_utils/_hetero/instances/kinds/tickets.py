@@ -87,6 +87,7 @@ def _ticket(params: dict[str, Any], wish: dict[str, Any]) -> Ticket:
         params["priority"],
         _steps(params["elsewhere"]),
         lasts=params["seconds"],
+        others=params["others"],
     )
     ticket.check()
     return ticket
