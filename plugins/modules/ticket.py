@@ -18,7 +18,7 @@ description:
     and is free is held for it. M(hetero.compute.instance) and M(hetero.compute.board_claim) refuse it to others,
     unless their lease is over by the time at which the first one can start, by the leases of those who run.
   - A place is lost when it is not renewed within O(seconds). Until then a request of the same name and owner takes it
-    over where it asks for the same flavor and for no more instances.
+    over (O(takes_over)) where it asks for the same flavor and for no more instances.
   - A claim of all that is asked for ends it.
   - No place is kept where the node could never serve any of it.
 extends_documentation_fragment:
@@ -43,7 +43,16 @@ options:
     default: present
   asked:
     description: When it was asked for, by the controller's clock, in seconds since 1970. Needed with O(state=present).
+      A time is refused that is more than a day ahead of this node's clock, or at which no request can have been asked
+      for that still waits.
     type: float
+  takes_over:
+    description:
+      - Whether it keeps the time of an earlier place of the same request, which a play has that was started again.
+      - The play says V(false) as soon as it has heard the nodes, and O(asked) is then the earliest time that more than
+        half of them had. So all nodes have one order, and no node alone decides it.
+    type: bool
+    default: true
   priority:
     description: The highest goes first, from -1000 to 1000.
     type: int
@@ -195,6 +204,7 @@ SPEC = PROXY + ArgumentSpec(
         instance=dict(type="str", required=True),
         state=dict(type="str", choices=["present", "absent"], default="present"),
         asked=dict(type="float"),
+        takes_over=dict(type="bool", default=True),
         priority=dict(type="int", default=0),
         seconds=dict(type="float", default=60),
         elsewhere=dict(type="list", elements="list", default=[]),

@@ -12,7 +12,7 @@ import math
 import time
 from typing import Any, Dict, Iterable, Mapping, Sequence
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import LASTS, MOST
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import LASTS, MOST, agreed
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import expected, many_by, ordinal
@@ -71,7 +71,9 @@ class Wait:
         now, wall = time.monotonic(), time.time()
         places = {node: result["place"] for node, result in said.items() if result.get("place")}
         silent = [node for node, result in said.items() if "place" not in result]
-        asked = min([plan["asked"], *(place["asked"] for place in places.values())])
+        asked, settled = plan["asked"], plan.get("settled", False)
+        if places and not settled:  # from then on the play's own word counts, whatever a node says
+            asked, settled = agreed(asked, [place["asked"] for place in places.values()]), True
         there = sum(place["there"] for place in places.values())
         missing = len(names_of(request)) - len(plan["before"]) - there
         least = min(1, missing) if request["partial"] else missing
@@ -82,7 +84,7 @@ class Wait:
         told = as_text(known, plan["waiting"], least, wall, bool(silent)) if places else plan["waiting"]
         lasts = max(LASTS, ROUNDS * (self.interval + now - plan.get("renewed", now)))
         until = plan.get("until", now + 60 * self.minutes)
-        plan = dict(plan, asked=asked, there=there, renewed=now, lasts=lasts, until=until)
+        plan = dict(plan, asked=asked, settled=settled, there=there, renewed=now, lasts=lasts, until=until)
         plan["queue"], left = _told(plan["queue"], places, silent), until - now
         if left <= 0:
             text = f"{plan['text']}\n  waited {self.minutes:g} min: {told}{plan['ways']}"

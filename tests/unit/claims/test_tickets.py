@@ -12,7 +12,12 @@ from contextlib import closing
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.tables import LAYOUT
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import Ticket, Tickets
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import (
+    OLDEST,
+    Ticket,
+    Tickets,
+    agreed,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.database import Database
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 
@@ -72,6 +77,38 @@ def test_who_comes_back_within_a_minute_has_the_place(db):
     assert tickets.keep(ticket(asked=500.0, count=1)).asked == 100.0, "who wants less waits no longer for it"
     aged(db, 61)
     assert tickets.keep(ticket(asked=600.0)).asked == 600.0
+
+
+def test_what_the_play_says_in_the_end_counts(db):
+    """Lost: one order on all nodes, to one that kept an earlier time than the others did."""
+    tickets = Tickets(db)
+    tickets.keep(ticket(asked=100.0))
+    assert tickets.keep(ticket(asked=500.0), takes_over=False).asked == 500.0
+    assert tickets.of("lab", "ann").asked == 500.0
+
+
+NOW = 1e9
+
+
+@pytest.mark.parametrize(
+    ("said", "since"),
+    [
+        ([NOW - 50], NOW - 50),
+        ([NOW - 50, NOW - 50], NOW - 50),
+        ([NOW - 50, NOW], NOW),
+        ([1.0, NOW], NOW),
+        ([1.0, NOW, NOW], NOW),
+        ([NOW - 900, NOW - 900, NOW - 50, NOW - 50], NOW - 50),
+        ([NOW - 50, NOW - 50, NOW + 9e6], NOW - 50),
+        ([NOW - 50, NOW - 50, NOW], NOW - 50),
+        ([NOW + 9e6], NOW),
+        ([1.0], NOW),
+        ([NOW - OLDEST], NOW - OLDEST),
+    ],
+)
+def test_no_node_alone_says_since_when_a_request_waits(said, since):
+    """Lost: everybody's turn, on all nodes, to whom one node puts first; or the turn of one whom it puts last."""
+    assert agreed(NOW, said) == since
 
 
 @pytest.mark.parametrize("more", [dict(count=3), dict(flavor="tgx")])

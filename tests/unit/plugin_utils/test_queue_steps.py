@@ -166,6 +166,23 @@ def test_a_request_that_nobody_can_serve_says_what_an_operator_has_to_do():
     assert "nothing is held" not in as_text([place(possible=0)["place"]], "", 1, WALL, more=True)
 
 
+def test_no_node_says_who_is_first_on_others():
+    """Lost: everybody's turn on all nodes, to whom one of them, which a stranger has, puts first; or the place of a
+    play that was started again, on the nodes that know it.
+    """
+    wait, request = Wait(5.0), asked(count=3)
+    plan = planned(wait, request)
+    lies = wait.waited(request, plan, {"p1": place(), "p2": place(asked=1.0)})
+    assert (lies["asked"], lies["settled"]) == (WALL, True)
+    old, lost = place(asked=WALL - 50), place()
+    back = wait.waited(request, plan, {"p1": old, "p2": old, "p3": lost})
+    assert back["asked"] == WALL - 50, "the time of a place that it took over counts everywhere"
+    assert wait.waited(request, back, {"p1": place(asked=1.0)})["asked"] == WALL - 50, "no later word counts"
+    assert wait.goes_on(request, back, FOUND)["asked"] == WALL - 50
+    silent = wait.waited(request, plan, {"p1": dict(msg="no route", unreachable=True)})
+    assert (silent["asked"], silent["settled"]) == (WALL, False)
+
+
 def test_each_node_is_told_how_many_the_others_can_give_at_all():
     """Lost: the hold of a request that two nodes serve together; or that of all others, for one that they cannot."""
     wait, request = Wait(5.0), asked(count=4)
@@ -197,7 +214,7 @@ def test_places_of_several_nodes_are_one():
     second = place(may=0, ahead=["y", "z"], steps=[(WALL + 60, 2)])
     plan = wait.waited(request, plan, {"p1": first, "p2": second})
     assert "4th in the queue, 1 free and held for it; board0 in use: expected 22:14" in plan["lines"][0]
-    assert (plan["asked"], plan["go"]) == (WALL - 50, False), "the time of a place that it took over counts everywhere"
+    assert (plan["asked"], plan["go"]) == (WALL, False)
     assert [one["elsewhere"] for one in plan["queue"]] == [[[WALL + 60, 2]], [[WALL, 1]]]
     plan = wait.waited(request, plan, {"p1": first, "p2": place(may=2)})
     assert plan["go"]

@@ -55,7 +55,7 @@ ON_PROXY = (
     ("board_claim", True, dict(REQUEST, instance="bob", timeout=1.0)),
     ("board_claim", True, dict(instance="jackie", owner="jo", state="absent", timeout=1.0)),
     ("board_lease", True, dict(instance="jackie", hours=2.0, timeout=1.0)),
-    ("ticket", True, dict(REQUEST, kind="board", instance="bob", asked=9.5, elsewhere=[[9.5, 1]])),
+    ("ticket", True, dict(REQUEST, kind="board", instance="bob", asked=time.time(), elsewhere=[[9.5, 1]], others=3)),
     ("board_maintenance", True, dict(boards=[1], state="on", reason="fan", timeout=1.0)),
     ("board_console_info", False, dict(board=0, all=True)),
     ("board_image", True, dict(boards=[0], image="debian", ssh_public_key=KEY, instance="jackie", timeout=1.0)),
@@ -76,8 +76,8 @@ ON_HOST = (
     ("instance", True, dict(REQUEST, kind="container", state="present", timeout=1.0)),
     ("instance", True, dict(kind="container", instance="jackie", owner="jo", state="absent", timeout=1.0)),
     ("instance", True, dict(REQUEST, kind="guest", state="present", timeout=1.0)),
-    ("ticket", True, dict(REQUEST, kind="container", asked=9.5, elsewhere=[[9.5, 1]])),
-    ("ticket", True, dict(REQUEST, kind="guest", asked=9.5, lease_hours=2.0)),
+    ("ticket", True, dict(REQUEST, kind="container", asked=time.time(), elsewhere=[[9.5, 1]], others=3)),
+    ("ticket", True, dict(REQUEST, kind="guest", asked=time.time(), lease_hours=2.0)),
     ("host_reconcile", True, {}),
 )
 

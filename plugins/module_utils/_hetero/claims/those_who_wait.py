@@ -112,7 +112,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
         if needs is None:
             return NOTHING
         now, own = time.time(), self._own(request)
-        asked = min(filter(None, (request.asked, own.asked if own else None)), default=now)
+        asked = own.asked if own else request.asked or now
         asker = _wish(request, needs, missing, asked, own.priority if own else request.priority)
         asker = replace(asker, most=self.may_have(request.owner))
         wishes = self._wishes(others)
@@ -152,9 +152,10 @@ class Waiting(Reserving, Generic[AnyRequest]):
                 what = f"went before {wish.request} of {wish.owner} by its lease, and that is to start {when}"
                 raise Refused(what, claim.instance, "leave its lease as it is, or ask anew with -e wait=MINUTES")
 
-    def kept(self, ticket: Ticket, check: bool) -> dict[str, Any] | None:
+    def kept(self, ticket: Ticket, check: bool, takes_over: bool = True) -> dict[str, Any] | None:
         """Keep a request's place, new or renewed, and return it as scheduling/places.py does.
 
+        :param takes_over: as Tickets.keep has it.
         :returns: None where this node could never serve any of it; then no place is kept.
         :raises Refused: the name is another owner's.
         """
@@ -170,7 +171,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
                 nothing = dict(asked=ticket.asked, ahead=[], may=0, held=0, there=there, steps=[], ends=[])
                 nothing.update(possible=0, stuck=[])
                 return nothing if there else None
-            wishes = self._wishes([*self._others(request), self.store.tickets.keep(ticket)])
+            wishes = self._wishes([*self._others(request), self.store.tickets.keep(ticket, takes_over)])
             own = next(one for one in wishes if (one.request, one.owner) == (ticket.request, ticket.owner))
             lots = self.lots(now)
             return place(now, lots, wishes, own, there, self.stuck(), self.reserves)

@@ -14,7 +14,7 @@ import json
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Collection
+from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from ..core.errors import BadInput
 from .record_files import NONE, NUMBER, TEXT, of_other_types
@@ -40,6 +40,10 @@ FIRST_TABLES = (TABLE.replace(", others INTEGER", ""), FIRST)
 LASTS = 60.0
 #: Most seconds of that, for plays that look seldom.
 LONGEST = 86400.0
+#: Seconds that a request may have waited: `wait` is below a million minutes (playbooks/vars/request.yml).
+OLDEST = 60e6
+#: Seconds by which the clocks of controller and node may differ, as in answers of nodes (plugin_utils/answers.py).
+CLOCKS = 86400.0
 #: Highest and lowest priority.
 PRIORITIES = 1000
 #: Most entries of `elsewhere`: each is the end of a lease, of the boards of the largest boards file (board_fit.MOST).
@@ -89,6 +93,28 @@ class Ticket:
         """Return whether this keeps the place of an earlier ticket, which it does where it asks for no more."""
         same = self.wish["flavor"] == before.wish["flavor"]
         return same and bool(self.wish["count"] <= before.wish["count"])
+
+
+def must_be_asked(asked: float | None) -> None:
+    """Raise BadInput for a time at which no request that waits was asked for. None is none."""
+    now = time.time()
+    if asked is None or now - OLDEST - CLOCKS <= asked <= now + CLOCKS:
+        return
+    what = f"is {asked:.0f}, and this node's clock says {now:.0f}"
+    raise BadInput(what, "asked", "give the unix seconds at which it was asked for, and see that both clocks are right")
+
+
+def agreed(own: float, said: Sequence[float]) -> float:
+    """Return since when a request waits on all nodes: the earliest time that more than half of them say.
+
+    So a node that says what is not true puts no request before those of other nodes, nor behind what others say. One
+    node alone decides only of what is its own.
+
+    :param own: when its play began to wait; no later time counts, nor one at which nobody can have asked.
+    :param said: since when each node has its place.
+    """
+    times = sorted(one if own - OLDEST <= one <= own else own for one in said)
+    return times[len(times) // 2]
 
 
 def must_be_priority(priority: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..claims.servable import must_be_servable
-from ..claims.tickets import must_be_priority
+from ..claims.tickets import must_be_asked, must_be_priority
 from ..scheduling.compute_hosts import gpu_count
 from ..scheduling.fit import describe
 from ..site.instance import must_be_free_word, valid_instance
@@ -63,5 +63,6 @@ class ClaimRequest:
             must_be_free_word(valid_instance(instance))
         which_image = "name an image, or give the host one (default_image of its role)"
         must_be_priority(self.priority)
+        must_be_asked(self.asked)
         must_be_servable(self, MOST, f"ask for 1 to {MOST}", which_image)
         gpu_count(self.flavor)

@@ -113,7 +113,9 @@ class HostQueue(Waiting[ClaimRequest]):
         return {gpu.address for gpu in self.host.gpus} | {card["address"] for card in self._all_cards()}
 
 
-def kept(host: Host, request: ClaimRequest, ticket: Ticket, check: bool) -> dict[str, Any] | None:
+def kept(
+    host: Host, request: ClaimRequest, ticket: Ticket, check: bool, takes_over: bool = True
+) -> dict[str, Any] | None:
     """Keep a request's place, as Waiting.kept does; raise BadInput where no host could serve such a request."""
     request.check()
-    return HostQueue(host).kept(ticket, check)
+    return HostQueue(host).kept(ticket, check, takes_over)

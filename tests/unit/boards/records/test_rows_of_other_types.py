@@ -74,7 +74,7 @@ def wait(node, instance, count=1):
     given = dict(
         node.params, instance=instance, owner="ann", state="present", kind="board", flavor=FLAVOR, image="debian",
         ssh_public_key=KEY, asked=time.time(), priority=0, seconds=3600.0, elsewhere=[], board=None, boot_source="nfs",
-        devices=[], count=count, numbers=[], partial=False, lease_hours=2, others=None,
+        devices=[], count=count, numbers=[], partial=False, lease_hours=2, others=None, takes_over=True,
     )  # fmt: skip
     return work(given, False)["place"]
 

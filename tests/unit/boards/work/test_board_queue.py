@@ -43,6 +43,8 @@ from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, c
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 
 HOUR = 3600.0
+#: Times at which somebody asked are counted from here (unix seconds).
+START = time.time() - HOUR
 WAITS = "held for lab of ann, which waits and goes first"
 
 
@@ -55,6 +57,8 @@ def proxy(node):
 
 def present(proxy, request="jackie", check=False, owner="bob", **more):
     asked = dict(request=request, owner=owner, flavor=FLAVOR, image="debian", ssh_public_key=KEY)
+    if more.get("asked"):
+        more["asked"] += START
     return board_claims.present(proxy, ClaimRequest(**dict(asked, **more)), Change(check))
 
 
@@ -65,7 +69,8 @@ def wait(node, instance="lab", check=False, **more):
         ssh_public_key=KEY, asked=100.0, priority=0, seconds=60.0, elsewhere=[], board=None, boot_source="nfs",
         devices=[], count=1, numbers=[], partial=False, lease_hours=None, others=None,
     )  # fmt: skip
-    result = work(dict(given, **more), check)
+    given = dict(dict(given, takes_over=True), **more)
+    result = work(dict(given, asked=START + given["asked"]), check)
     assert checked(json.loads(json.dumps(result)), "ticket").get("msg") is None
     assert result["changed"] is False
     return result["place"]
@@ -125,6 +130,28 @@ def test_a_play_that_came_back_claims_with_its_earlier_time(proxy, node):
     wait(node, asked=100.0)
     wait(node, "other", asked=200.0)
     assert boards(present(proxy, "lab", owner="ann", asked=999.0)) == [0]
+
+
+def test_the_play_says_in_the_end_since_when_it_waits(proxy, node):
+    """Lost: one order on all nodes, to one that kept an earlier time than the others did."""
+    claimed(proxy, "eve", [1, 2], made=False)
+    wait(node, asked=100.0)
+    wait(node, "other", asked=200.0)
+    assert (wait(node, asked=300.0)["asked"], wait(node, asked=300.0)["ahead"]) == (START + 100, [])
+    place = wait(node, asked=300.0, takes_over=False)
+    assert (place["asked"], place["ahead"]) == (START + 300, [dict(request="other", owner="ann")])
+    with pytest.raises(NoneFree):
+        present(proxy, "lab", owner="ann", asked=100.0)
+
+
+@pytest.mark.parametrize("asked", [1.0 - START, 100 * HOUR, 60.1e6 * -1 - 30 * HOUR])
+def test_a_time_at_which_nobody_asked_is_refused(proxy, node, asked):
+    """Lost: everybody's turn, to a play that says 1970, or whose clock does."""
+    with pytest.raises(BadInput, match=r"asked: is .*, and this node's clock says .* see that both clocks are right"):
+        wait(node, asked=asked)
+    with pytest.raises(BadInput, match="asked: is "):
+        present(proxy, asked=asked)
+    assert proxy.store.tickets.living() == []
 
 
 def test_a_place_for_one_is_none_for_all(proxy, node):

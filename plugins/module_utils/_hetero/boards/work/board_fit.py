@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from ...claims.servable import must_be_servable
-from ...claims.tickets import must_be_priority
+from ...claims.tickets import must_be_asked, must_be_priority
 from ...core.errors import BadInput
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
@@ -71,6 +71,7 @@ class ClaimRequest:
         if self.count > 1 and self.board is not None:
             raise BadInput(f"is {self.count}, and board names one board", "count", "leave out one of the two")
         must_be_priority(self.priority)
+        must_be_asked(self.asked)
         if not 0 <= self.tolerance < 1:
             raise BadInput(f"is {self.tolerance:g}", "memory_tolerance", "give a share from 0 to below 1, such as 0.02")
 

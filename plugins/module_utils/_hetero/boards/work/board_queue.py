@@ -158,7 +158,9 @@ class BoardQueue(Waiting[ClaimRequest]):
         return self.holds, found.amounts[ROOTS][0] if ROOTS in found.amounts else 0
 
 
-def kept(proxy: Proxy, request: ClaimRequest, ticket: Ticket, check: bool) -> dict[str, Any] | None:
+def kept(
+    proxy: Proxy, request: ClaimRequest, ticket: Ticket, check: bool, takes_over: bool = True
+) -> dict[str, Any] | None:
     """Keep a request's place, as Waiting.kept does; raise BadInput where no node could serve such a request."""
     request.check()
-    return BoardQueue(proxy).kept(ticket, check)
+    return BoardQueue(proxy).kept(ticket, check, takes_over)

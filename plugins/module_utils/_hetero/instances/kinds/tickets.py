@@ -12,7 +12,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ...claims.tickets import Ticket
+from ...claims.tickets import Ticket, must_be_asked
 from ...core.changes import Change
 from ...core.errors import BadInput
 from ...site.kinds import BOARD, SECTIONS
@@ -47,7 +47,7 @@ def _of_boards(params: dict[str, Any], check: bool) -> dict[str, Any] | None:
             ssh_public_key=params["ssh_public_key"],
             **dict(wish, numbers=tuple(wish["numbers"])),
         )
-        return kept(proxy, request, _ticket(params, wish), check)
+        return kept(proxy, request, _ticket(params, wish), check, params["takes_over"])
 
 
 def _of_instances(params: dict[str, Any], check: bool) -> dict[str, Any] | None:
@@ -66,7 +66,7 @@ def _of_instances(params: dict[str, Any], check: bool) -> dict[str, Any] | None:
         request = ClaimRequest(
             params["instance"], params["owner"], ssh_public_key=params["ssh_public_key"], **dict(wish, **lists)
         )
-        return kept(host, request, _ticket(params, wish), check)
+        return kept(host, request, _ticket(params, wish), check, params["takes_over"])
 
 
 def _give_up(store: ClaimsStore[Any], params: dict[str, Any], check: bool) -> None:
@@ -90,6 +90,7 @@ def _ticket(params: dict[str, Any], wish: dict[str, Any]) -> Ticket:
         others=params["others"],
     )
     ticket.check()
+    must_be_asked(ticket.asked)
     return ticket
 
 
