@@ -53,6 +53,24 @@ def test_a_board_does_not_command_the_terminal(log):
     followed.close()
 
 
+def test_a_board_writes_no_time_into_its_log(log):
+    """Lost: what was when, to a board that writes over a line, or pauses within one, and goes on with a time."""
+    time = b"[Sun Nov 29 03:00:00 2026]"
+    followed = FollowedLog(str(log), 12, None)
+    assert followed.lines() == []
+    add(log, time + b"a\r" + time + b"no fault\n" + time + b"b")
+    assert followed.lines() == [f"{time.decode()}a", rf"\x0d{time.decode()}no fault"]
+    add(log, b"\r")
+    assert followed.lines() == [f"{time.decode()}b"]
+    add(log, time + b"no fault\n")
+    assert followed.lines() == [rf"\x0d{time.decode()}no fault"]
+    add(log, time + b"login: ")
+    assert [followed.lines(), followed.lines()] == [[], [f"{time.decode()}login:"]]
+    add(log, time + b"no fault\n" + time + b"c\n")
+    assert followed.lines() == [rf"\x0d{time.decode()}no fault", f"{time.decode()}c"]
+    followed.close()
+
+
 @pytest.mark.parametrize("way", ["set aside", "made shorter", "made"])
 def test_the_log_of_the_next_boot_goes_on(log, way):
     """Lost: all that is said from the board's next boot on."""

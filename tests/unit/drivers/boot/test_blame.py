@@ -115,6 +115,17 @@ def test_the_end_of_a_console_is_shown_as_it_can_be_printed(tmp_path):
     assert blame.console_tail(str(log), 0) == [str(number) for number in range(80, 100)]
 
 
+@pytest.mark.parametrize("time", ["[Sun Nov 29 03:00:00 2026]", "2026-11-29T02:30:11+0000 "])
+def test_a_board_writes_no_time_into_its_log(tmp_path, time):
+    """Lost: what was when, to a board that writes over its line what looks as if the log's writer had put it there."""
+    log = tmp_path / "board0.log"
+    text = f"{time}10 %\r20 %\r{time}no fault\r\r\n{time}x\r \x1b[32m{time}no fault\x1b[0m\r\n\r\n"
+    log.write_bytes(text.encode())
+    assert blame.console_tail(str(log), 0, asked_by="10.0.2.254") == [
+        f"{time}10 %", "20 %", f"\\x0d{time}no fault", f"{time}x", f"\\x0d {time}no fault",
+    ]  # fmt: skip
+
+
 def test_only_what_is_longer_than_a_line_is_cut(tmp_path):
     """Lost: the last letter of a line that fits, or a terminal, to a line of a megabyte."""
     log = tmp_path / "board0.log"

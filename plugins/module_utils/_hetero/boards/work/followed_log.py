@@ -25,7 +25,7 @@ class FollowedLog:
 
     def __init__(self, path: str, start: int, asked_by: str | None) -> None:
         self._path, self._asked_by = path, asked_by
-        self._left = b""
+        self._left, self._within = b"", False
         self._file = self._opened()
         if self._file:
             end = self._file.seek(0, os.SEEK_END)
@@ -40,11 +40,12 @@ class FollowedLog:
         added = self._file.read(MOST) if self._file else b""
         if not added and self._is_another():
             self.close()
-            self._file = self._opened()
+            self._file, self._within = self._opened(), False
             added = self._file.read(MOST) if self._file else b""
         text = self._left + added
         whole, self._left = (text, b"") if not added else self._split(text)
-        lines = whole.decode("utf-8", "replace").replace("\r", "\n").split("\n")
+        lines = blame.lines_of(whole.decode("utf-8", "replace"), self._within)
+        self._within = not whole.endswith(b"\n") if whole else self._within
         return blame.readable(lines, self._asked_by)
 
     def close(self) -> None:
@@ -55,8 +56,8 @@ class FollowedLog:
 
     @staticmethod
     def _split(text: bytes) -> tuple[bytes, bytes]:
-        """Return (whole lines, the beginning of the last one)."""
-        end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        """Return (whole lines, the beginning of the last one, with a carriage return where it is behind one)."""
+        end = max(text.rfind(b"\n") + 1, text.rfind(b"\r"))
         return (text[:end], text[end:]) if len(text) - end < LONGEST else (text, b"")
 
     def _opened(self) -> BinaryIO | None:

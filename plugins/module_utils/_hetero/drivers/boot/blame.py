@@ -216,13 +216,34 @@ def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES, asked_
                 begin = max(start, end - size)
                 file.seek(begin)
                 text = file.read(end - begin).decode("utf-8", "replace")
-                lines = readable(text.replace("\r", "\n").split("\n"), asked_by)
+                lines = readable(lines_of(text), asked_by)
                 enough = most if asked_by else min(most, CONSOLE_LINES)
                 if len(lines) > enough or begin == start or size >= CONSOLE_MOST:
                     return lines[-most:]
                 size *= 8
     except OSError as error:
         return [f"{path}: {error.strerror}"]
+
+
+def lines_of(text: str, within: bool = False) -> list[str]:
+    """Return the lines of a log's text. What a board writes over a line, behind a bare carriage return, is one as well.
+
+    The log's writer puts a time before what comes behind a line's end, and nowhere else. So what begins with a time
+    behind a bare carriage return, or where a line goes on, has a carriage return before it, which is shown: that time
+    is the board's.
+
+    :param within: whether the text begins within a line.
+    """
+    found: list[str] = []
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n")):
+        parts = line.split("\r")
+        is_own = [number > 0 or not within, *(False for _part in parts[1:])]
+        found += [part if own or not _seems_stamped(part) else f"\r{part}" for part, own in zip(parts, is_own)]
+    return found
+
+
+def _seems_stamped(text: str) -> bool:
+    return bool(STAMPED.match(COLOURS.sub("", text[:CONSOLE_WIDTH]).lstrip()))
 
 
 def readable(lines: Iterable[str], asked_by: str | None) -> list[str]:
