@@ -44,7 +44,7 @@ attributes:
   idempotent:
     support: partial
     details:
-      - A reboot is a reboot each time, and so is a rebuild with O(fresh=true).
+      - A reboot is a reboot each time, and so is a rebuild with O(fresh=true), or O(state=migrated) without O(board).
 options:
   kind:
     description:
@@ -71,10 +71,13 @@ options:
       - V(rebooted) boots it anew.
       - V(rebuilt) makes it anew, of another O(image) or with another O(ssh_public_key), or because of O(fresh); what is
         in it goes, also its O(user_data).
+      - V(migrated) has an instance on a board go to another board of its proxy node, with its root, and run there as
+        the same machine at another address. The old board is proven off first. Where the new one does not bring it up,
+        it runs on the old one again, and the call fails. Run again without O(board), it moves once more.
       - V(extended) sets the end of its lease to O(lease_hours) from now.
       - V(absent) ends it, removes what was made for it, wipes disks, puts devices back, and frees all that was claimed.
     type: str
-    choices: [present, running, stopped, rebooted, rebuilt, extended, absent]
+    choices: [present, running, stopped, rebooted, rebuilt, migrated, extended, absent]
     default: running
   flavor:
     description:
@@ -91,7 +94,8 @@ options:
       it.
     type: str
   board:
-    description: Id of the one board that is wanted, when it is claimed.
+    description: Id of the one board that is wanted, when it is claimed, or with O(state=migrated). Without it, any that
+      fits.
     type: int
   boot_source:
     description:
@@ -204,6 +208,12 @@ EXAMPLES = r"""
     instance: jackie
     image: debian-13
     state: rebuilt
+
+- name: Another board, with all that is in its root
+  hetero.compute.instance:
+    instance: jackie
+    board: 7
+    state: migrated
 
 - name: Give it back
   hetero.compute.instance:

@@ -30,6 +30,7 @@ SHAPES: Mapping[str, Shape] = {
     "running": UP,
     "rebooted": UP,
     "rebuilt": UP,
+    "migrated": UP,
     "stopped": dict(state=one_of([board_states.POWER_OFF, instance_states.STOPPED])),
     "extended": dict(name=is_word, until=is_text),
     "absent": dict(state=one_of([*OVER, instance_states.ENDING])),

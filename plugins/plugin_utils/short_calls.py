@@ -65,6 +65,7 @@ WORK = dict(
     stopped="stop of",
     rebooted="reboot of",
     rebuilt="rebuild of",
+    migrated="migration of",
     extended="new lease of",
     absent="end of",
 )

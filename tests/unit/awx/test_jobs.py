@@ -89,6 +89,7 @@ def test_the_life_of_an_instance(on_folders):
         ("start an instance", {}, "jackie is running on board0"),
         ("rebuild an instance", {"image": "", "key": OTHER, "fresh": "false"}, "jackie is running on board0"),
         ("reboot an instance", {"how": "hard", "soft_timeout": 30}, "board0"),
+        ("migrate an instance", {"board": ""}, "jackie is running on board1"),
     ):
         done = run(name, edited=True, instance="jackie", **answers)
         assert done.rc == 0, done.output
@@ -195,6 +196,7 @@ ASKING = {
     "stop an instance": dict(instance="ml-8"),
     "start an instance": dict(instance="ml-8"),
     "rebuild an instance": dict(instance="ml-8", image="other", fresh="true"),
+    "migrate an instance": dict(instance="ml-8", board=""),
     "extend an instance's lease": dict(instance="ml-8", hours="87600"),
     "console of an instance": dict(instance="ml-8", lines=10000),
     "status": {},

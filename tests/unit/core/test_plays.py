@@ -25,7 +25,7 @@ NEEDED = {
     "provision_instance": [{"instance", "flavor"}],
     "rebuild_instance": [{"instance", "fresh"}, {"instance", "image"}],
     "repair": [{"node"}],
-    **{f"{verb}_instance": [{"instance"}] for verb in ("reboot", "start", "stop", "terminate")},
+    **{f"{verb}_instance": [{"instance"}] for verb in ("migrate", "reboot", "start", "stop", "terminate")},
 }
 NAMES = "|".join(PLAYS)
 VERBS = "|".join(name for name in PLAYS if name.endswith("_instance"))

@@ -292,6 +292,12 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "image stays as it is: ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e image=NAME",
         ),
         ("reboot_instance", dict(instance="jackie", flavor="tgx.8x8"), "flavor stays as it is: ansible-playbook"),
+        (
+            "migrate_instance",
+            dict(instance="jackie", board="x", count="2"),
+            "count chooses nothing here: instance=NAME is that one, wherever it runs, or all of NAME-1 to NAME-N; give "
+            "the one that is meant; board is x: give the id of one board, such as -e board=2",
+        ),
         ("extend_instance", dict(instance="jackie", hours="2", image="debian-13"), "image stays as it is: "),
         # words by which a node is meant, where all are asked
         (

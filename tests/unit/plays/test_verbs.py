@@ -45,6 +45,7 @@ VERBS = {
     "stop_instance": {},
     "start_instance": {},
     "rebuild_instance": {"fresh": "true"},
+    "migrate_instance": {"board": "1"},
     "extend_instance": {"hours": "5"},
     "console": {},
 }

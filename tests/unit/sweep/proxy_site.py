@@ -103,6 +103,9 @@ class Site:
             ("tilera_boot", dict(boards=boards, timeout=10, instance=name)),
         )
 
+    def migrate(self, name="jackie", **given):
+        return [self._module("instance", kind="board", instance=name, state="migrated", timeout=10, **given)]
+
     def expire(self, name="jackie"):
         """An instance's lease has been over for two minutes."""
         with self.proxy() as proxy:
@@ -228,9 +231,11 @@ class Site:
         )
 
     def running(self, *names):
-        """`what_is_there` where instances run on the first boards, in that order."""
+        """`what_is_there` where instances run on the first boards, in that order; None for a board of nobody."""
         there = self.clean()
         for board, name in enumerate(names):
+            if name is None:
+                continue
             root = str(self.state / "board-roots" / f"fs_{board}" / "root")
             there["claims"][name] = board
             there["states"][board] = "running"

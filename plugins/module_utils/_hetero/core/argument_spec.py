@@ -149,7 +149,7 @@ INSTANCE = ArgumentSpec(
         instance=dict(type="str", required=True),
         state=dict(
             type="str",
-            choices=["present", "running", "stopped", "rebooted", "rebuilt", "extended", "absent"],
+            choices=["present", "running", "stopped", "rebooted", "rebuilt", "migrated", "extended", "absent"],
             default="running",
         ),
         owner=dict(type="str"),

@@ -42,6 +42,10 @@ NOT_THERE = (
     "nothing is made: mount the file system that it is on, or bring it back; or rebuild the instance for a new root, "
     "or terminate it"
 )
+LIES_THERE = (
+    "nothing is made: its root lies in {folder}: where a move to another board was cut off, "
+    f"{play('migrate_instance', instance='{name}')} brings it after; where a person put it there, put it back"
+)
 FILE_GONE = (
     "{file} is gone, and what is in {name}'s root stays only as long as it is mounted: save it: "
     f"{play('stop_instance', instance='{name}')}, copy its device, which losetup --list shows as deleted, to that "
@@ -354,7 +358,10 @@ def refuse_lost(proxy: RootsNode, board: Board, claim: RootClaim) -> None:
     if not lost or claim.boot_source == DISK or not is_made(proxy, claim) or proxy.store.is_ending(claim):
         return
     if proxy.store.has_run(claim):
-        raise Refused(f"{claim.instance} ran from {lost}, which is not there", board.name, NOT_THERE)
+        there = [(made.claim, folder) for _board, folder, made in roots_there(proxy.config.state_folder) if made]
+        found = [folder for token, folder in there if token == token_of(claim) and folder != root.folder]
+        way = LIES_THERE.format(folder=found[0], name=claim.instance) if found else NOT_THERE
+        raise Refused(f"{claim.instance} ran from {lost}, which is not there", board.name, way)
 
 
 def about_to_go(proxy: RootsNode, board: Board, claim: RootClaim) -> str | None:

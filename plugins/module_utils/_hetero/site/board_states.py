@@ -27,6 +27,11 @@ FOUND_OFF = "found off"
 #: no other board gets it as soon as the check has ended.
 CHECKING = "its health is being checked"
 
+#: Notes of a free board that is kept for an instance that moves, in state "shutting down" (boards/verbs/migration.py):
+#: of the board that it goes to, and of the one that it left, until it runs.
+GOES_THERE = "it is kept for {name}, which moves there"
+LEFT = "it is kept for {name}, which has left it and does not run yet"
+
 #: State → states that may follow. A board may always stay in its state (the same verb again).
 TRANSITIONS = {
     POWER_OFF: {BOOTING, MAINTENANCE, ERROR},
@@ -55,6 +60,11 @@ def is_checked(state: str, note: str | None) -> bool:
     return state == SHUTTING_DOWN and bool(note and note.startswith(CHECKING))
 
 
+def is_kept_for(state: str, note: str | None, name: str) -> bool:
+    """Return whether a board that nobody has is kept for an instance that moves, or was when the move was killed."""
+    return state == SHUTTING_DOWN and note in (GOES_THERE.format(name=name), LEFT.format(name=name))
+
+
 def why_not_free(state: str, note: str, instance: str | None, since: float, claimed: float) -> str | None:
     """Return in words why a board cannot be claimed, or None if it is free.
 
@@ -69,4 +79,6 @@ def why_not_free(state: str, note: str, instance: str | None, since: float, clai
         return f"{state} {instance} since {age(since)}"
     if is_checked(state, note):
         return f"{CHECKING} since {age(since)}"
+    if state == SHUTTING_DOWN and note and note.startswith(LEFT.partition("{")[0]):
+        return f"{note}, since {age(since)}"
     return None if state == POWER_OFF else f"{state} since {age(since)}"

@@ -41,6 +41,7 @@ from ...site.instance import valid_instance
 from ...site.key_prints import with_keys
 from ...site.leases import over
 from ...site.owners import is_of, must_be_made, must_own, names_of
+from .board_moves import migrated
 
 if TYPE_CHECKING:
     from ...boards.records.claim_records import Claim
@@ -395,4 +396,4 @@ def absent(request: Request) -> None:
         request.steps.took(dict(boards=[], lines=refuse_unclaimed(request.proxy, request.name)), "release")
 
 
-VERBS = {verb.__name__: verb for verb in (present, running, stopped, rebooted, rebuilt, extended, absent)}
+VERBS = {verb.__name__: verb for verb in (present, running, stopped, rebooted, rebuilt, migrated, extended, absent)}
