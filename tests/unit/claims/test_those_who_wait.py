@@ -64,7 +64,7 @@ class Node(Waiting):
     def stuck(self):
         return {}
 
-    def may_have(self, owner):
+    def may_have(self, owner, flavor=None):
         return self.most
 
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Limits of owners on a compute host, in the claim and in the queue. If these fail, one user has all GPUs of a host
 whose operator said how many instances each may have, or a user who has fewer is refused.
+
+Tests site/owner_limits.py.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.config import read_config
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owner_limits import Limit
 from ansible_collections.hetero.compute.tests.unit.instances.test_gpus_that_are_waited_for import ONE, gpus_of, wait
 
 
@@ -61,6 +64,21 @@ def test_more_than_the_limit_is_never_there(limited, owner, count, text):
     assert list(error.value.facts["unfit"]) == ["gpu1"]
 
 
+def test_hours_and_flavors_have_limits_too(claims):
+    """Lost: the GPUs of a host, to who keeps one for a year or has the largest flavor twice."""
+    claims.config.write_text(
+        json.dumps(dict(claims.settings, owner_limits={"*": {"hours": 8, "flavors": {ONE["name"]: 1}}}))
+    )
+    with pytest.raises(NoneFree, match="jo may have instances of gpu1 for 8 h: give -e hours=8 or less"):
+        claims.claim("a", flavor=ONE)
+    claims.claim("a", flavor=ONE, lease_hours=8)
+    with pytest.raises(NoneFree, match=r"jo has 1 instance of gpu1 with flavor cg1\.small, and may have 1 at once: a"):
+        claims.claim("b", flavor=ONE, lease_hours=8)
+    claims.claim("b", flavor=dict(ONE, name="other"), lease_hours=2)
+    late = claims.do(lifecycle.extended, "b", lease_hours=9)
+    assert "b: is jo's, who may have it for 8 h from now: " in late["msg"]
+
+
 def test_a_part_is_given_up_to_the_limit(limited):
     """Lost: what is left to an owner of the rest of a request that several nodes share."""
     assert limited.claim("lab", flavor=ONE, owner="ann", count=3, partial=True)["new"] == ["lab-1", "lab-2"]
@@ -96,11 +114,11 @@ def test_the_sections_of_a_host_have_one_table(claims):
     """Lost: half of the limit of a host with containers and guests; or its set-up, where one role alone says it."""
     both = {kind: dict(claims.settings, owner_limits={"*": 2}) for kind in ("lxc", "kvm")}
     claims.config.write_text(json.dumps(both))
-    assert read_config(str(claims.config)).owner_limits == {"*": 2}
+    assert read_config(str(claims.config)).owner_limits == {"*": Limit(2)}
     for nothing in (None, ""):
         both["kvm"]["owner_limits"] = nothing
         claims.config.write_text(json.dumps(both))
-        assert read_config(str(claims.config)).owner_limits == {"*": 2}
+        assert read_config(str(claims.config)).owner_limits == {"*": Limit(2)}
     both["kvm"]["owner_limits"] = {"*": 3}
     claims.config.write_text(json.dumps(both))
     with pytest.raises(HeteroError, match="the machine has it once"):

@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much an owner may have of one node at once, as the site says (owner_limits of the node's configuration).
+"""How much an owner may have of one node at once, and for how long, as the site says (owner_limits of the node's
+configuration): instances in all, those of a flavor, and hours of a lease.
 
 Instances count from the claim until it ends. What an owner has when a limit is set stays.
 """
@@ -12,6 +13,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Mapping, Protocol
 
+from ..core.errors import Refused
+from ..core.plays import play
+from ..site.owner_limits import Limit
 from ..site.owners import FORM
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ OTHERS = "*"
 TOLD = 4
 HAS = "{owner} has {have} {thing}{s} of {node}, and may have {most} at once{which}"
 NEVER = "{owner} may have {most} {thing}{s} of {node} at once"
+TOO_LONG = "{owner} may have {thing}s of {node} for {hours:g} h: give -e hours={hours:g} or less"
+EXTENDED = "is {owner}'s, who may have it for {hours:g} h from now"
 
 
 class Request(Protocol):
@@ -30,6 +36,12 @@ class Request(Protocol):
 
     @property
     def owner(self) -> str: ...
+
+    @property
+    def flavor(self) -> dict[str, Any]: ...
+
+    @property
+    def lease_hours(self) -> float | None: ...
 
     @property
     def partial(self) -> bool: ...
@@ -42,48 +54,75 @@ class Request(Protocol):
 class OwnerLimits:
     """The limits of one node.
 
-    :param limits: {owner, or OTHERS: how many it may have at once}.
+    :param limits: {owner, or OTHERS: what it may have}.
     :param store: the node's claims.
     :param node: the node's name, for people.
     :param thing: what is counted, such as "board".
     """
 
-    limits: Mapping[str, int]
+    limits: Mapping[str, Limit]
     store: ClaimsStore[Any]
     node: str
     thing: str
 
-    def most_of(self, owner: str) -> int | None:
-        """Return how many an owner may have at once, None without a limit.
+    def of(self, owner: str) -> Limit:
+        """Return what an owner may have, without limits where the table names neither it nor all others.
 
         A letter with an accent is one character or two (Unicode's forms NFC and NFD), by what it was typed with.
         """
-        spelt = {unicodedata.normalize(FORM, name): most for name, most in self.limits.items()}
-        return spelt.get(unicodedata.normalize(FORM, owner), spelt.get(OTHERS))
+        spelt = {unicodedata.normalize(FORM, name): limit for name, limit in self.limits.items()}
+        return spelt.get(unicodedata.normalize(FORM, owner)) or spelt.get(OTHERS) or Limit()
 
-    def may_have(self, owner: str) -> int | None:
-        """Return how many more an owner may have at present, None without a limit."""
-        most = self.most_of(owner)
-        return None if most is None else max(0, most - len(self._instances(owner)))
+    def may_have(self, owner: str, flavor: str | None = None) -> int | None:
+        """Return how many more instances an owner may have at present, None without a limit.
 
-    def why_no_more(self, owner: str) -> str:
-        """Return in words what an owner with a limit has."""
-        have = self._instances(owner)
+        :param flavor: the name of their flavor, whose own limit counts too; None for that of all alone.
+        """
+        limit = self.of(owner)
+        pairs = [(limit.nodes, None), (limit.of(flavor), flavor)]
+        left = [max(0, most - len(self._instances(owner, only))) for most, only in pairs if most is not None]
+        return min(left, default=None)
+
+    def why_no_more(self, owner: str, flavor: str) -> str:
+        """Return in words what an owner has that may have no more of a flavor."""
+        limit = self.of(owner)
+        all_there = limit.nodes is None or len(self._instances(owner)) < limit.nodes
+        only = flavor if all_there and limit.of(flavor) is not None else None
+        have = self._instances(owner, only)
         names = ", ".join(have[:TOLD]) + (", …" if have[TOLD:] else "")
         which = f": {names}" if have else ""
-        return self._said(HAS, owner, len(have), have=len(have), which=which)
+        most = limit.nodes if only is None else limit.of(only)
+        return self._said(HAS, owner, only, most or 0, s=_s(len(have)), have=len(have), which=which)
 
     def never(self, request: Request) -> str | None:
-        """Return why a request is too large for its owner, whatever else that has; None where it is not."""
-        most = self.most_of(request.owner)
-        if most is None or (1 if request.partial else len(request.instances)) <= most:
-            return None
-        return self._said(NEVER, request.owner, most)
+        """Return why a request is too large or too long for its owner, whatever else that has; None where it is not."""
+        limit, flavor = self.of(request.owner), request.flavor.get("name")
+        least = 1 if request.partial else len(request.instances)
+        for most, only in ((limit.nodes, None), (limit.of(flavor), flavor)):
+            if most is not None and least > most:
+                return self._said(NEVER, request.owner, only, most or "no", s=_s(most))
+        if limit.hours is not None and (not request.lease_hours or request.lease_hours > limit.hours):
+            return self._said(TOO_LONG, request.owner, None, hours=limit.hours)
+        return None
 
-    def _said(self, text: str, owner: str, count: int, **words: object) -> str:
-        s, most = "" if count == 1 else "s", self.most_of(owner)
-        said = most if most or "have" in words else "no"
-        return text.format(owner=owner, node=self.node, thing=self.thing, s=s, most=said, **words)
+    def must_not_be_longer(self, instance: str, owner: str, hours: float) -> None:
+        """Raise Refused for a lease that is longer than its owner may have one.
 
-    def _instances(self, owner: str) -> list[str]:
-        return sorted(claim.instance for claim in self.store.claims() if claim.owner == owner)
+        :param hours: from now; 0 for no end.
+        """
+        most = self.of(owner).hours
+        if most is not None and (not hours or hours > most):
+            remedy = play("extend_instance", instance=instance, hours=f"{most:g}")
+            raise Refused(EXTENDED.format(owner=owner, hours=most), instance, f"{remedy} is possible")
+
+    def _said(self, text: str, owner: str, flavor: str | None, most: int | str = 0, **words: object) -> str:
+        node = self.node if flavor is None else f"{self.node} with flavor {flavor}"
+        return text.format(owner=owner, node=node, thing=self.thing, most=most, **words)
+
+    def _instances(self, owner: str, flavor: str | None = None) -> list[str]:
+        claims = [claim for claim in self.store.claims() if claim.owner == owner]
+        return sorted(one.instance for one in claims if flavor in (None, one.flavor.get("name")))
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

@@ -90,8 +90,11 @@ class Waiting(Reserving, Generic[AnyRequest]):
     def stuck(self) -> Mapping[str, str]:
         """Return {device: why only an operator can make it free} of what is in no lot that `lots` returned last."""
 
-    def may_have(self, owner: str) -> int | None:
-        """Return how many instances more an owner may have on this node at present; None without a limit."""
+    def may_have(self, owner: str, flavor: str | None = None) -> int | None:
+        """Return how many instances more an owner may have on this node at present; None without a limit.
+
+        :param flavor: the name of their flavor, whose own limit counts too.
+        """
         return None
 
     def look(self) -> None:
@@ -114,7 +117,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
         now, own = time.time(), self._own(request)
         asked = own.asked if own else request.asked or now
         asker = _wish(request, needs, missing, asked, own.priority if own else request.priority)
-        asker = replace(asker, most=self.may_have(request.owner))
+        asker = replace(asker, most=self.may_have(request.owner, request.flavor.get("name")))
         wishes = self._wishes(others)
         found = left(now, self.lots(now), wishes, asker, self.reserves)
         self._goes_first = found.goes_first
@@ -202,19 +205,23 @@ class Waiting(Reserving, Generic[AnyRequest]):
 
         Requests of one owner share what that may yet have, the first of them first.
         """
-        found = []
+        found: list[Wish] = []
+        limited: list[tuple[str, str | None]] = []
         for ticket in tickets:
             request = self.request_of(ticket)
             missing, needs = self._missing(request), self.needs(request)
             if missing and needs is not None:
                 wish = _wish(request, needs, len(missing), ticket.asked, ticket.priority)
                 found.append(replace(wish, elsewhere=ticket.elsewhere, others=ticket.others))
-        limits = {owner: self.may_have(owner) for owner in {one.owner for one in found}}
+                limited.append((request.owner, request.flavor.get("name")))
+        left = {key: self.may_have(*key) for key in {*limited, *((owner, None) for owner, _flavor in limited)}}
         for number, wish in sorted(enumerate(found), key=lambda one: one[1].rank):
-            most = limits[wish.owner]
-            if most is not None:
-                found[number] = replace(wish, most=most)
-                limits[wish.owner] = max(0, most - wish.need)
+            own = {key: left[key] for key in ((wish.owner, None), limited[number])}
+            limits = {key: most for key, most in own.items() if most is not None}
+            if limits:
+                found[number] = replace(wish, most=min(limits.values()))
+                takes = min(wish.need, *limits.values())
+                left.update((key, most - takes) for key, most in limits.items())
         return found
 
     def _missing(self, request: AnyRequest) -> Collection[str]:

@@ -128,7 +128,7 @@ def _new(claims: Iterable[Claim], before: Collection[str]) -> int:
 
 def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before: Collection[str]) -> list[Claim]:
     """Claim all instances, or with `partial` those that can be had. Those that are there keep what they have."""
-    limits = limits_of(host)
+    limits, flavor = limits_of(host), str(request.flavor.get("name"))
     if len(before) < len(request.instances):
         never = unfit(host, request) or list(filter(None, [limits.never(request)]))
         if never:
@@ -138,8 +138,8 @@ def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before
         if instance not in before:
             kind.reserved, kind.reserved_amounts = _reserved(host, request)
         try:
-            if instance not in before and limits.may_have(request.owner) == 0:
-                why = limits.why_no_more(request.owner)
+            if instance not in before and limits.may_have(request.owner, flavor) == 0:
+                why = limits.why_no_more(request.owner, flavor)
                 raise NoneFree(why, instance, rejected={"owner": why})
             claims.append(_claim(host, request, kind, instance, instance in before))
         except NoneFree as none:

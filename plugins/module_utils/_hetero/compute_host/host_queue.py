@@ -18,12 +18,13 @@ from ..scheduling.extra_specs import satisfies
 from ..scheduling.fit import AMOUNTS
 from ..scheduling.queue import Lot
 from ..site.kinds import CONTAINER
-from ..site.leases import not_before
+from ..site.leases import later, not_before
 from .claim_request import ClaimRequest
 from .host_fit import free_gpus, limits_of, unfit
 from .info import device_fields
 
 if TYPE_CHECKING:
+    from ..claims.host.claim_records import Claim
     from ..claims.tickets import Ticket
     from ..site.reservations import Reservation
     from .host import Host
@@ -73,8 +74,8 @@ class HostQueue(Waiting[ClaimRequest]):
             self._cards = device_fields(self.host, store.allocations(), store.claims())
         return self._cards
 
-    def may_have(self, owner: str) -> int | None:
-        return limits_of(self.host).may_have(owner)
+    def may_have(self, owner: str, flavor: str | None = None) -> int | None:
+        return limits_of(self.host).may_have(owner, flavor)
 
     @property
     def reservations(self) -> Sequence[Reservation]:
@@ -119,3 +120,11 @@ def kept(
     """Keep a request's place, as Waiting.kept does; raise BadInput where no host could serve such a request."""
     request.check()
     return HostQueue(host).kept(ticket, check, takes_over)
+
+
+def must_be_allowed(host: Host, claim: Claim, expires: float | None) -> None:
+    """Raise Refused where a longer lease would keep what is reserved, or put off others who wait."""
+    if later(claim.expires, expires) != claim.expires:
+        queue = HostQueue(host)
+        queue.must_not_reach(claim, claim.instance, claim.expires, expires)
+        queue.must_end_in_time(claim, claim.instance, expires)

@@ -37,7 +37,8 @@ from ..site.owners import is_of, must_be_made, must_own
 from .container import ContainerWork
 from .guest import GuestWork
 from .host_claims import REAPER, shown
-from .host_queue import HostQueue
+from .host_fit import limits_of
+from .host_queue import must_be_allowed
 from .unclaimed_instances import refuse_unclaimed
 from .verb_options import HARD, SOFT, Options
 from .work import MADE_ANEW, TO_BE_REMOVED
@@ -156,7 +157,9 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
         now, old = time.time(), work.claim.expires
         doubt = host.store.doubt_of(work.claim)
         expires = end(hours, None if doubt else old, now)
-        _must_be_allowed(host, work.claim, expires)
+        if later(old, expires) != old:
+            limits_of(host).must_not_be_longer(work.claim.instance, work.claim.owner, hours)
+        must_be_allowed(host, work.claim, expires)
         before = {"expires": f"{as_date(old)} ({doubt[0]})" if doubt else as_date(old), "state": work.claim.state}
         if change.note(work.claim.instance, before, {"expires": as_date(expires), "state": state}):
             # the record, which may know more than an older database, gets no state that does not change
@@ -167,19 +170,11 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
                 if late:
                     extended_late(host.store, REAPER)
                 with host.store.transaction():
-                    _must_be_allowed(host, work.claim, expires)  # another claim may have come meanwhile
+                    must_be_allowed(host, work.claim, expires)  # another claim may have come meanwhile
                     work.put(expires=expires, **back)
         work.more["until"] = until(expires, now)
 
     return _each(host, request, "extend", options, change, one)
-
-
-def _must_be_allowed(host: Host, claim: Claim, expires: float | None) -> None:
-    """Raise Refused where a longer lease would keep what is reserved, or put off others who wait."""
-    if later(claim.expires, expires) != claim.expires:
-        queue = HostQueue(host)
-        queue.must_not_reach(claim, claim.instance, claim.expires, expires)
-        queue.must_end_in_time(claim, claim.instance, expires)
 
 
 def absent(host: Host, request: str, options: Options, change: Change) -> Result:

@@ -42,12 +42,14 @@ from ..core.typed_keys import (
     whole,
 )
 from .console_lines import CONSOLE_FROM, ConsoleLine
+from .owner_limits import LIMITS
 from .pdu_banks import NAMED as BANKS
 from .pdu_banks import banks_of
 from .reservations import RESERVATIONS
 
 if TYPE_CHECKING:
     from .boards_file import Board
+    from .owner_limits import Limit
     from .reservations import Reservation
 
 #: Options that are secrets. The user name is none.
@@ -222,7 +224,7 @@ class ProxyConfig:
     :param boards: {id of a board as text: its wiring}.
     :param boots_at_once: most boards that boot at the same time; 0 for as many as fill the link of `interface`.
     :param boot_http: the port by which nginx gives boards their files; 0 where they have them by TFTP alone.
-    :param owner_limits: {owner, or * for all others: how many boards it may have at once}.
+    :param owner_limits: {owner, or * for all others: what it may have}.
     :param reservations: which boards are whose, from when until when.
     :param events_days: for how many days events are kept.
     :param drivers: paths below DRIVERS_FOLDER of the files that the role put there.
@@ -246,7 +248,7 @@ class ProxyConfig:
     root_gb: int = declared(whole(1, 10**6), 8)
     boots_at_once: int = declared(whole(0, 10**5), 0)
     boot_http: int = declared(whole(0, 65535), 0)
-    owner_limits: Mapping[str, int] = declared(TableOf(whole()), {})
+    owner_limits: Mapping[str, Limit] = declared(LIMITS, {})
     reservations: Sequence[Reservation] = declared(RESERVATIONS, ())
     events_days: int = declared(whole(1, 36500), retention.EVENTS_DAYS)
     soft_reboot: bool = declared(FLAG, True)

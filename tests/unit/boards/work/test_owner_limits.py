@@ -9,16 +9,20 @@ Tests claims/owner_limits.py.
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import checked_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_leases, checked_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import Instances
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.owner_limits import limits_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
-from ansible_collections.hetero.compute.tests.unit.boards.nodes import claimed
+from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
 from ansible_collections.hetero.compute.tests.unit.boards.work.test_board_queue import (
     boards,
     checked_board,
@@ -96,10 +100,12 @@ def test_a_part_is_given_up_to_the_limit(limited):
 def test_of_two_claims_at_once_one_is_over_the_limit(limited, node):
     """Lost: the limit, to who asks twice at the same moment."""
     claimed(limited, "lab", [0], made=False, owner="ann")
-    found, begin = [], threading.Barrier(2)
+    found, begin, opening = [], threading.Barrier(2), threading.Lock()
 
     def ask(name):
-        with node.proxy() as proxy:
+        with opening:  # it writes proxy.json
+            opened = node.proxy()
+        with opened as proxy:
             begin.wait(30)
             try:
                 found.append(boards(present(proxy, name, owner="ann")))
@@ -149,6 +155,49 @@ def test_an_accent_is_typed_in_two_ways(node, written, asks):
             present(proxy, "two", owner=asks)
 
 
+def test_flavors_have_limits_of_their_own(node):
+    """Lost: the few large boards of a site, to one user who may have many small ones."""
+    node.image()
+    node.config["owner_limits"] = {"*": {"nodes": 2, "flavors": {FLAVOR["name"]: 1, "other": 0}}}
+    with node.proxy() as proxy:
+        present(proxy, "one", owner="ann")
+        why = f"ann has 1 board of {THIS_NODE} with flavor {FLAVOR['name']}, and may have 1 at once: one"
+        with pytest.raises(NoneFree, match=re.escape(why)):
+            present(proxy, "two", owner="ann")
+        with pytest.raises(NoneFree, match=f"ann may have no boards of {THIS_NODE} with flavor other at once"):
+            present(proxy, "two", owner="ann", flavor=dict(FLAVOR, name="other"))
+        assert wait(node, "two")["may"] == 0
+        assert wait(node, "free", flavor=dict(FLAVOR, name="free"), asked=200.0)["may"] == 1
+        assert wait(node, "third", flavor=dict(FLAVOR, name="free"), asked=300.0)["may"] == 0, "free has the last one"
+        present(proxy, "free", owner="ann", flavor=dict(FLAVOR, name="free"))
+        with pytest.raises(NoneFree, match=r"ann has 2 boards of .*, and may have 2 at once: free, one"):
+            present(proxy, "third", owner="ann", flavor=dict(FLAVOR, name="free"))
+
+
+def test_a_lease_is_no_longer_than_its_owner_may_have(node):
+    """Lost: a board, to who keeps it for a year; or one that is there already, to a limit that is set later."""
+    node.image()
+    with node.proxy() as proxy:
+        present(proxy, "old", owner="ann")
+    node.config["owner_limits"] = {"*": {"hours": 8}, "ci": {"hours": 0.5}}
+    with node.proxy() as proxy:
+        assert boards(present(proxy, "old", owner="ann")) == [0]
+        for hours in (None, 8.5):
+            with pytest.raises(NoneFree, match=r"ann may have boards of .* for 8 h: give -e hours=8 or less") as error:
+                present(proxy, "two", owner="ann", lease_hours=hours)
+            assert sorted(error.value.facts["unfit"]) == ["board0", "board1", "board2"], "no wait helps"
+        assert boards(present(proxy, "two", owner="ann", lease_hours=8)) == [1]
+        assert boards(present(proxy, "job", owner="ci", lease_hours=0.5)) == [2]
+
+        def extended(name, hours):
+            (one,) = board_leases.extend(proxy, Instances(name), hours, Change(False), Deadline(60))["boards"]
+            return one.get("error", "")
+
+        assert extended("job", 1).startswith("job: is ci's, who may have it for 0.5 h from now: ")
+        assert "-e hours=8 is possible" in extended("two", 0)
+        assert extended("two", 2) == extended("old", 9) == ""
+
+
 def test_without_a_limit_there_is_none(node):
     """Lost: boards of a site whose operator set none."""
     with node.proxy() as proxy:
@@ -157,13 +206,26 @@ def test_without_a_limit_there_is_none(node):
         assert boards(present(proxy, "lab", owner="ann", count=3)) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("wrong", "text"), [
+    ({"nodes": -1}, r"owner_limits\.ann\.nodes: is -1: give a whole number"),
+    ({"hours": 0}, r"owner_limits\.ann\.hours: is 0: give a number from 0\.01 to 87600"),
+    ({"flavors": {"tp64": "many"}}, r"owner_limits\.ann\.flavors\.tp64: is \"many\": give a whole number"),
+    ({"node": 1}, r"owner_limits\.ann, key: is \"node\": give nodes or hours or flavors"),
+])  # fmt: skip
+def test_the_parts_of_a_limit_are_checked(node, wrong, text):
+    """Lost: the limit itself, to a mistake that nobody is told."""
+    node.config["owner_limits"] = {"ann": wrong}
+    with pytest.raises(HeteroError, match=text), node.proxy():
+        pass
+
+
 @pytest.mark.parametrize("wrong", ["4", -1, None, "many"])
 def test_a_limit_is_a_number(node, wrong):
     """Lost: the limit itself, to a mistake that nobody is told."""
     node.config["owner_limits"] = {"ann": wrong}
     if wrong == "4":
         with node.proxy() as proxy:
-            assert limits_of(proxy).most_of("ann") == 4
+            assert limits_of(proxy).of("ann").nodes == 4
         return
     with pytest.raises(HeteroError, match=r"owner_limits\.ann: is .*: give a whole number of 0 or more"), node.proxy():
         pass

@@ -69,7 +69,7 @@ def present(proxy: Proxy, request: ClaimRequest, change: Change) -> dict[str, An
             pool = [board for board in proxy.boards.values() if request.board in (None, board.id)]
             never = {**none.facts.get("unfit", {}), **none.facts.get("held", {})}
             could = [board for board in pool if board.name not in never]
-            lacks, may = none.facts.get("lacks", 1), limits_of(proxy).may_have(request.owner)
+            lacks, may = none.facts.get("lacks", 1), limits_of(proxy).may_have(request.owner, request.flavor["name"])
             checked = checked_boards.all_of(proxy, could)
             in_vain = len(checked) < lacks or (may is not None and may < none.facts.get("missing", 1))
             if change.check or in_vain or not checked_boards.given_way(proxy, request.request, could, lacks, deadline):
@@ -191,9 +191,9 @@ def _takes_none(store: Store, request: ClaimRequest) -> bool:
 
 def _over_limit(proxy: Proxy, request: ClaimRequest, free: Sequence[str]) -> dict[str, str]:
     """Return {board name: why} of the free boards that are more than the request's owner may have at present."""
-    limits = limits_of(proxy)
-    may = None if _takes_none(proxy.store, request) else limits.may_have(request.owner)
-    return {} if may is None else dict.fromkeys(free[may:], limits.why_no_more(request.owner))
+    limits, flavor = limits_of(proxy), request.flavor["name"]
+    may = None if _takes_none(proxy.store, request) else limits.may_have(request.owner, flavor)
+    return {} if may is None else dict.fromkeys(free[may:], limits.why_no_more(request.owner, flavor))
 
 
 def _lines(

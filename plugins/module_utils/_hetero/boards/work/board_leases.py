@@ -20,6 +20,7 @@ from ...site.node_clock import extend_lease, extended_late
 from ..evidence.unknown_leases import unknown_lease
 from .board_queue import BoardQueue
 from .each_board import each, ids_of
+from .owner_limits import limits_of
 
 if TYPE_CHECKING:
     from ...core.changes import Change
@@ -56,6 +57,7 @@ def extend(
         now = time.time()
         expires = end(hours, claim.expires, now)
         if later(claim.expires, expires) != claim.expires:
+            limits_of(proxy).must_not_be_longer(claim.instance, claim.owner, hours)
             _must_be_allowed(proxy, claim, expires)
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
         if changed:

@@ -88,8 +88,8 @@ class BoardQueue(Waiting[ClaimRequest]):
             self._needs[key] = Needs({ROOTS: size} if size else {}, ((fits, 1),)) if fits else None
         return self._needs[key]
 
-    def may_have(self, owner: str) -> int | None:
-        return limits_of(self.proxy).may_have(owner)
+    def may_have(self, owner: str, flavor: str | None = None) -> int | None:
+        return limits_of(self.proxy).may_have(owner, flavor)
 
     @property
     def reservations(self) -> Sequence[Reservation]:

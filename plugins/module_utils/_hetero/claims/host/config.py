@@ -39,6 +39,7 @@ from ...core.typed_keys import (
 from ...files.paths import existing
 from ...scheduling.fit import AMOUNTS
 from ...site.kinds import OF_HOSTS
+from ...site.owner_limits import LIMITS, Limit
 from ...site.reservations import RESERVATIONS, Reservation
 
 #: Where the roles write it.
@@ -91,7 +92,7 @@ class HostConfig:
 
     :param name: the machine's name, for people.
     :param events_days: for how many days events are kept.
-    :param owner_limits: {owner, or * for all others: how many instances it may have at once}.
+    :param owner_limits: {owner, or * for all others: what it may have}.
     :param reservations: which instances or devices are whose, from when until when.
     :param lxc: the settings for containers, also where none are offered.
     :param kvm: the settings for guests, also where none are offered.
@@ -103,7 +104,7 @@ class HostConfig:
     state_folder: str = declared(PATH, "/var/lib/hetero")
     run_folder: str = declared(PATH, "/run/hetero")
     events_days: int = declared(whole(1, 36500), retention.EVENTS_DAYS)
-    owner_limits: Mapping[str, int] = declared(TableOf(whole()), {})
+    owner_limits: Mapping[str, Limit] = declared(LIMITS, {})
     reservations: Sequence[Reservation] = declared(RESERVATIONS, ())
     lxc: Section = Section()
     kvm: Section = Section()
