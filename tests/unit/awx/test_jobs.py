@@ -89,7 +89,7 @@ def test_the_life_of_an_instance(on_folders):
         ("start an instance", {}, "jackie is running on board0"),
         ("rebuild an instance", {"image": "", "key": OTHER, "fresh": "false"}, "jackie is running on board0"),
         ("reboot an instance", {"how": "hard", "soft_timeout": 30}, "board0"),
-        ("migrate an instance", {"board": ""}, "jackie is running on board1"),
+        ("migrate an instance", {}, "jackie is running on board1"),
     ):
         done = run(name, edited=True, instance="jackie", **answers)
         assert done.rc == 0, done.output

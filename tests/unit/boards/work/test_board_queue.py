@@ -144,7 +144,9 @@ def test_the_play_says_in_the_end_since_when_it_waits(proxy, node):
         present(proxy, "lab", owner="ann", asked=100.0)
 
 
-@pytest.mark.parametrize("asked", [1.0 - START, 100 * HOUR, 60.1e6 * -1 - 30 * HOUR])
+@pytest.mark.parametrize(
+    "asked", [1.0 - START, 100 * HOUR, 60.1e6 * -1 - 30 * HOUR], ids=["1970", "days ahead", "two years ago"]
+)
 def test_a_time_at_which_nobody_asked_is_refused(proxy, node, asked):
     """Lost: everybody's turn, to a play that says 1970, or whose clock does."""
     with pytest.raises(BadInput, match=r"asked: is .*, and this node's clock says .* see that both clocks are right"):
