@@ -41,9 +41,11 @@ class Site:
             deadline=SimpleNamespace(left=5.0),
             change=SimpleNamespace(take=self.taken.append),
         )
-        look = lambda address, _paths: (  # noqa: E731
-            SimpleNamespace(address=address, driver="nouveau", ids="10de:1") if address in there else None
-        )
+
+        def look(address, _paths):
+            here = address in there
+            return SimpleNamespace(address=address, driver="nouveau", ids="10de:1") if here else None
+
         monkeypatch.setattr(guest_devices, "sysfs", SimpleNamespace(look=look))
         monkeypatch.setattr(guest_devices, "is_own", lambda one, _device: there[one.address])
         monkeypatch.setattr(guest_devices, "by_hand", lambda one: one.hand)

@@ -23,8 +23,8 @@ class Loop(ProvenCuts):
 
     def __init__(self, near=False, watched=False, cut=()):
         self.did = []
-        event = lambda *words: self.did.append(words[2])  # noqa: E731
-        self.proxy = SimpleNamespace(store=SimpleNamespace(event=event))
+        store = SimpleNamespace(event=lambda *words: self.did.append(words[2]))
+        self.proxy = SimpleNamespace(store=store)
         self._feeds = SimpleNamespace(belie=lambda _work: "; belied", took=lambda _work, _cut: "; learnt")
         self._bystanders = SimpleNamespace(
             find=lambda _work: near,
@@ -50,8 +50,8 @@ class Loop(ProvenCuts):
 def board(monkeypatch):
     """A boot whose board gives the signs of life that are set, and shows nothing."""
     seen = SimpleNamespace(signs=[], shown=presence.SILENT, its_own=True)
-    silence = lambda _work: SimpleNamespace(life=lambda: seen.signs)  # noqa: E731
-    monkeypatch.setattr(proven_cuts.power_proof, "Silence", silence)
+    silence = SimpleNamespace(life=lambda: seen.signs)
+    monkeypatch.setattr(proven_cuts.power_proof, "Silence", lambda _work: silence)
     monkeypatch.setattr(proven_cuts.power_proof, "are_its_own", lambda signs, _shown: bool(signs) and seen.its_own)
     monkeypatch.setattr(proven_cuts.power_proof, "contradiction", lambda _work, signs: f"{signs[0]} although it is off")
     monkeypatch.setattr(proven_cuts.presence, "shown", lambda _work: seen.shown)
