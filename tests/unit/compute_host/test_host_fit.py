@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import host_fit
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owner_limits import Limit
 
 IMAGES = dict(
     box=SimpleNamespace(name="box", ram=False, arch="x86_64"),
@@ -31,7 +32,7 @@ class Images:
 
 def host(**said):
     store = SimpleNamespace(allocations=list, claims=list)
-    config = SimpleNamespace(owner_limits={"*": 2})
+    config = SimpleNamespace(owner_limits={"*": Limit(2)})
     given = dict(store=store, config=config, images=Images(), cpu_arch="x86_64", facts=FACTS, name="gpu1", gpus=[])
     return SimpleNamespace(**{**given, "hypervisors": ["lxc"], **said})
 
@@ -66,5 +67,5 @@ def test_which_gpus_are_free():
 def test_an_owners_limit_is_the_hosts():
     """Lost: the limit, or what it counts."""
     limits = host_fit.limits_of(host())
-    assert limits.most_of("ann") == 2
-    assert limits.why_no_more("ann") == "ann has 0 instances of gpu1, and may have 2 at once"
+    assert limits.may_have("ann") == 2
+    assert limits.why_no_more("ann", "small") == "ann has 0 instances of gpu1, and may have 2 at once"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from ..core.errors import BadInput
+from ..core.this_node import THIS_NODE
 from .record_files import NONE, NUMBER, TEXT, of_other_types
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def must_be_asked(asked: float | None) -> None:
     now = time.time()
     if asked is None or now - OLDEST - CLOCKS <= asked <= now + CLOCKS:
         return
-    what = f"is {asked:.0f}, and this node's clock says {now:.0f}"
+    what = f"is {asked:.0f}, and the clock of {THIS_NODE} says {now:.0f}"
     raise BadInput(what, "asked", "give the unix seconds at which it was asked for, and see that both clocks are right")
 
 

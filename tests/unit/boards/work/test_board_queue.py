@@ -149,7 +149,7 @@ def test_the_play_says_in_the_end_since_when_it_waits(proxy, node):
 )
 def test_a_time_at_which_nobody_asked_is_refused(proxy, node, asked):
     """Lost: everybody's turn, to a play that says 1970, or whose clock does."""
-    with pytest.raises(BadInput, match=r"asked: is .*, and this node's clock says .* see that both clocks are right"):
+    with pytest.raises(BadInput, match=r"asked: is .*, and the clock of node .* says .* both clocks are right"):
         wait(node, asked=asked)
     with pytest.raises(BadInput, match="asked: is "):
         present(proxy, asked=asked)

@@ -14,6 +14,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import nodes
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owner_limits import Limit
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
 from ansible_collections.hetero.compute.tests.unit.boards.work.test_board_queue import (
     boards,
@@ -65,7 +66,7 @@ def test_a_check_ends_for_who_has_all_with_its_board(proxy, monkeypatch, ended, 
 
 def test_no_check_ends_for_who_may_have_too_few(proxy, monkeypatch, ended):
     """Lost: the same, to an owner who asks for more than the site lets him have."""
-    proxy.config.owner_limits["bob"] = 2
+    proxy.config.owner_limits["bob"] = Limit(2)
     claimed(proxy, "eve", [0], made=False, owner="bob")
     checked_board(proxy, monkeypatch, 2)
     with pytest.raises(NoneFree, match="1 of 2 boards"):

@@ -164,9 +164,7 @@ class _Work:
     def __init__(self, proxy: Proxy, board: Board, check: bool) -> None:
         self._proxy, self._board, self.change = proxy, board, Change(check)
         self.lines: list[dict[str, Any]] = []
-        self.result: dict[str, Any] = dict(
-            board=board.id, name=board.name, instance=None, changed=False, failed=False
-        )
+        self.result: dict[str, Any] = dict(board=board.id, name=board.name, instance=None, changed=False, failed=False)
 
     def do(self, verb: str, one: Step, deadline: Deadline, tenant: Tenant) -> None:
         proxy, board, result = self._proxy, self._board, self.result
