@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import FrozenSet, Mapping, Sequence
 
 #: The demands that a thing could serve, by their numbers.
@@ -44,9 +45,10 @@ def _path(
     demand: int, kinds: Sequence[Serves], left: Sequence[int], given: Sequence[Sequence[int]]
 ) -> list[tuple[int, int]] | None:
     """Return the shortest [(demand, the kind of which it gets more)], or None where no more can be served."""
-    paths: list[tuple[int, list[tuple[int, int]]]] = [(demand, [])]
+    paths: deque[tuple[int, list[tuple[int, int]]]] = deque([(demand, [])])
     seen = {demand}
-    for one, path in paths:
+    while paths:
+        one, path = paths.popleft()
         for kind, serves in enumerate(kinds):
             if one not in serves:
                 continue
