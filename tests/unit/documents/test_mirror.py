@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from pathlib import PurePosixPath
 
@@ -87,13 +86,13 @@ def test_what_is_asked_about_a_file_is_answered(capsys):
 
 def test_what_the_page_shows_is_read_as_it_says():
     """Lost: a test file that was written by the page and counts for nothing."""
-    shown = ast.parse(named(guide("architecture"), "tests-named"))
+    shown = named(guide("architecture"), "tests-named")
     assert mirror.named(shown) == ["devices/pci/groups.py", "devices/pci/ids.py"]
 
 
 def test_a_file_that_only_declares_needs_no_test():
     """Lost: tests of nothing; or the tests of a file, which count as not needed."""
     declares = 'class Node(Protocol):\n    def outlet(self) -> str:\n        """Return its outlet."""\n        ...\n'
-    assert not mirror.does_something(ast.parse(f"MOST = 3\n{declares}"))
-    assert mirror.does_something(ast.parse("def f():\n    return 1\n"))
-    assert mirror.does_something(ast.parse("KEY = sorted([], key=lambda one: -one)\n"))
+    assert not mirror.does_something(f"MOST = 3\n{declares}")
+    assert mirror.does_something("def f():\n    return 1\n")
+    assert mirror.does_something("KEY = sorted([], key=lambda one: -one)\n")
