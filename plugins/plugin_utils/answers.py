@@ -248,12 +248,7 @@ WAITS: dict[str, Test] = dict(
     stuck=left_out(list_of(STUCK)),
 )
 #: What is reserved, as status shows it.
-RESERVED: dict[str, Test] = dict(
-    dict.fromkeys(("owner", "text"), is_text),
-    start=is_number,
-    end=is_number,
-    lacks=or_none(is_text),
-)
+RESERVED: dict[str, Test] = dict(owner=is_text, text=is_text, start=is_number, end=is_number, lacks=or_none(is_text))
 #: [seconds since 1970, instances].
 STEP = 2
 

@@ -64,6 +64,13 @@ class Node(Waiting):
     def stuck(self):
         return {}
 
+    @property
+    def reservations(self):
+        return []
+
+    def fits(self, reservation):
+        raise AssertionError(f"nothing is reserved here: {reservation}")
+
     def may_have(self, owner, flavor=None):
         return self.most
 

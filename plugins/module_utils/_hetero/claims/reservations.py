@@ -44,13 +44,13 @@ class Reserving(ABC):
         """Return what is free, and what becomes free when, as far as it would do for those who want it."""
 
     @property
+    @abstractmethod
     def reservations(self) -> Sequence[Reservation]:
         """The table of the node's configuration."""
-        return ()
 
+    @abstractmethod
     def fits(self, reservation: Reservation) -> Needs:
         """Return what each instance of a reservation takes here, or what the certain devices are that it names."""
-        raise NotImplementedError(reservation.what)
 
     @property
     def reserves(self) -> Reserves:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from site_file import Site
 
 #: Seconds between two looks at nodes that come up; Slurm says by no event that they are.
-LOOK = 1.0
+LOOK = 0.2
 
 
 def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -> None:
