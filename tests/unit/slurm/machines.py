@@ -30,11 +30,14 @@ ADDRESS = "10.0.1.254"
 SEED = "var/lib/cloud/seed/nocloud/user-data"
 #: What a board has to itself, beside network, host name, processes and time of boot.
 OWN = ["run", "var/log", "var/spool", "var/lib/munge", "etc/munge", "etc/slurm", "etc/default", "home"]
+#: Where jobs write what a test reads in folder `lines`.
+LINES = "/mnt/lines"
 #: Users that role slurm makes on a board are in the board's own /etc.
 BOOT = """
 set -e
 mount -t tmpfs own /mnt
-mkdir /mnt/etc /mnt/work
+mkdir /mnt/etc /mnt/work {lines}
+mount --bind {folder}/lines {lines}
 mount -t overlay -o lowerdir=/etc,upperdir=/mnt/etc,workdir=/mnt/work own /etc
 for folder in {own}; do mkdir -p /$folder; mount -t tmpfs -o mode=755 own /$folder; done
 ip link set lo up
@@ -111,7 +114,8 @@ class Board:
         if runs is NODE:
             seed.write_text((root / SEED).read_text())
         uptime = int(float(Path("/proc/uptime").read_text().split()[0]))
-        script = (BOOT + runs).format(own=" ".join(OWN), name=name, seed=seed, root=root)
+        of = dict(own=" ".join(OWN), name=name, seed=seed, root=root, lines=LINES, folder=self.slurm.folder)
+        script = (BOOT + runs).format(**of)
         apart = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "--time"]
         argv = ["nsenter", f"--net=/run/netns/{self.slurm.name}-{self.number}", *apart, f"--boottime=-{uptime}"]
         self.process = logged([*argv, "sh", "-c", script], self.slurm.folder / f"board{self.number}.log")
@@ -134,6 +138,8 @@ class Slurm:
     def __init__(self, folder, boards=3):
         folder.chmod(0o755)
         self.folder, self.name, self.over = folder, f"hs{os.getpid()}", threading.Event()
+        (folder / "lines").mkdir()
+        (folder / "lines").chmod(0o777)
         self.proxy, self.machine = Proxy(folder / "p1", 1, boards=boards), Machine(folder / "ctl", 2)
         source = image_tar(folder / "cloud.tar", **{"root/usr/bin/cloud-init": "#!/bin/sh\n"})
         ImageStore(str(self.proxy.folder / "var/lib/hetero/images")).import_image(source, "cloud")
