@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # board.sh FILE ARCH DISK: an image for netbooted boards, as the collection's image store takes it: a tar with image.json,
-# kernel, initrd and root/ (Debian 12 with sshd). ARCH is what the boards file calls the boards'
-# architecture; with DISK true its initrd can mount a root on a disk.
+# kernel, initrd and root/ (Debian 12 with sshd, and the python3 that Ansible's modules need). ARCH is what the boards
+# file calls the boards' architecture; with DISK true its initrd can mount a root on a disk.
 set -euo pipefail
 file=$1
 arch=$2
@@ -33,7 +33,7 @@ chmod 755 "$initrd/init" "$initrd/etc/dhcp"
 pack_initrd "$initrd" "$image/initrd"
 
 # In a mount namespace of its own: what mmdebstrap mounts below the root is nowhere where the trap removes files.
-unshare --mount mmdebstrap --quiet --variant=minbase --include=openssh-server,iproute2 \
+unshare --mount mmdebstrap --quiet --variant=minbase --include=openssh-server,iproute2,python3 \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/etc/ssh/ssh_host_*' \
