@@ -14,7 +14,7 @@ import queue
 import threading
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Iterator, Mapping, cast
 
 from ...core.errors import BadInput, HeteroError, StepFailed
 from ...core.printable import brief
@@ -75,6 +75,205 @@ def fault_of(driver: BootDriver, board: Board) -> HeteroError | None:
     return driver.fault(board) if isinstance(driver, OfSite) else None
 
 
+class Guard:
+    """Calls a driver of a site's own, and keeps what it did wrong in one call, board by board.
+
+    :param own_name: the name by which the inventory names the driver.
+    :param path: its file, for the errors.
+    """
+
+    def __init__(self, own_name: str, path: str) -> None:
+        self._own_name, self._path = own_name, path
+        self._faults: dict[int, HeteroError] = {}
+        self._hung: dict[int, str] = {}  # ids of boards in whose work it never returned
+        self.unmoved: set[int] = set()  # ids of boards on which it did not do what it was told
+
+    def of(self, board: Board) -> HeteroError | None:
+        """Return the first mistake on a board; None where there is none."""
+        return self._faults.get(board.id)
+
+    def _noted(self, error: BaseException, board: Board) -> HeteroError:
+        """Keep what broke off as the fault of a board that has none yet, and return the board's fault."""
+        return self._faults.setdefault(board.id, broke_off(error, board.name, self._own_name, self._path))
+
+    @contextmanager
+    def kept(self, *boards: Board, acts: bool = False) -> Iterator[None]:
+        """Keep what breaks off as the fault of these boards, and go on after the block.
+
+        :param acts: something was to be done on the boards; if it was not, nothing more is awaited of them.
+        """
+        try:
+            yield
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a site's own raises
+            for board in boards:
+                self._noted(error, board)
+                self.unmoved.update([board.id] if acts else [])
+
+    @contextmanager
+    def raised(self, board: Board) -> Iterator[None]:
+        """Raise what breaks off as an error of the board."""
+        try:
+            yield
+        except HeteroError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._noted(error, board) from error
+
+    def call(self, boards: Collection[Board], seconds: float, work: Callable[..., Any], *words: Any) -> Any:
+        """Do what is asked, and raise NeverReturned where it does not end; for the same board then at once."""
+        hung = [board for board in boards if board.id in self._hung]
+        if hung:
+            raise NeverReturned(self._hung[hung[0].id])
+        try:
+            return within(seconds, work, *words)
+        except NeverReturned as error:
+            self._hung.update((board.id, str(error)) for board in boards)
+            raise
+
+
+class Guarded(BootDriver, OfSite):
+    """Stands before a site's own class in what `guarded` makes: each method here calls the site's, and answers for it
+    where that breaks off.
+    """
+
+    _guard: Guard
+
+    @property
+    def _of_site(self) -> BootDriver:
+        """Return this driver with the methods as the site's class has them."""
+        return cast("BootDriver", super())
+
+    def fault(self, board: Board) -> HeteroError | None:
+        return self._guard.of(board)
+
+    # ---- looks
+
+    def from_flash(self, board: Board) -> bool:
+        with self._guard.kept(board):
+            return bool(self._guard.call([board], LOOK, self._of_site.from_flash, board))
+        return BootDriver.from_flash(self, board)
+
+    def request_limit(self, board: Board) -> float:
+        with self._guard.kept(board):
+            return float(self._guard.call([board], LOOK, self._of_site.request_limit, board))
+        return BootDriver.asks_within
+
+    def address(self, board: Board) -> str:
+        with self._guard.kept(board):
+            return text(self._guard.call([board], LOOK, self._of_site.address, board))
+        return board.ip
+
+    def entry_paths(self, board: Board) -> list[str]:
+        with self._guard.kept(board):
+            return [text(path) for path in self._guard.call([board], LOOK, self._of_site.entry_paths, board)]
+        return []
+
+    def files(self, board: Board) -> dict[str, str]:
+        with self._guard.kept(board):
+            return texts(self._guard.call([board], LOOK, self._of_site.files, board))
+        return {}
+
+    @contextmanager
+    def watch(self, boards: Collection[Board], seen: Seen) -> Iterator[None]:
+        watched, entered = {board.id: board for board in boards}, False
+
+        def checked(board_id: int, kind: str, name: str, at: float, sender: str) -> None:
+            if board_id in watched:
+                with self._guard.kept(watched[board_id]):
+                    seen(board_id, text(kind), text(name), float(at), str(sender))
+
+        with self._guard.kept(*boards, acts=True):
+            context = self._guard.call(boards, ACT, self._of_site.watch, boards, checked)
+            self._guard.call(boards, ACT, context.__enter__)
+            entered = True
+        try:
+            yield
+        finally:
+            with self._guard.kept(*boards):
+                if entered:
+                    self._guard.call(boards, ACT, context.__exit__, None, None, None)
+
+    def newcomers(self, boards: Collection[Board], told: Callable[[str], None]) -> ContextManager[Any]:
+        with self._guard.kept(*boards):
+            return self._of_site.newcomers(boards, told)
+        return nullcontext()
+
+    def under_way(self, board: Board) -> set[str]:
+        with self._guard.kept(board):
+            return {text(kind) for kind in self._guard.call([board], LOOK, self._of_site.under_way, board)}
+        return {NFS}
+
+    def has_root(self, board: Board) -> bool:
+        with self._guard.kept(board):
+            return bool(self._guard.call([board], LOOK, self._of_site.has_root, board))
+        return True
+
+    def alive(self, board: Board, limit: float) -> bool:
+        with self._guard.kept(board):
+            return bool(self._guard.call([board], limit + LOOK, self._of_site.alive, board, limit))
+        return True
+
+    def answers(
+        self, board: Board, system: System, deadline: Deadline, cancelled: threading.Event, report: Report
+    ) -> bool:
+        foreseen: HeteroError | None = None
+        with self._guard.kept(board, acts=True):
+            try:
+                if board.id in self._guard.unmoved:
+                    return False
+                words, limit = (board, system, deadline, cancelled, report), deadline.left + ACT
+                return bool(self._guard.call([board], limit, self._of_site.answers, *words))
+            except (WrongHostKey, StepFailed) as error:
+                foreseen = error
+        if foreseen is not None:
+            raise foreseen
+        return False
+
+    def known_hosts(self, board: Board, host_key: str | None) -> str:
+        with self._guard.kept(board):
+            return text(self._guard.call([board], LOOK, self._of_site.known_hosts, board, host_key))
+        return known_hosts_line(board.ip, host_key)
+
+    def self_test(self, board: Board, system: System) -> list[str]:
+        faults: list[str] = []
+        with self._guard.kept(board):
+            faults = list(map(text, self._guard.call([board], ACT, self._of_site.self_test, board, system)))
+        own = self.fault(board)
+        return faults + ([str(own)] if own else [])
+
+    def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
+        with self._guard.kept(board):
+            return list(map(text, self._guard.call([board], ACT, self._of_site.strangers, board, seen)))
+        return []
+
+    # ---- what is done on a board
+
+    def switched(self, board: Board, state: str) -> None:
+        with self._guard.kept(board, acts=True):
+            self._guard.call([board], ACT, self._of_site.switched, board, state)
+
+    def boots_anew(self, board: Board) -> None:
+        with self._guard.kept(board, acts=True):
+            self._guard.call([board], ACT, self._of_site.boots_anew, board)
+
+    def entry(self, board: Board, system: System) -> dict[str, str]:
+        with self._guard.raised(board):
+            return texts(self._guard.call([board], ACT, self._of_site.entry, board, system))
+
+    def shell(self, board: Board, system: System) -> Shell:
+        with self._guard.raised(board):
+            shell: Shell = self._guard.call([board], ACT, self._of_site.shell, board, system)
+            return shell
+
+    @contextmanager
+    def told_to_reboot(
+        self, board: Board, system: System, private_key: str, mark: str, deadline: Deadline
+    ) -> Iterator[Refusal]:
+        words = (board, system, private_key, mark, deadline)
+        with self._guard.raised(board), self._of_site.told_to_reboot(*words) as refusal:
+            yield refusal
+
+
 def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriver]:
     """Return a driver that is the given one, and whose mistakes are errors of the boards in whose work they show.
 
@@ -82,182 +281,15 @@ def guarded(driver: type[BootDriver], own_name: str, path: str) -> type[BootDriv
     :param path: its file, for the errors.
     """
 
-    class Guarded(driver, OfSite):  # type: ignore[misc,valid-type]
+    class OwnDriver(Guarded, driver):  # type: ignore[misc,valid-type]
         name = own_name
 
         def __init__(self, proxy: BootNode) -> None:
-            self.proxy = proxy
-            self._faults: dict[int, HeteroError] = {}
-            self._unmoved: set[int] = set()  # ids of boards on which it did not do what it was told
-            self._hung: dict[int, str] = {}  # ids of boards in whose work it never returned
+            self.proxy, self._guard = proxy, Guard(own_name, path)
             super().__init__(proxy)
 
-        def fault(self, board: Board) -> HeteroError | None:
-            return self._faults.get(board.id)
-
-        @contextmanager
-        def _kept(self, *boards: Board, acts: bool = False) -> Iterator[None]:
-            """Keep what breaks off as the fault of these boards, and go on after the block.
-
-            :param acts: something was to be done on the boards; if it was not, nothing more is awaited of them.
-            """
-            try:
-                yield
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a site's own raises
-                for board in boards:
-                    self._faults.setdefault(board.id, broke_off(error, board.name, own_name, path))
-                    self._unmoved.update([board.id] if acts else [])
-
-        @contextmanager
-        def _raised(self, board: Board) -> Iterator[None]:
-            """Raise what breaks off as an error of the board."""
-            try:
-                yield
-            except HeteroError:
-                raise
-            except (Exception, SystemExit) as error:
-                fault = self._faults.setdefault(board.id, broke_off(error, board.name, own_name, path))
-                raise fault from error
-
-        def _call(self, boards: Collection[Board], seconds: float, work: Callable[..., Any], *words: Any) -> Any:
-            """Do what is asked, and raise NeverReturned where it does not end; for the same board then at once."""
-            hung = [board for board in boards if board.id in self._hung]
-            if hung:
-                raise NeverReturned(self._hung[hung[0].id])
-            try:
-                return within(seconds, work, *words)
-            except NeverReturned as error:
-                self._hung.update((board.id, str(error)) for board in boards)
-                raise
-
-        # ---- looks
-
-        def from_flash(self, board: Board) -> bool:
-            with self._kept(board):
-                return bool(self._call([board], LOOK, super().from_flash, board))
-            return BootDriver.from_flash(self, board)
-
-        def request_limit(self, board: Board) -> float:
-            with self._kept(board):
-                return float(self._call([board], LOOK, super().request_limit, board))
-            return BootDriver.asks_within
-
-        def address(self, board: Board) -> str:
-            with self._kept(board):
-                return text(self._call([board], LOOK, super().address, board))
-            return board.ip
-
-        def entry_paths(self, board: Board) -> list[str]:
-            with self._kept(board):
-                return [text(path) for path in self._call([board], LOOK, super().entry_paths, board)]
-            return []
-
-        def files(self, board: Board) -> dict[str, str]:
-            with self._kept(board):
-                return texts(self._call([board], LOOK, super().files, board))
-            return {}
-
-        @contextmanager
-        def watch(self, boards: Collection[Board], seen: Seen) -> Iterator[None]:
-            watched, entered = {board.id: board for board in boards}, False
-
-            def checked(board_id: int, kind: str, name: str, at: float, sender: str) -> None:
-                if board_id in watched:
-                    with self._kept(watched[board_id]):
-                        seen(board_id, text(kind), text(name), float(at), str(sender))
-
-            with self._kept(*boards, acts=True):
-                context = self._call(boards, ACT, super().watch, boards, checked)
-                self._call(boards, ACT, context.__enter__)
-                entered = True
-            try:
-                yield
-            finally:
-                with self._kept(*boards):
-                    if entered:
-                        self._call(boards, ACT, context.__exit__, None, None, None)
-
-        def newcomers(self, boards: Collection[Board], told: Callable[[str], None]) -> ContextManager[Any]:
-            with self._kept(*boards):
-                return super().newcomers(boards, told)
-            return nullcontext()
-
-        def under_way(self, board: Board) -> set[str]:
-            with self._kept(board):
-                return {text(kind) for kind in self._call([board], LOOK, super().under_way, board)}
-            return {NFS}
-
-        def has_root(self, board: Board) -> bool:
-            with self._kept(board):
-                return bool(self._call([board], LOOK, super().has_root, board))
-            return True
-
-        def alive(self, board: Board, limit: float) -> bool:
-            with self._kept(board):
-                return bool(self._call([board], limit + LOOK, super().alive, board, limit))
-            return True
-
-        def answers(
-            self, board: Board, system: System, deadline: Deadline, cancelled: threading.Event, report: Report
-        ) -> bool:
-            foreseen: HeteroError | None = None
-            with self._kept(board, acts=True):
-                try:
-                    if board.id in self._unmoved:
-                        return False
-                    words, limit = (board, system, deadline, cancelled, report), deadline.left + ACT
-                    return bool(self._call([board], limit, super().answers, *words))
-                except (WrongHostKey, StepFailed) as error:
-                    foreseen = error
-            if foreseen is not None:
-                raise foreseen
-            return False
-
-        def known_hosts(self, board: Board, host_key: str | None) -> str:
-            with self._kept(board):
-                return text(self._call([board], LOOK, super().known_hosts, board, host_key))
-            return known_hosts_line(board.ip, host_key)
-
-        def self_test(self, board: Board, system: System) -> list[str]:
-            faults: list[str] = []
-            with self._kept(board):
-                faults += [text(fault) for fault in self._call([board], ACT, super().self_test, board, system)]
-            own = self.fault(board)
-            return faults + ([str(own)] if own else [])
-
-        def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
-            with self._kept(board):
-                return [text(stranger) for stranger in self._call([board], ACT, super().strangers, board, seen)]
-            return []
-
-        # ---- what is done on a board
-
-        def switched(self, board: Board, state: str) -> None:
-            with self._kept(board, acts=True):
-                self._call([board], ACT, super().switched, board, state)
-
-        def boots_anew(self, board: Board) -> None:
-            with self._kept(board, acts=True):
-                self._call([board], ACT, super().boots_anew, board)
-
-        def entry(self, board: Board, system: System) -> dict[str, str]:
-            with self._raised(board):
-                return texts(self._call([board], ACT, super().entry, board, system))
-
-        def shell(self, board: Board, system: System) -> Shell:
-            with self._raised(board):
-                shell: Shell = self._call([board], ACT, super().shell, board, system)
-                return shell
-
-        @contextmanager
-        def told_to_reboot(
-            self, board: Board, system: System, private_key: str, mark: str, deadline: Deadline
-        ) -> Iterator[Refusal]:
-            with self._raised(board), super().told_to_reboot(board, system, private_key, mark, deadline) as refusal:
-                yield refusal
-
-    Guarded.__name__ = driver.__name__
-    return Guarded
+    OwnDriver.__name__ = driver.__name__
+    return OwnDriver
 
 
 class Unloaded(BootDriver, OfSite):

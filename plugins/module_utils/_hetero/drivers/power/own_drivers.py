@@ -26,81 +26,102 @@ TOLD = ("dialect", "window", "stuck")
 GONE = "its driver broke off (it ended its process)"
 
 
+class Guarded(PowerDriver):
+    """Stands before a site's own class in what `guarded` makes. The site's driver itself is made in the process of its
+    session; in this one runs nothing of it but what it computes as a class.
+    """
+
+    #: The site's class, and its file, for the errors.
+    _of_site: tuple[type[PowerDriver], str]
+
+    def __init__(self, name: str, settings: dict[str, Any], secrets: Mapping[str, Any], deadline: Deadline) -> None:
+        PowerDriver.__init__(self, name, settings, secrets, deadline)
+        self._apart: Apart | None = None
+
+    @classmethod
+    def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
+        driver, path = cls._of_site
+        return _wrong(driver, path, name, settings)
+
+    def login(self) -> None:
+        if self._apart is None:
+            made = _Made(*self._of_site, (self.name, self.settings, self.secrets))
+            self._apart = Apart(made.call, f"pdu-{self.name.replace('/', '_')}")
+        self._ask("login")
+
+    def logout(self) -> None:
+        if self._apart is not None:
+            try:
+                self._ask("logout")
+            finally:
+                apart, self._apart = self._apart, None
+                if apart is not None:
+                    apart.end()
+
+    def status(self) -> dict[str, str]:
+        return dict(self._ask("status"))
+
+    def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
+        answers = self._ask("switch", outlets, state)
+        return {outlet: _answer(*answers[outlet]) for outlet in outlets}
+
+    def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
+        return {outlet: Drawn(*one) for outlet, one in self._ask("drawn", outlets).items()}
+
+    def _ask(self, call: str, *words: Any) -> Any:
+        _driver, path = self._of_site
+        if self._apart is None:
+            raise Lost("its session is over, as its driver did not return", self.name, f"correct {path}")
+        try:
+            answer, told = self._apart.ask(call, list(words), self.deadline.left)
+        except TimeoutError as error:
+            self._apart = None
+            remedy = f"correct {path}: each of its waits ends at self.deadline"
+            what = f"its driver did not return from {call} in time, and was ended"
+            raise Lost(what, self.name, remedy) from error
+        except EOFError as error:
+            self._apart = None
+            raise BadInput(GONE, self.name, f"correct {path}") from error
+        for key, value in zip(TOLD, told):
+            setattr(self, key, value)
+        return answer
+
+
 def guarded(driver: type[PowerDriver], path: str) -> type[PowerDriver]:
     """Return a driver that is the given one, and raises nothing but HeteroErrors.
 
     :param path: its file, for the errors.
     """
 
-    class Guarded(driver):  # type: ignore[misc,valid-type]
-        def __init__(self, name: str, settings: dict[str, Any], secrets: Mapping[str, Any], deadline: Deadline) -> None:
-            PowerDriver.__init__(self, name, settings, secrets, deadline)
-            self._apart: Apart | None = None
-
-        @classmethod
-        def wrong(cls, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, HeteroError]]:
-            def look() -> list[Any]:
-                try:
-                    with _broken(name, path):
-                        return [(str(key), packed(error)) for key, error in driver.wrong(name, settings)]
-                except HeteroError as error:
-                    return [("driver", packed(error))]
-
-            try:
-                found = in_child(look, Deadline(LOOK), name, f"correct {path}")
-            except HeteroError as error:  # it never returned, or it ended its process
-                what = f"its driver looks at its settings for {LOOK:g} s" if isinstance(error, TimedOut) else GONE
-                found = [("driver", packed(BadInput(what, name, f"correct {path}")))]
-            for key, said in found:
-                yield key, unpacked(said)
-
-        def login(self) -> None:
-            if self._apart is None:
-                made = _Made(driver, path, (self.name, self.settings, self.secrets))
-                self._apart = Apart(made.call, f"pdu-{self.name.replace('/', '_')}")
-            self._ask("login")
-
-        def logout(self) -> None:
-            if self._apart is not None:
-                try:
-                    self._ask("logout")
-                finally:
-                    apart, self._apart = self._apart, None
-                    if apart is not None:
-                        apart.end()
-
-        def status(self) -> dict[str, str]:
-            return dict(self._ask("status"))
-
-        def switch(self, outlets: list[str], state: str) -> dict[str, Answer]:
-            answers = self._ask("switch", outlets, state)
-            return {outlet: _answer(*answers[outlet]) for outlet in outlets}
-
-        def drawn(self, outlets: list[str]) -> dict[str, Drawn]:
-            return {outlet: Drawn(*one) for outlet, one in self._ask("drawn", outlets).items()}
-
-        def _ask(self, call: str, *words: Any) -> Any:
-            if self._apart is None:
-                raise Lost("its session is over, as its driver did not return", self.name, f"correct {path}")
-            try:
-                answer, told = self._apart.ask(call, list(words), self.deadline.left)
-            except TimeoutError as error:
-                self._apart = None
-                remedy = f"correct {path}: each of its waits ends at self.deadline"
-                what = f"its driver did not return from {call} in time, and was ended"
-                raise Lost(what, self.name, remedy) from error
-            except EOFError as error:
-                self._apart = None
-                raise BadInput(GONE, self.name, f"correct {path}") from error
-            for key, value in zip(TOLD, told):
-                setattr(self, key, value)
-            return answer
+    class OwnDriver(Guarded, driver):  # type: ignore[misc,valid-type]
+        _of_site = (driver, path)
 
     for key in TOLD:  # of a driver that computes it, only its session knows
         if not isinstance(getattr(driver, key), (str, int, float, type(None))):
-            setattr(Guarded, key, getattr(PowerDriver, key))
-    Guarded.__name__ = driver.__name__
-    return Guarded
+            setattr(OwnDriver, key, getattr(PowerDriver, key))
+    OwnDriver.__name__ = driver.__name__
+    return OwnDriver
+
+
+def _wrong(
+    driver: type[PowerDriver], path: str, name: str, settings: Mapping[str, Any]
+) -> Iterator[tuple[str, HeteroError]]:
+    """Yield what a site's class finds wrong with a PDU's settings, looked at in a process of its own."""
+
+    def look() -> list[Any]:
+        try:
+            with _broken(name, path):
+                return [(str(key), packed(error)) for key, error in driver.wrong(name, settings)]
+        except HeteroError as error:
+            return [("driver", packed(error))]
+
+    try:
+        found = in_child(look, Deadline(LOOK), name, f"correct {path}")
+    except HeteroError as error:  # it never returned, or it ended its process
+        what = f"its driver looks at its settings for {LOOK:g} s" if isinstance(error, TimedOut) else GONE
+        found = [("driver", packed(BadInput(what, name, f"correct {path}")))]
+    for key, said in found:
+        yield key, unpacked(said)
 
 
 class _Made:

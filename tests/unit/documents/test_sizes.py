@@ -1,0 +1,71 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How much a reader has to take in at once: the lines of a file and of a function of the plugins.
+
+Ruff holds the number of a function's arguments (pyproject.toml). `make figures` prints what there is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import figures
+
+from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
+
+#: Most lines of a file, and of a function from its `def` to its end.
+FILE, FUNCTION = 400, 60
+PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
+#: The line of a function, class or decorator.
+HEAD = re.compile(r"( *)(?:def|async def|class|@)", re.ASCII)
+
+
+def may_be_long(text, most):
+    """Whether a function of this text may have more lines: it ends before the next head that is no further in.
+
+    It spares parsing nearly all files, which would take five seconds of a processor.
+    """
+    lines = text.splitlines()
+    heads = [(number, len(found[1])) for number, found in enumerate(map(HEAD.match, lines)) if found]
+    for at, (number, depth) in enumerate(heads):
+        following = next((after for after, other in heads[at + 1 :] if other <= depth), len(lines))
+        if following - number > most and not lines[number].lstrip().startswith(("class", "@")):
+            return True
+    return False
+
+
+def long_functions(text, most):
+    """[(lines, name)] of the functions of a text that have more lines, those in others and in classes as well."""
+    if not may_be_long(text, most):
+        return []
+    there = [node for node in ast.walk(ast.parse(text)) if isinstance(node, figures.FUNCTIONS)]
+    sizes = [(node.end_lineno - node.lineno + 1, node.name) for node in there]
+    return [one for one in sizes if one[0] > most]
+
+
+def test_no_file_is_longer_than_a_reader_reads_at_once():
+    """Lost: whoever looks for one thing in a file of several subjects."""
+    sizes = {path.relative_to(ROOT).as_posix(): figures.lines(path.read_text()) for path in PLUGINS}
+    assert len(sizes) > 600
+    assert {path: size for path, size in sizes.items() if size > FILE} == {}
+
+
+def test_no_function_is_longer_than_a_screen():
+    """Lost: what a function does, between what it begins with and what it returns."""
+    found = {path.relative_to(ROOT).as_posix(): long_functions(path.read_text(), FUNCTION) for path in PLUGINS}
+    assert {path: sizes for path, sizes in found.items() if sizes} == {}
+
+
+def test_what_is_long_is_told():
+    """Lost: both tests above, which would pass whatever there is."""
+    short = "def f(\n    a,\n) -> int:\n    b = a\n    return b\n"
+    inner = "def g():\n    class C:\n        def h(self):\n            a = 1\n            return a\n\n    return C\n"
+    method = "class C:\n    @property\n    def p(self):\n        a = '''\nx\n'''\n        return a\n\n\nX = 1\n"
+    assert long_functions(short, 5) == []
+    assert long_functions(short, 4) == [(5, "f")]
+    assert long_functions(f"{short}\n\n{inner}", 4) == [(5, "f"), (7, "g")]
+    assert long_functions(inner, 2) == [(7, "g"), (3, "h")]
+    assert long_functions(method, 4) == [(5, "p")]
+    assert long_functions("async " + short, 4) == [(5, "f")]
