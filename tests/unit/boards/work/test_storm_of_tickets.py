@@ -37,7 +37,7 @@ BOARDS = 10
 #: Seconds for which a place is kept here, so that one who is killed holds up the others for no longer.
 LASTS = 8.0
 #: Seconds in which all of it ends, also on a machine that does much besides.
-LIMIT = 3000.0
+LIMIT = 9000.0
 #: Seconds after which one who missed the bell asks again.
 SOON = 3.0
 #: How many of those who wait longest hear of boards that are given back; others ask again soon enough.
