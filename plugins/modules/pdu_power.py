@@ -175,7 +175,7 @@ from ..module_utils._hetero.core.argument_spec import PDU, ArgumentSpec
 from ..module_utils._hetero.core.changes import Change
 from ..module_utils._hetero.core.deadline import Deadline
 from ..module_utils._hetero.core.module import run
-from ..module_utils._hetero.drivers.power.named import named, tell
+from ..module_utils._hetero.drivers.power.named_pdu import named, tell
 from ..module_utils._hetero.drivers.power.outlets import OutletsFailed, set_outlets
 
 SPEC = PDU + ArgumentSpec(

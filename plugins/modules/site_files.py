@@ -205,8 +205,8 @@ from ..module_utils._hetero.core.argument_spec import ArgumentSpec
 from ..module_utils._hetero.core.errors import HeteroError
 from ..module_utils._hetero.core.module import run
 from ..module_utils._hetero.moving.documents import MOST, Asked
-from ..module_utils._hetero.moving.learned import write_wiring
-from ..module_utils._hetero.moving.moving import move_in
+from ..module_utils._hetero.moving.learned_wiring import write_wiring
+from ..module_utils._hetero.moving.move_in import move_in
 from ..module_utils._hetero.moving.sources.registry import SOURCES
 
 SPEC = ArgumentSpec(

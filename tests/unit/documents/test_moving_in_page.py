@@ -15,7 +15,7 @@ import re
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.documents import Asked
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.moving import move_in
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.move_in import move_in
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources.labgrid import MODELS
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources.netbox import CUSTOM
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources.registry import SOURCES

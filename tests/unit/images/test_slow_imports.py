@@ -24,7 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.walk import CHUNK
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import archive, containers, store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import archive, container_images, store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.tests.unit.images import container_files
 from ansible_collections.hetero.compute.tests.unit.images.packing import image_tar, member, tar
@@ -96,7 +96,7 @@ def test_a_layer_that_is_listed_many_times(images, tmp_path, monkeypatch):
 
 
 def test_the_layers_have_one_room_together(images, tmp_path, monkeypatch):
-    monkeypatch.setattr(containers, "HEADERS", 1 << 20)
+    monkeypatch.setattr(container_images, "HEADERS", 1 << 20)
     monkeypatch.setattr(store.ImageStore, "_room", lambda _self: 4 << 20)
     images.import_image(image_tar(tmp_path / "x86.tar", **{"image.json": '{"arch": "x86_64"}'}), "x86")
     assert images.import_image(many_layers(tmp_path, monkeypatch, 1, 3), "box", machine=Machine(kernel_of="x86"))

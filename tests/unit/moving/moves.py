@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.documents import Asked
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.moving import move_in
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.move_in import move_in
 
 SAMPLES = Path(__file__).parent / "samples"
 #: In each sample that has a password.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving import bmcs
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.found import Board, Site
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.source_site import Board, Site
 
 
 def made(at="10.0.9.1"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.learned import write_wiring
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.learned_wiring import write_wiring
 from ansible_collections.hetero.compute.tests.unit.moving.moves import MARKER
 
 PRIVATE = f"ipmitool -I lanplus -H 10.0.100.20 -U operator -P {MARKER} sol activate"

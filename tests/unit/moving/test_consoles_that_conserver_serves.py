@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where a source says at which port of a terminal server a board's console is, conserver is to serve it.
 
-Tests moving/found.py.
+Tests moving/source_site.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.found import Board
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.source_site import Board
 from ansible_collections.hetero.compute.tests.unit.moving.moves import MARKER, PROXY, files, moved, questions, wiring
 
 REST = dict(arch="aarch64", vcpus=4, memory_mb=2048, local_gb=0, driver="uboot", pdu="p", outlet=1)

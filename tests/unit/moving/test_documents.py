@@ -15,7 +15,7 @@ import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.documents import Asked
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.moving import move_in
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.move_in import move_in
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources.lava import variables
 from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, SAMPLES, moved, questions
 from ansible_collections.hetero.compute.tests.unit.moving.netboxes import rack

@@ -21,7 +21,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving import variables
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.learned import write_wiring
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.learned_wiring import write_wiring
 from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, moved
 
 WIRING = {"2": {"pdu": "pdu-a", "outlet": "5"}}

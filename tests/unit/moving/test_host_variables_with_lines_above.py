@@ -5,7 +5,7 @@
 file, it is never written over". If this fails, the next run with replace=true removes them without a word, and the next
 `proxy` sets the node up without them.
 
-Tests moving/before.py.
+Tests moving/existing_boards.py.
 """
 
 from __future__ import annotations

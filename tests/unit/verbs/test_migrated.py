@@ -4,7 +4,7 @@
 """Jackie's instance moves to another board of its proxy, with its root. If these fail, what she has in it is lost, or
 is open to two boards at once, or she finds another machine under her name.
 
-Tests boards/verbs/migration.py, boards/work/board_moves.py, instances/kinds/board_moves.py, roots/moved_root.py.
+Tests boards/verbs/migration.py, boards/work/move_targets.py, instances/kinds/board_moves.py, roots/moved_root.py.
 """
 
 from __future__ import annotations

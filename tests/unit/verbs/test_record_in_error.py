@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A backup of the database is put back which is from a time when jackie was stopped and her outlet off. Since then she
 ran, and a stop failed (the PDU stuck, or was lost): her board is on and at work, and the claim's own record says
-"error" or "shutting down", not "running". If these fail, boards/records/rest.py takes that for rest: set-up writes a
+"error" or "shutting down", not "running". If these fail, boards/records/at_rest.py takes that for rest: set-up writes a
 file that moves her board, and `hetero restore` exports her root, under the board that runs from it, to the other
 address.
 """

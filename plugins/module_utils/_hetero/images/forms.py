@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import BadInput
 from ..files.removal import remove_tree
 from ..files.tree import ROOT
-from . import containers, disk_image
+from . import container_images, disk_image
 from .archive import shown
 from .content import GIVE_KERNEL, SIZES, about_of
 from .disk_signs import DISK
@@ -73,18 +73,18 @@ def complete(
     :raises BadInput: it holds nothing that becomes a root, is for another architecture, or says none.
     """
     asked = arch or (kernel_of.arch if kernel_of else None)
-    if kernel_of and not containers.same_arch(kernel_of.arch, asked or ""):
+    if kernel_of and not container_images.same_arch(kernel_of.arch, asked or ""):
         raise BadInput(f"image {kernel_of.name} is for {kernel_of.arch}, not for {asked}", source, "give another one")
     if not os.path.lexists(os.path.join(folder, ROOT)):
         room -= _taken(folder)
         if os.path.isfile(os.path.join(folder, DISK)):
             disk_image.write_root(folder, source, room, deadline)
             _describe(folder, source, asked, None)
-        elif containers.is_container(folder):
-            found = containers.container_of(folder, source, asked)
-            if asked and not containers.same_arch(asked, found.arch):
+        elif container_images.is_container(folder):
+            found = container_images.container_of(folder, source, asked)
+            if asked and not container_images.same_arch(asked, found.arch):
                 raise BadInput(f"is for {found.arch}, not for {asked}", source, "take one of that architecture")
-            containers.write_root(found, folder, source, room, deadline)
+            container_images.write_root(found, folder, source, room, deadline)
             for name in set(os.listdir(folder)) - {ROOT}:
                 remove_tree(os.path.join(folder, name), deadline)
             _describe(folder, source, asked, found.arch)

@@ -21,7 +21,7 @@ from ..core.spelling import instead
 from ..core.typed_keys import shown
 from ..nodes.proxy.words_check import reads
 from .documents import yaml_of
-from .found import BOARD_KEYS, PDU_KEYS, Board, Pdu, Site
+from .source_site import BOARD_KEYS, PDU_KEYS, Board, Pdu, Site
 from .yaml_lines import comment, flow, word
 
 #: What is asked of the proxy node, which no source knows.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..drivers.power.ipmi import OUTLET
-from .found import Board, Pdu, Site
+from .source_site import Board, Pdu, Site
 
 
 def bmc(site: Site, board: Board, at: object, username: Any) -> Pdu:

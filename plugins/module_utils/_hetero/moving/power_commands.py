@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from ..drivers.power.ipmi import OUTLET
 from ..drivers.power.snmp import VERSIONS
-from .found import Address, address, at_port
+from .source_site import Address, address, at_port
 
 #: Words between the commands of a shell's line.
 BETWEEN = (";", "&&", "||", "&", "|", "(", ")")

@@ -14,7 +14,7 @@ from ..core.typed_keys import shown
 from ..drivers.boot.registry import DRIVERS as BOOT_DRIVERS
 from ..drivers.power.registry import DRIVERS as POWER_DRIVERS
 from .answers import Answers, Question
-from .found import NEEDED, Board, Pdu, Site
+from .source_site import NEEDED, Board, Pdu, Site
 
 #: What is to be written where the source says nothing of a board.
 HINTS = {

@@ -15,7 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.pow
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.drawn import Drawn
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.named import tell
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.named_pdu import tell
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.outlets import session
 
 

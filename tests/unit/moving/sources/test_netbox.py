@@ -4,7 +4,7 @@
 """Devices of a NetBox that answers over real HTTP. If these fail, half a site is taken for the whole, or its token goes
 to another server.
 
-Tests moving/moving.py.
+Tests moving/move_in.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.documents import Asked
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.moving import move_in
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.move_in import move_in
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.sources import netbox as source
 from ansible_collections.hetero.compute.plugins.modules.site_files import asker
 from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, files, questions, wiring

@@ -5,14 +5,14 @@
 to it: a host copied from the line above, or an entry that is left from the other driver. If these fail, set-up says
 nothing, and what is done with one board cuts the other's tenant.
 
-Tests moving/written.py.
+Tests moving/setup_files.py.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.written import _defects
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.setup_files import _defects
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import boards_file
 
 ROW = '{id} 10.0.2.{id}1 02:00:00:00:00:0{id} 1 1 0 0 0 none 1 {{"arch": "x86_64"}}'

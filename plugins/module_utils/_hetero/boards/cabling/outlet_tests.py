@@ -33,7 +33,7 @@ from ..records.board_records import TO_BE
 from ..records.store import why_not_free
 from ..work.board_work import BoardWork
 from .findings import FAILED, NOTHING, ON, SEVERAL, SKIPPED, UNSURE, UNTESTED, Finding, W
-from .seen import Seen
+from .sightings import Sightings
 
 if TYPE_CHECKING:
     from ...drivers.boot.driver import BootDriver
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ...site.boards_file import Board
     from ..records.board_records import Event, Record
     from ..records.proxy import Proxy
-    from .seen import Requests
+    from .sightings import Requests
 
 PHASE = "cabling"
 #: The name of the lock: two who test outlets at once would take each other's boards for theirs.
@@ -94,7 +94,7 @@ class OutletTests(ABC, Generic[W]):
         self.proxy = proxy
         self.options = options
         self.findings = [Finding(work) for work in works]
-        self.seen = Seen(proxy)
+        self.seen = Sightings(proxy)
         self._drivers = BootDrivers(proxy)
         self._down: dict[str, HeteroError] = {}  # PDU that does not answer: its error
         #: Ids of free boards that had power before an outlet was switched on: what they ask tells of no outlet.

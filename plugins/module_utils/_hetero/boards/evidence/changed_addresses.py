@@ -20,7 +20,7 @@ from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...roots.board_parts import nfs_server_of, root_of_board
 from ...tftp.kernels_by_hand import names
-from ..records import rest
+from ..records import at_rest
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
@@ -140,7 +140,7 @@ def at_work(proxy: Proxy, number: int, power: str | None = None) -> str | None:
     record, kept = proxy.store.record(number), None
     with suppress(HeteroError):
         kept = proxy.store.kept(number)
-    if rest.is_at_rest(record, kept, power):
+    if at_rest.is_at_rest(record, kept, power):
         return None
     claim = record.claim or (kept and kept.claim)
     return claim.instance if claim else None

@@ -32,8 +32,8 @@ from ..evidence.changed_addresses import refuse_changed
 from ..power.gone_boards import sign_of_life
 from ..power.outlet_power import outlet_power
 from ..power.presence import OWN_KEY, shown
+from ..records.at_rest import is_at_rest, is_at_work
 from ..records.claim_records import Claim
-from ..records.rest import is_at_rest, is_at_work
 from ..records.store import nobodys
 from ..work.board_work import BoardWork
 from ..work.each_board import EVERY_TENANT, Tenant, side_by_side

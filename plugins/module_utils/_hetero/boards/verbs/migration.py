@@ -36,9 +36,9 @@ from ..records.board_records import CLAIM_PHASE, STATE_PHASE
 from ..records.claim_records import Kept
 from ..records.store import NOBODY, must_be_of
 from ..work.board_locks import locked
-from ..work.board_moves import is_kept, must_be_movable, target_of, why_taken
 from ..work.board_work import BoardWork, summary
 from ..work.each_board import board_of
+from ..work.move_targets import is_kept, must_be_movable, target_of, why_taken
 from .lifecycle import switch_off
 from .release import free_board, release
 

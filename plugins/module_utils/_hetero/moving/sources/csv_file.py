@@ -13,7 +13,7 @@ from ...core.errors import BadInput
 from ...core.typed_keys import FLAG, shown
 from ...site.proxy_config import PDU
 from ..documents import Asked, named, text_of
-from ..found import BOARD_KEYS, PDU_KEYS, Board, Site
+from ..source_site import BOARD_KEYS, PDU_KEYS, Board, Site
 
 #: What else people call a column → its key.
 ALSO = {

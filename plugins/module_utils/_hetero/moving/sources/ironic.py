@@ -15,7 +15,7 @@ from ...core.errors import BadInput
 from ...core.typed_keys import shown
 from ..bmcs import bmc, by_ipmi, by_redfish, in_use
 from ..documents import Asked, json_of, named, text_of
-from ..found import Board, Pdu, Site, address, pdu_at, told
+from ..source_site import Board, Pdu, Site, address, pdu_at, told
 
 #: Our key → that of a node's properties.
 PROPERTIES = {"arch": "cpu_arch", "vcpus": "cpus", "memory_mb": "memory_mb", "local_gb": "local_gb"}

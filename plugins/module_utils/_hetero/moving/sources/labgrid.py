@@ -16,7 +16,7 @@ from ...core.errors import BadInput
 from ...core.typed_keys import shown
 from ...site.console_lines import TCP, TELNET
 from ..documents import Asked, named, text_of, yaml_of
-from ..found import HERE, Board, Site, address, at_port
+from ..source_site import HERE, Board, Site, address, at_port
 
 #: What makes the file a template of Jinja, whose text before YAML only labgrid has: a line that begins with a single
 #: "#" and a word of Jinja, and what stands in braces (labgrid's remote/config.py).

@@ -15,8 +15,8 @@ from typing import Any, Mapping
 
 from ...core.errors import BadInput
 from ..documents import Asked, library, named, text_of, yaml_of
-from ..found import HERE, Board, Site, address, told
 from ..power_commands import Switch, commands, is_idle, understood
+from ..source_site import HERE, Board, Site, address, told
 
 #: A MAC address in a dictionary's value.
 MAC = re.compile(r"[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}")

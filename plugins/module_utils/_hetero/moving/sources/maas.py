@@ -15,7 +15,7 @@ from ...core.errors import BadInput
 from ...core.typed_keys import shown
 from ..bmcs import bmc, by_ipmi, by_redfish, in_use
 from ..documents import Asked, json_of, named, text_of
-from ..found import Board, Site, address, pdu_at, told
+from ..source_site import Board, Site, address, pdu_at, told
 
 #: MAAS's types of power that a driver here has.
 TYPES = ("ipmi", "redfish", "apc", "eaton", "raritan")

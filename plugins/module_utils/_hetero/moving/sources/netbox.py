@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ...core.errors import BadInput
 from ..documents import Asked, json_of
-from ..found import BOARD_KEYS, Board, Pdu, Site, told
+from ..source_site import BOARD_KEYS, Board, Pdu, Site, told
 
 #: How many objects one page is asked for, and devices one question names. A server may give fewer.
 PAGE, NAMED = 100, 50

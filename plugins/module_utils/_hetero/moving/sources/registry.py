@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Callable, NamedTuple
 
 from ..documents import Asked
-from ..found import Site
+from ..source_site import Site
 from . import csv_file, ironic, labgrid, lava, maas, netbox
 
 

@@ -13,7 +13,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Collection, Iterable
 
-from ...boards.records import rest
+from ...boards.records import at_rest
 from ...boards.records.claim_records import FOLDER, ClaimRecords
 from ...boards.records.store import Store
 from ...core.errors import HeteroError
@@ -144,8 +144,8 @@ def _is_at_rest(plan: Plan, record: Record) -> bool:
         if not claim or not kept.claim.is_same(claim) or kept.claim.image_hash != claim.image_hash:
             return False  # the board may be on for that one
     if claim and not claim.image_hash and record.state == board_states.POWER_OFF:
-        unused = record.power != "on" and not rest.is_at_work(kept, record)
-    return unused or rest.is_at_rest(record, kept)
+        unused = record.power != "on" and not at_rest.is_at_work(kept, record)
+    return unused or at_rest.is_at_rest(record, kept)
 
 
 def _before(plan: Plan) -> dict[int, Board]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from types import SimpleNamespace
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.seen import Seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling.sightings import Sightings
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import FIRMWARE, NFS, TFTP
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import Wire
@@ -18,7 +18,7 @@ def seen_of(consoles):
     """What is seen of four boards, of which some have a console's log."""
     boards = {number: SimpleNamespace(id=number) for number in range(4)}
     wired = {number: {"console": str(path)} for number, path in consoles.items()}
-    return Seen(SimpleNamespace(boards=boards, wiring=lambda board: Wire(**wired.get(board.id, {}))))
+    return Sightings(SimpleNamespace(boards=boards, wiring=lambda board: Wire(**wired.get(board.id, {}))))
 
 
 def test_what_is_seen_of_boards(tmp_path):

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import named as named_pdus
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import named_pdu
 
-GIVEN = dict.fromkeys([*named_pdus.PDU_SETTINGS, *named_pdus.PDU_SECRETS, "pdu", "outlets"])
+GIVEN = dict.fromkeys([*named_pdu.PDU_SETTINGS, *named_pdu.PDU_SECRETS, "pdu", "outlets"])
 
 
 def test_one_that_is_named_by_its_host(monkeypatch):
     """Lost: a PDU that no configuration has, such as that of a rack that is being set up."""
-    monkeypatch.setattr(named_pdus, "own_run_folder", lambda: "/run/mine")
+    monkeypatch.setattr(named_pdu, "own_run_folder", lambda: "/run/mine")
     given = dict(GIVEN, host="10.0.100.1", driver="fake", password="x", outlets=["all", "7"])
-    found = named_pdus.named(given)
+    found = named_pdu.named(given)
     assert (found.name, found.run_folder, found.secrets["password"]) == ("10.0.100.1", "/run/mine", "x")
     assert found.settings == dict(host="10.0.100.1", driver="fake", path="10.0.100.1", outlets=["7"], by_hand=True)
 
@@ -32,4 +32,4 @@ def test_one_that_is_named_by_its_host(monkeypatch):
 )
 def test_how_a_host_key_is_known(settings, said):
     """Lost: that a password goes to whoever answers first."""
-    assert named_pdus.Named("pdu-a", settings, {}, "/run").host_key == said
+    assert named_pdu.NamedPdu("pdu-a", settings, {}, "/run").host_key == said

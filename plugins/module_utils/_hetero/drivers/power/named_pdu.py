@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .outlets import Result, Session
 
 
-class Named(NamedTuple):
+class NamedPdu(NamedTuple):
     """A PDU with all that a session with it needs."""
 
     name: str
@@ -41,17 +41,17 @@ class Named(NamedTuple):
         return "pinned" if self.settings.get("host_key") else "first seen"
 
 
-def named(params: Mapping[str, Any]) -> Named:
-    """Return the Named of a module's arguments (core/argument_spec.py, PDU)."""
+def named(params: Mapping[str, Any]) -> NamedPdu:
+    """Return the NamedPdu of a module's arguments (core/argument_spec.py, PDU)."""
     if params["pdu"] is not None:
         config = read_config(params["config"])
         settings, secrets = pdu(config, params["pdu"])
-        return Named(params["pdu"], settings, secrets, config.run_folder)
+        return NamedPdu(params["pdu"], settings, secrets, config.run_folder)
     settings = {option: params[option] for option in PDU_SETTINGS if params[option] is not None}
     outlets = [outlet for outlet in params["outlets"] or () if outlet != "all"]
     secrets = {option: params[option] for option in PDU_SECRETS}
     settings.update({"path": params["host"], "outlets": outlets, BY_HAND: True})
-    return Named(params["host"], settings, secrets, own_run_folder())
+    return NamedPdu(params["host"], settings, secrets, own_run_folder())
 
 
 def tell(opened: Session, outlets: Sequence[str] | None) -> dict[str, Result]:

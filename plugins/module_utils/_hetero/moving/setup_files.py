@@ -24,8 +24,8 @@ from ..nodes.proxy.setup_plan import Plan
 from ..site import boards_file
 from .answers import Question
 from .documents import yaml_of
-from .found import CPU_INFO, OWN_CONSOLE, PDU_KEYS, WIRING, Board, Pdu, Site
 from .questions import TILERA
+from .source_site import CPU_INFO, OWN_CONSOLE, PDU_KEYS, WIRING, Board, Pdu, Site
 from .variables import OWN
 from .yaml_lines import comment, flow
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.learned import write_wiring
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.learned_wiring import write_wiring
 
 WIRING = {"10": {"disk": "none"}, "2": {"pdu": "pdu-a", "outlet": "5", "driver": "pxe"}}
 

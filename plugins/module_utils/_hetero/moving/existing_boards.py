@@ -15,14 +15,14 @@ from typing import Iterator, Sequence
 
 from ..site import boards_file
 from .documents import text_of
-from .found import Site
+from .source_site import Site
 
 #: A remark of the boards file, as `remarks` writes it.
 GONE = re.compile(r"^# board(\d{1,9}) was ((?:[0-9a-f]{2}:){5}[0-9a-f]{2}): ", re.M)
 
 
 @dataclass
-class Before:
+class ExistingBoards:
     """What a boards file has.
 
     :param gone: {number: MAC} of boards that are in it no more.
@@ -73,9 +73,9 @@ class Before:
         return "".join(f"# board{number} was {mac}: no other board gets its number\n" for number, mac in gone.items())
 
 
-def read(path: str) -> Before:
+def read(path: str) -> ExistingBoards:
     """Return what a boards file has, nothing where there is none."""
     if not os.path.exists(path):
-        return Before()
+        return ExistingBoards()
     boards = boards_file.read(path)
-    return Before(boards, {int(number): mac for number, mac in GONE.findall(text_of(path))})
+    return ExistingBoards(boards, {int(number): mac for number, mac in GONE.findall(text_of(path))})

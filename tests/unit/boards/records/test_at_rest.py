@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.at_rest import is_at_rest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import Record
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim, Kept
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.rest import is_at_rest
 
 
 def claim(name="jackie", created=2.0, image_hash="hash"):

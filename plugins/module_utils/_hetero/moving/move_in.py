@@ -19,16 +19,12 @@ from ..core.printable import brief
 from ..files.whole_file import as_before, write_whole
 from ..site import boards_file
 from . import answers as answers_file
-from . import before as there_before
+from . import existing_boards, variables
 from . import questions as asking
-from . import variables
 from .answers import Answers, Question
-from .before import Before
 from .documents import Asked, named, text_of
-from .found import Site
-from .sources.registry import SOURCES
-from .variables import OWN
-from .written import (
+from .existing_boards import ExistingBoards
+from .setup_files import (
     Numbered,
     Vault,
     check,
@@ -42,6 +38,9 @@ from .written import (
     wiring,
     wiring_text,
 )
+from .source_site import Site
+from .sources.registry import SOURCES
+from .variables import OWN
 
 ANSWERS, BOARDS, INVENTORY = "answers.yml", os.path.join("files", "boards"), "inventory.yml"
 #: Most characters of a name. A key of YAML has 1024 at most, and six may stand for one of the name.
@@ -106,7 +105,7 @@ def moved_in(site: Site, source: str, folder: str) -> Moved:
     answers = answers_file.parse(text_of(path), path) if os.path.exists(path) else Answers()
     site = answers_file.apply(answers, site, ANSWERS)
     _must_have_short_names(site)
-    before = there_before.read(os.path.join(folder, BOARDS))
+    before = existing_boards.read(os.path.join(folder, BOARDS))
     before.keep(site)
     questions = asking.of_site(site, answers)
     open_boards = {one.thing for one in questions if one.part == "boards" and one.needed}
@@ -132,7 +131,7 @@ def _files(
     origin: tuple[str, Site, Answers],
     numbered: Numbered,
     pdus: dict[str, Any],
-    before: Before,
+    before: ExistingBoards,
 ) -> Moved:
     """Fill in the files, and what people are to know of them."""
     source, site, answers = origin

@@ -24,7 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import scratch as scratch_file
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.mounts import unmount
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images import store as store_file
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.containers import same_arch
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.container_images import same_arch
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.image_root import root_of
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore

@@ -19,8 +19,8 @@ from ..core.plays import play
 from ..core.typed_keys import shown
 from ..files.whole_file import as_before, write_whole
 from . import variables
-from .found import OWN_CONSOLE, may_hold_password
-from .written import boards_lines
+from .setup_files import boards_lines
+from .source_site import OWN_CONSOLE, may_hold_password
 from .yaml_lines import comment
 
 HEAD = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Requests = Dict[int, Dict[str, float]]
 
 
-class Seen:
+class Sightings:
     """Boot requests of all boards of the proxy since `begin`, and the boards whose consoles were written to."""
 
     def __init__(self, proxy: Proxy) -> None:
