@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import (
     dhcp,
     http_client,
@@ -150,7 +151,7 @@ def test_who_gives_no_addresses_is_told_what_another_server_has_to_say(declared)
         ("LOADERS = {'10.0.2.1': '/x'}", "its LOADERS have 10.0.2.1, which is the proxy's own"),
         ("LOADERS = {'boot.ipxe': '/x'}", "its LOADERS have boot.ipxe, which is the proxy's own"),
         ("LOADERS = {'x.efi': 'x.efi'}", "its LOADERS have no path for x.efi"),
-        ("LOADERS = {'x.efi': '/usr/lib/no-such.efi'}", "there is no /usr/lib/no-such.efi on this node"),
+        ("LOADERS = {'x.efi': '/usr/lib/no-such.efi'}", f"there is no /usr/lib/no-such.efi on {THIS_NODE}"),
         ("BOOT_FILE = 'a b'", "its BOOT_FILE is no name of a file: name one of its LOADERS"),
         ("DHCP_OPTIONS = {3: '10.0.2.9'}", "its DHCP_OPTIONS have 3, which the proxy's DHCP says by itself"),
         ("DHCP_OPTIONS = {'x': 'y'}", "its DHCP_OPTIONS have 'x', which is no option's number"),

@@ -38,7 +38,7 @@ ON_ITS_DISK = "{name} has its root on {board}'s own disk, which stays with the b
 WROTE = "{name} may have written to {board}'s own disk {disks}, and that would stay with the board, so it cannot move"
 COPY = (
     "ask for another instance ({ask}), copy there what is needed (rsync over ssh), then end this one "
-    f"({play('terminate_instance', instance='{{name}}')})"
+    f"({play('terminate_instance', instance='{name}')})"
 )
 NONE_FREE = "{name} is to move to {board} that fits {fits}: none is free. It stays where it is."
 NO_ROOT = "{name} has no root yet, so there is nothing that could move"
