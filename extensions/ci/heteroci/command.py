@@ -28,6 +28,10 @@ OPTIONS = [f"--{word}" for word in (*OWN, "owner", "name", "part", "inventory", 
 GIVEN = ("instance", "key", "key_file", "only_key", "hetero_ssh_folder")
 #: Seconds for the user's command to end once it was told to.
 GRACE = 30.0
+#: What a shell gets of a `take` that has failed: `eval` of nothing would be a success, and the lines after it would run
+#: on this machine what is meant for the board.
+NO_WAY_IN = "unset HETERO_INSTANCE HETERO_INSTANCES HETERO_NODE HETERO_ADDRESS HETERO_ADDRESSES HETERO_SSH_CONFIG\n"
+NO_WAY_IN += "export HETERO_SSH=false\n"
 
 
 class Parser(argparse.ArgumentParser):
@@ -53,7 +57,13 @@ def request_of(arguments):
     given, part = os.environ.get("HETERO_NAME", ""), arguments.part
     # what is said for all of a job is one board's only where no part is named
     name = arguments.name or (not part and given) or name_of(os.environ, f"{given} {part}".strip())
-    return Request(name, {key: value for key, value in options.items() if value}, inventories, arguments.state)
+    request = Request(name, {key: value for key, value in options.items() if value}, inventories, arguments.state)
+    if arguments.verb == "give-back" and not (arguments.name or part or given or os.path.isdir(request.folder)):
+        # a shell's `take` may have had another parent, as in $(… 2>log): this shell knows the board by what that said
+        told = os.path.dirname(os.environ.get("HETERO_SSH_CONFIG", ""))
+        if told and os.path.dirname(told) == request.state and os.path.isdir(told):
+            request.name = os.path.basename(told)
+    return request
 
 
 def parser():
@@ -84,6 +94,7 @@ def main(argv=None):
     """Do what the command line says; return the exit code."""
     report = {}
     arguments = None
+    argv = sys.argv[1:] if argv is None else argv
     try:
         arguments = parser().parse_args(argv)
         request = request_of(arguments)
@@ -106,6 +117,8 @@ def main(argv=None):
         except OSError as error:
             sys.stderr.write(f"board: {arguments.report} was not written: {error.strerror}\n")
             code = code or endings.CODES[endings.OTHER]
+    if code and argv[:1] == ["take"]:
+        sys.stdout.write(f"{'' if report.get('ended') == 'taken' else NO_WAY_IN}(exit {code})\n")
     return code
 
 
@@ -134,6 +147,8 @@ def take(request, _arguments, report):
 
 
 def give_back(request, _arguments, report):
+    if not os.path.isdir(request.folder):
+        sys.stderr.write(f"board: {request.name}: this machine has nothing of that name to give back\n")
     error = given_back(request)
     report["ended"] = "given back"
     if error:

@@ -15,6 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import instance, leases
 from ansible_collections.hetero.compute.tests.awx import rules
 from ansible_collections.hetero.compute.tests.awx.jobs import PROJECT, ROOT
+from ansible_collections.hetero.compute.tests.unit.documents.pages import guide
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000 jo@there"
 FLAVORS = "cg1.xlarge t64.8x8 tgx.10x10 tgx.4x4 tgx.6x6 tgx.8x8 tp64.8x8"
@@ -123,6 +124,15 @@ def test_who_may_do_what(read):
         assert template.get("credentials", []) == (["pdus"] if template["playbook"] == "proxy" else []), name
     with pytest.raises(ValueError, match="owner is not asked for"):
         rules.launch(read["templates"]["stop an instance"], {"instance": "jackie", "owner": "eve"})
+
+
+def test_the_guide_names_what_users_may_run(read):
+    """Lost: that teams of users may run a verb, to whoever gives them the right."""
+    text = guide("awx")
+    left = text.partition("   * - provide an instance, ")[2].partition("\n     - ")[0]
+    verbs = [name for name, template in read["templates"].items() if template["for"] == "users"]
+    named = {name.removesuffix(" an instance") for name in ("provide an instance", *left.split(", "))}
+    assert {name.removesuffix(" an instance") for name in verbs} == named
 
 
 def test_credential_types(read):

@@ -174,6 +174,36 @@ def test_take_and_give_back(machine):
     assert [options["only_key"] for verb, options in machine.calls if verb != "provision_instance"] == [key.strip()] * 2
 
 
+#: A job of several steps as a shell has it.
+STEPS = """
+{shell}
+eval "$({take})"
+echo "take: $?"
+$HETERO_SSH echo on the machine of the CI
+"""
+
+
+@pytest.mark.parametrize("words", ["--flavor x --name mine", "--flavour x"])
+def test_nothing_for_a_board_runs_on_the_machine_that_got_none(machine, words):
+    """Lost: the machine of the CI, to a test for a board, as `eval` of nothing is a success and runs what follows."""
+    machine.says("provision_instance", "none", "all boards are in use")
+    code = 112 if "mine" in words else 111
+    for shell, ends in (("export HETERO_SSH='echo of another board:'", (1, f"take: {code}\n")), ("set -e", (code, ""))):
+        script = STEPS.format(take=f"{CI}/board take {words}", shell=shell)
+        rc, out, said = machine.run("-c", script, program="/bin/bash")
+        assert (rc, out) == ends, said
+    assert machine.verbs == ["provision_instance"] * 2 * (code == 112)
+
+
+@pytest.mark.parametrize("more", ["2> log", "|| exit"])
+def test_a_shell_gives_back_what_it_took_in_a_shell_of_its_own(machine, more):
+    """Lost: a board until its lease ends, since `give-back` looked for that of another process, and said nothing."""
+    script = f'eval "$({CI}/board take --flavor x {more})"; {CI}/board give-back; {CI}/board give-back'
+    rc, _out, said = machine.run("-c", script, program="/bin/bash")
+    assert (rc, machine.verbs, list(machine.state.iterdir())) == (0, ["provision_instance", "terminate_instance"], [])
+    assert said.endswith(": this machine has nothing of that name to give back\n")
+
+
 def test_what_a_job_has_stays_when_it_asks_again(machine):
     """Lost: the board that a job works on, as its second `take` met a proxy node that was just restarted."""
     words = ("take", "--flavor", "x", "--name", "mine")
