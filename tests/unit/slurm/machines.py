@@ -204,12 +204,12 @@ class Slurm:
         ours.update(slurm_ansible_playbook=str(Path(sys.executable).parent / "ansible-playbook"))
         ours.update(slurm_inventory="/etc/hetero/inventory.json")
         paths = {"ANSIBLE_CONFIG": str(PROJECT / "ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(PROJECT / "build")}
-        paths.update(ANSIBLE_HOST_KEY_CHECKING="false", ANSIBLE_REMOTE_TMP="/tmp/hetero-plays")
+        paths.update(ANSIBLE_REMOTE_TMP="/tmp/hetero-plays")
         ours.update(slurm_environment=paths)
         inventory["slurm"] = {"hosts": {"ctl": ours}}
         (self.folder / "inventory.json").write_text(json.dumps(inventory))
+        # by which key, and which host key, is known to role slurm alone
         own = {"ansible_host": ADDRESS, "ansible_connection": "ssh", "ansible_user": "root"}
-        own["ansible_ssh_private_key_file"] = "/var/lib/hetero-slurm/.ssh/id_ed25519"
         theirs = {"all": {"vars": dict(inventory["all"]["vars"], **own), "hosts": inventory["all"]["hosts"]}}
         theirs["all"]["vars"].update(hetero_default_image="cloud")
         theirs["proxies"] = {"hosts": {"p1": {}}}
@@ -232,7 +232,8 @@ class Slurm:
         key = self.folder / "host_key"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
         options = ["-o", f"HostKey={key}", "-o", "PidFile=none", "-o", "StrictModes=no", "-o", "UsePAM=no"]
-        self.start("/usr/sbin/sshd", "-D", "-e", *options, at=self.proxy.root)
+        daemon = self.start("/usr/sbin/sshd", "-D", "-e", *options, at=self.proxy.root)
+        self.until(lambda: self._logs_in(daemon), 60)
         run = self.machine.path("run/munge")
         run.mkdir(exist_ok=True)
         for path in (run, self.machine.path("etc/munge/munge.key"), self.machine.path("var/log/munge")):
@@ -242,6 +243,14 @@ class Slurm:
         if self.machine.path("etc/slurm/slurmdbd.conf").exists():
             account(self)
         self.start_controller()
+
+    def _logs_in(self, daemon):
+        """Log in to the proxy node as Slurm's user, once by hand for its host key; return whether that worked."""
+        assert daemon.poll() is None, (self.folder / "sshd.log").read_text()
+        new = ["-o", "StrictHostKeyChecking=accept-new", "-o", "BatchMode=yes"]
+        rc, said = self.run("/usr/local/lib/hetero-slurm/ssh", *new, f"root@{ADDRESS}", "true", user="slurm")
+        assert rc == 0 or "refused" in said, said
+        return rc == 0
 
     def start_controller(self):
         self.controller = self.start("slurmctld", "-D", user="slurm")
