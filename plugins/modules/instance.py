@@ -141,7 +141,8 @@ options:
   only_key:
     description:
       - One of the public keys of the instance that is meant. One of this name that has another key, as another request
-        made it, is refused, and nothing of it is touched. Of several instances those that have the key are worked on.
+        made it, is refused, and nothing of it is touched. Of several instances those that have the key are worked on,
+        and the others are passed over.
       - Without it, an instance with any key is meant.
     type: str
   boards_file:

@@ -40,13 +40,21 @@ def test_a_board_with_another_key_is_refused_and_not_touched(site, state, given)
         assert site.record(0).claim is None
 
 
-def test_of_several_those_with_the_key_end(site):
-    """Lost: the boards of a job that is over, as somebody else has one of its request."""
+def test_of_several_those_with_the_key_are_meant(site):
+    """Lost: the boards of a job that is over, as somebody else has one of its request; or the word that all went well.
+    """
     several = dict(kind="board", instance="lab", count=2, timeout=10)
     assert not site.module("instance", **several, **REQUEST).get("failed")
     given = dict(kind="board", instance="lab", numbers=[2], timeout=10)
     assert not site.module("instance", **given, state="rebuilt", ssh_public_key=OTHER_KEY).get("failed")
     before = site.record(1)
-    result = site.module("instance", kind="board", instance="lab", state="absent", only_key=KEY, timeout=10)
-    assert "lab-2: has another ssh key than only_key" in result["msg"], result["msg"]
-    assert (site.record(0).claim, site.record(1)) == (None, before)
+    words = dict(kind="board", instance="lab", only_key=KEY, timeout=10)
+    for state, more in (("extended", dict(lease_hours=1)), ("rebuilt", {}), ("stopped", {}), ("absent", {})):
+        result = site.module("instance", **words, state=state, **more)
+        assert not result.get("failed"), (state, result)
+        assert "lab-2" not in [one["instance"] for one in result["instances"]], state
+        assert site.record(1) == before, state
+    assert site.record(0).claim is None
+    result = site.module("instance", **words, state="absent")
+    assert "lab-2: has another ssh key than only_key" in result["msg"], "none of them has it"
+    assert site.record(1) == before

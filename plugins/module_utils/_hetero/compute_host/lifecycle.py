@@ -29,7 +29,7 @@ from ..roots.machine_identity import must_be_keys
 from ..site import instance_states
 from ..site.image_names import valid_image
 from ..site.instance import NOTHING_TO_REBUILD, lock_of
-from ..site.key_prints import must_have_keys, with_keys
+from ..site.key_prints import with_keys
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import END, ENDS, as_date, end, later, must_be_hours, over, until
 from ..site.node_clock import extend_lease, extended_late
@@ -335,7 +335,7 @@ def _each(
     claims = [claim for claim in claims if not options.names or claim.instance in options.names]
     if not claims and must_be:
         raise Refused(f"no such instance on {THIS_NODE}", request, f"{play('status')} shows who has what")
-    with_keys(claims, options.only_key)  # where none is meant, the request is refused as a whole
+    claims = with_keys(claims, options.only_key)
     lines: list[Result] = []
     results: list[Result] = []
     for claim in claims:
@@ -346,7 +346,6 @@ def _each(
         try:
             must_own(claim, options.owner)
             must_be_made(claim, options.created)
-            must_have_keys(claim, options.only_key)
             with naming(claim.instance), held(work, verb, work.deadline):
                 work.read()
                 ended = over(claim.instance, work.claim.expires, time.time()) if verb in KEEP else None

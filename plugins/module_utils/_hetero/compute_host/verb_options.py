@@ -16,7 +16,7 @@ class Options:
 
     :param owner: if given, another owner's instance is refused.
     :param created: if given, an instance that was claimed at another time (unix seconds) is refused.
-    :param only_key: if given, an instance that was claimed with another ssh key is refused.
+    :param only_key: if given, instances that were claimed with another ssh key are passed over; all of them, refused.
     :param timeout: seconds for each instance.
     :param how: a reboot by its own init ("soft"), by force ("hard"), or the second if the first fails.
     :param soft_timeout: seconds that its init has to end.

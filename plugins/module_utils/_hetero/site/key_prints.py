@@ -56,7 +56,7 @@ def keys_told(text: str) -> str:
 
 def must_have_keys(claim: Keyed, keys: str | None) -> None:
     """Raise Refused unless a claim has these keys, and perhaps others; None for any."""
-    if keys is not None and not _has(claim, keys):
+    if not has_keys(claim, keys):
         what = f"has another ssh key than only_key ({keys_told(claim.ssh_public_key)}), so another request made it"
         raise Refused(what, claim.instance, "nothing of it is touched: leave it to who has that key")
 
@@ -67,13 +67,16 @@ def with_keys(claims: Iterable[OfKeys], keys: str | None) -> list[OfKeys]:
     :raises Refused: there are claims, and none has.
     """
     claims = list(claims)
-    found = [claim for claim in claims if keys is None or _has(claim, keys)]
+    found = [claim for claim in claims if has_keys(claim, keys)]
     if claims and not found:
         must_have_keys(claims[0], keys)
     return found
 
 
-def _has(claim: Keyed, keys: str) -> bool:
+def has_keys(claim: Keyed, keys: str | None) -> bool:
+    """Return whether a claim has these keys, and perhaps others; None for any."""
+    if keys is None:
+        return True
     has, wanted = key_body(claim.ssh_public_key), key_body(keys)
     return bool(wanted) and all(key in has for key in wanted)
 

@@ -54,7 +54,7 @@ def node(monkeypatch, tmp_path):
         return SimpleNamespace(name=name, hash=HASHES[name])
 
     monkeypatch.setattr(rebuilds, "each", each)
-    monkeypatch.setattr(rebuilds, "ids_of", lambda proxy, request, numbers: [request, *numbers])
+    monkeypatch.setattr(rebuilds, "ids_of", lambda proxy, request, numbers, only_key: [request, *numbers])
     monkeypatch.setattr(rebuilds.last_outlet, "Feeds", lambda proxy: "feeds")
     monkeypatch.setattr(rebuilds, "image_store", lambda proxy: SimpleNamespace(get=get))
     monkeypatch.setattr(rebuilds, "check_arch", lambda board, image: done.append(("arch", image.name)))

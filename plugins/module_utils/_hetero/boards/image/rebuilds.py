@@ -120,7 +120,7 @@ def rebuild(
         change.note(claim.instance, before, after)
         return dict(changed=True, image=after["image"])
 
-    ids = ids_of(proxy, instances.request, instances.numbers)
+    ids = ids_of(proxy, instances.request, instances.numbers, instances.only_key)
     result = each(proxy, ids, PHASE, one, change, deadline, instances.tenant)
     return dict(result, to_rebuild=[board["board"] for board in result["boards"] if board["changed"]])
 

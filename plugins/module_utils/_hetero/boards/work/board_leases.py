@@ -70,7 +70,7 @@ def extend(
             report(PHASE, f"{until(expires, now)} (was: {until(claim.expires, now)}){doubt}{late}")
         return dict(changed=changed, owner=claim.owner, expires=expires, until=until(expires, now))
 
-    ids = ids_of(proxy, instances.request, instances.numbers)
+    ids = ids_of(proxy, instances.request, instances.numbers, instances.only_key)
     return each(proxy, ids, PHASE, one, change, deadline, instances.tenant)
 
 

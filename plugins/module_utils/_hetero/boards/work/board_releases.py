@@ -16,7 +16,7 @@ from ...core.lines import line
 from ...core.plays import play
 from ...site import board_states
 from ...site.instance import valid_instance
-from ...site.key_prints import must_have_keys
+from ...site.key_prints import has_keys
 from ...site.owners import is_of, must_be_made, must_own
 from ..evidence.free_boards import give_back, in_the_way, left_by, refuse_somebodys
 from ..evidence.unclaimed_instances import refuse_unclaimed
@@ -68,9 +68,10 @@ def absent(
     for claim in proxy.store.claims():
         if not is_of(vars(claim), request, numbers) or board not in (None, claim.board) or claim.board in left:
             continue
+        if not has_keys(claim, instances.only_key):
+            continue
         try:
             must_own(claim, instances.owner)
-            must_have_keys(claim, instances.only_key)
             must_be_made(claim, instances.created)
             _release(proxy, claim, deadline, change, result, on)
         except HeteroError as error:

@@ -23,7 +23,7 @@ from ...core.plays import play
 from ...core.this_node import THIS_NODE
 from ...drivers.power.wait_notes import QUIET
 from ...site.instance import valid_instance
-from ...site.key_prints import must_have_keys
+from ...site.key_prints import must_have_keys, with_keys
 from ...site.owners import is_of, must_own
 from ..evidence.unclaimed_instances import refuse_unclaimed
 from ..records.store import must_be_of
@@ -67,7 +67,7 @@ class Instances:
     :param owner: where given, instances of another owner are refused.
     :param numbers: where given, only these of the instances NAME-1 … NAME-N.
     :param created: unix times of the claims that are meant; none for any.
-    :param only_key: where given, instances that were claimed with another ssh key are refused.
+    :param only_key: where given, instances that were claimed with another ssh key are passed over.
     """
 
     request: str
@@ -190,11 +190,13 @@ def _result(works: Iterable[_Work], change: Change) -> dict[str, Any]:
     return dict(done, failed=True, msg="; ".join(failed)) if failed else done
 
 
-def claims_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list[Claim]:
+def claims_of(proxy: Proxy, request: str, numbers: Collection[int] = (), only_key: str | None = None) -> list[Claim]:
     """Return the claims of an instance, or of the instances of a request.
 
     :param numbers: the numbers of the instances NAME-1 … NAME-N that are meant; none for all.
-    :raises Refused: there is no claim, or an instance has a root or record here but no claim in the database.
+    :param only_key: a key that those have which are meant; None for any.
+    :raises Refused: there is no claim, none has that key, or an instance has a root or record here but no claim in the
+        database.
     """
     valid_instance(request)
     refuse_unclaimed(proxy, request)
@@ -202,15 +204,15 @@ def claims_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list
     if not claims:
         remedy = f"{play('status')} shows who has what"
         raise Refused(f"no such instance on {THIS_NODE}", request, remedy)
-    return claims
+    return with_keys(claims, only_key)
 
 
-def ids_of(proxy: Proxy, request: str, numbers: Collection[int] = ()) -> list[int]:
-    """Return the ids of an instance's or request's boards.
+def ids_of(proxy: Proxy, request: str, numbers: Collection[int] = (), only_key: str | None = None) -> list[int]:
+    """Return the ids of an instance's or request's boards, as claims_of finds them.
 
     :raises Refused: as claims_of, and where the boards file lacks one of the boards.
     """
-    return [board_of(proxy, claim).id for claim in claims_of(proxy, request, numbers)]
+    return [board_of(proxy, claim).id for claim in claims_of(proxy, request, numbers, only_key)]
 
 
 def board_of(proxy: Proxy, claim: Claim) -> Board:

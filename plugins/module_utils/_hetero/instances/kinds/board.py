@@ -38,7 +38,6 @@ from ...roots.cloud_init import must_be_user_data, must_have_cloud_init
 from ...site.board_states import ERROR
 from ...site.image_names import valid_image
 from ...site.instance import valid_instance
-from ...site.key_prints import with_keys
 from ...site.leases import over
 from ...site.owners import is_of, must_be_made, must_own, names_of
 from .board_moves import migrated
@@ -141,7 +140,7 @@ class Request:
 
         :raises Refused: there is none, or one is another owner's, or all have another key than only_key.
         """
-        claims = with_keys(claims_of(self.proxy, self.name, self.params["numbers"]), self.params["only_key"])
+        claims = claims_of(self.proxy, self.name, self.params["numbers"], self.params["only_key"])
         for claim in claims:
             must_own(claim, self.params["owner"])
         self.created = self.created or tuple(claim.created for claim in claims)
