@@ -27,7 +27,7 @@ def test_what_is_to_be_typed_on_a_node_says_on_which(tmp_path):
     (tmp_path / "backups").mkdir()
     (tmp_path / "backups" / "state-1.db").write_text("damaged")
     with pytest.raises(HeteroError) as error:
-        must_not_be_lost(str(tmp_path / "state.db"), lambda: (["record of a claim"], ""))
+        must_not_be_lost(str(tmp_path / "state.db"), lambda: (["record of a claim"], ""), {})
     name = os.uname().nodename
     assert f"instances were made on node {name} (record of a claim)" in str(error.value)
     assert f"run on node {name}: mkdir -p" in str(error.value)

@@ -11,12 +11,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from ..core.backups import aside, copies, folder_of, newest_good
 from ..core.errors import HeteroError
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
+
+if TYPE_CHECKING:
+    from ..core.backups import Rights
 
 #: Number of signs that a message names.
 SHOWN = 3
@@ -25,12 +28,18 @@ RECONCILE = play("reconcile")
 NO_CLAIM = f"no claim of it is in the database of {THIS_NODE}, which may be older than that (put back from a copy)"
 
 
-def must_not_be_lost(database: str, signs: Callable[[], tuple[Sequence[str], str]], mark: str | None = None) -> None:
+def must_not_be_lost(
+    database: str,
+    signs: Callable[[], tuple[Sequence[str], str]],
+    rights: Rights,
+    mark: str | None = None,
+) -> None:
     """Raise HeteroError if a database is missing, or has no tables, although there are signs that it had some.
 
     :param database: its path.
     :param signs: is called if it is missing; returns (texts of the signs, what else a person should know of a copy that
         is put in its place).
+    :param rights: what of a copy must be readable for it to be put in its place.
     :param mark: path of a file that is there until reconcile has looked at the copy.
     """
     if _is_there(database):
@@ -39,7 +48,7 @@ def must_not_be_lost(database: str, signs: Callable[[], tuple[Sequence[str], str
     # On a new node, another process may have made the database, and then the signs, meanwhile.
     if there and not _is_there(database):
         what = f"is not there, and instances were made on {THIS_NODE} ({listed(there)})"
-        raise HeteroError(what, database, f"{_way_back(database, mark)}{besides}")
+        raise HeteroError(what, database, f"{_way_back(database, rights, mark)}{besides}")
 
 
 def said_if_lost(database: str, look: Callable[[], object], begun: str, check: bool = False) -> str | None:
@@ -79,8 +88,8 @@ def _is_there(database: str) -> bool:
         return True
 
 
-def _way_back(database: str, mark: str | None) -> str:
-    newest = newest_good(database)
+def _way_back(database: str, rights: Rights, mark: str | None) -> str:
+    newest = newest_good(database, rights)
     if newest is None and copies(database):
         way = f"run on {THIS_NODE}: {aside(database)} and then, where the inventory is: {RECONCILE}"
         return f"none of its copies is whole ({listed(copies(database)[::-1])}): {way}, which makes it anew"

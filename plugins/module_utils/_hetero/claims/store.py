@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ContextManager, Generic, Mapping, Sequence, TypeVar
 
 from ..core import reserve
+from ..core.backups import UNREADABLE
 from ..core.database import Database
 from ..core.errors import HeteroError
 from ..site.image_names import default_name, is_source
@@ -155,12 +156,8 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
 
     def _claim(self, row: sqlite3.Row | Mapping[str, Any]) -> AnyClaim:
         try:
-            read = _read(row)
-            wrong = of_other_columns(read, self.types)
-            if wrong or not (INSTANCE.fullmatch(read["instance"]) and INSTANCE.fullmatch(read["request"])):
-                raise ValueError(", ".join(wrong))
-            return self.claim_type(**read)
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            return self.claim_type(**read_claim(row, self.types))
+        except UNREADABLE as error:
             raise self._damaged(f"what it says of the claim of {row['instance']} cannot be read") from error
 
     def _damaged(self, why: str) -> HeteroError:
@@ -168,10 +165,16 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
         return HeteroError(f"is damaged ({why})", self.path, self.layout.restore(self.path))
 
 
-def _read(row: sqlite3.Row | Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's claim. Before images had names it held the path of the image's file, which then gives the name."""
+def read_claim(row: sqlite3.Row | Mapping[str, Any], types: Types) -> dict[str, Any]:
+    """Return the fields of a claim's row. Before images had names it held the path of the image's file, which then
+    gives the name.
+
+    :param types: of its columns.
+    :raises UNREADABLE: it says what no release writes.
+    """
     image = default_name(row["image"]) if is_source(row["image"]) else row["image"]
-    flavor = json.loads(row["flavor"])
-    if not isinstance(flavor, dict):
-        raise ValueError("flavor")
-    return dict(row, flavor=flavor, image=image)
+    read = dict(row, flavor=json.loads(row["flavor"]), image=image)
+    wrong = of_other_columns(read, types)
+    if wrong or not (INSTANCE.fullmatch(read["instance"]) and INSTANCE.fullmatch(read["request"])):
+        raise ValueError(", ".join(wrong))
+    return read

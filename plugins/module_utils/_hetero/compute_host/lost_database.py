@@ -17,7 +17,7 @@ from typing import Iterable, Sequence
 from ..claims import lost_database
 from ..claims.host.claim_records import ClaimRecords
 from ..claims.host.config import CONFIG, HostConfig, config_here
-from ..claims.host.tables import claims_beside, mark_beside, marked_in
+from ..claims.host.tables import RIGHTS, claims_beside, mark_beside, marked_in
 from ..claims.lost_database import RECONCILE, listed
 from ..core.errors import HeteroError, Refused, naming
 from ..files.whole_file import sync_folder, write_whole
@@ -105,7 +105,7 @@ def mark_of(config: HostConfig) -> str:
 
 
 def _must_be_there(config: HostConfig, lxcpath: str | None = None) -> None:
-    lost_database.must_not_be_lost(config.state_db, lambda: (_signs(config, lxcpath), ""), mark_of(config))
+    lost_database.must_not_be_lost(config.state_db, lambda: (_signs(config, lxcpath), ""), RIGHTS, mark_of(config))
 
 
 def _unfinished(config: HostConfig) -> str:

@@ -10,7 +10,6 @@ and neither is what somebody else put into the folder.
 from __future__ import annotations
 
 import filecmp
-import json
 import os
 import re
 import sqlite3
@@ -18,7 +17,7 @@ import stat
 import sys
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import Iterator, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping
 
 from . import reserve, retention
 from .deadline import Deadline
@@ -36,11 +35,11 @@ OWN = re.compile(r"(\d{8}T\d{6}Z)(\+\d+)?")
 #: Words in SQLite's errors about a damaged database; its other errors are about the disk, permissions or other
 #: processes.
 DAMAGED = ("malformed", "not a database", "encrypted")
-#: {type of a column in lower case: what its values are in Python}, and the column of claims that is JSON.
-SQL_TYPES: dict[str, tuple[type, ...]] = {"real": (float,), "integer": (int,), "text": (str,)}
-FLAVOR = "flavor"
-#: Above all times (seconds since 1970), for no clock of a node shows the year 5138.
-LATEST = 1e11
+#: {name of a table whose rows say what is whose: the function by which verbs read a row}. A copy that was made after
+#: one of these rows was damaged, and so has it as well, is none to put back.
+Rights = Mapping[str, Callable[[Dict[str, Any]], object]]
+#: What such a function raises for values that no release writes.
+UNREADABLE = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
 
 def folder_of(database: str) -> str:
@@ -59,11 +58,8 @@ def copies(database: str) -> list[str]:
     return sorted((os.path.join(folder, name + END) for name in there), key=_is_own)
 
 
-def newest_good(database: str, rights: Sequence[str] = ()) -> str | None:
-    """Return the path of the newest copy that is whole and has tables; None where there is none.
-
-    :param rights: as of how_to_restore.
-    """
+def newest_good(database: str, rights: Rights | None = None) -> str | None:
+    """Return the path of the newest copy that is whole, has tables, and can be read; None where there is none."""
     return next((path for path in reversed(copies(database)) if _is_good(path, rights)), None)
 
 
@@ -221,42 +217,35 @@ def _copy(database: str, new: str, whole: bool) -> None:
         raise HeteroError(f"was not copied (SQLite: {found})", database, how_to_restore(database))
 
 
-def _is_good(copy: str, rights: Sequence[str] = ()) -> bool:
+def _is_good(copy: str, rights: Rights | None = None) -> bool:
     try:
         with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as db:
             tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             whole = tables > 0 and db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-            return whole and all(_makes_sense(db, table) for table in rights)
+            return whole and all(_makes_sense(db, table, read) for table, read in (rights or {}).items())
     except sqlite3.DatabaseError:
         return False
 
 
-def _makes_sense(db: sqlite3.Connection, table: str) -> bool:
-    """Return whether all values of a table are of its columns' types, and what is JSON there can be read."""
-    columns = {name: kind.lower() for _id, name, kind, *_rest in db.execute(f"PRAGMA table_info({table})")}
-    for row in db.execute(f"SELECT * FROM {table}"):
-        for (name, kind), value in zip(columns.items(), row):
-            if value is not None and not isinstance(value, SQL_TYPES.get(kind, object)):
-                return False
-            if (name == FLAVOR and not _is_json(value)) or (isinstance(value, float) and not 0 <= value < LATEST):
-                return False
+def _makes_sense(db: sqlite3.Connection, table: str, read: Callable[[Dict[str, Any]], object]) -> bool:
+    """Return whether verbs could read all rows of a table."""
+    found = db.execute(f"SELECT * FROM {table}")
+    columns = [name for name, *_rest in found.description]
+    try:
+        for row in found:
+            read(dict(zip(columns, row)))
+    except UNREADABLE:
+        return False
     return True
 
 
-def _is_json(text: object) -> bool:
-    try:
-        return isinstance(json.loads(str(text)), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def how_to_restore(database: str, copy: str | None = None, mark: str | None = None, rights: Sequence[str] = ()) -> str:
+def how_to_restore(
+    database: str, copy: str | None = None, mark: str | None = None, rights: Rights | None = None
+) -> str:
     """Return the commands by which a person moves a bad database aside and puts a copy in its place.
 
     :param copy: path of the copy (default: the newest one that is whole).
     :param mark: a file that must exist until reconcile has seen the copy.
-    :param rights: names of tables whose rows say what is whose: a copy that was made after one of them was damaged, and
-        so has it as well, is none to put back.
     """
     copy = copy or newest_good(database, rights)
     kept = _aside(database)

@@ -4,13 +4,14 @@
 """Rows of state.db whose values have no type of ours: SQLite keeps what it is given. If these fail, one row of history
 or of the queue ends status, claims and checks of all boards in a traceback.
 
-Tests instances/kinds/tickets.py.
+Tests boards/records/board_rows.py, instances/kinds/tickets.py.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import sqlite3
 import subprocess
 import time
@@ -18,6 +19,7 @@ from contextlib import closing
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records import lost_database, tables
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import checks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_claims, info
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_fit import ClaimRequest
@@ -148,18 +150,55 @@ def test_a_claim_that_cannot_be_read_is_said_to_be_damaged(asked):
     answer(asked)
 
 
-@pytest.mark.parametrize(("column", "value"), [("created", "x"), ("flavor", "["), ("expires", math.inf)])
-def test_the_copy_that_is_to_be_put_back_is_not_damaged_as_well(asked, column, value):
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("claims", "created", "x"),
+        ("claims", "flavor", "["),
+        ("claims", "expires", math.inf),
+        ("claims", "request", "[1]"),
+        ("boards", "state", "melting"),
+        ("boards", "state", BAD[1]),
+        ("boards", "power", "x"),
+        ("boards", "note", BAD[1]),
+    ],
+)
+def test_the_copy_that_is_to_be_put_back_is_not_damaged_as_well(asked, table, column, value):
     """Lost: the way out, which put the same damage back again and again: copies are made each hour, also of that."""
     path = asked.params["state_db"]
     good = backups.make(path)
-    damage(asked, "claims", column, value)
+    damage(asked, table, column, value)
     with asked.proxy() as proxy:
-        proxy.store.outcome(2, "boot", True)  # the hour after
+        proxy.store._db.write("INSERT INTO boards (board, state) VALUES (7, 'power off')")  # the hour after
     assert backups.make(path) not in (None, good)
     with asked.proxy() as proxy, pytest.raises(HeteroError) as error:
-        proxy.store.claims()
+        proxy.store.records([0])
     way = error.value.remedy.partition(" && ")[2].partition(" and then")[0]
     assert f"cp -p {good} " in way
     subprocess.run(["sh", "-c", f"mkdir -p {asked.state}/backups/aside && {way}"], check=True)
     assert [one["instance"] for one in answer(asked)["claims"]] == ["jackie", "eve"]
+
+
+def test_a_copy_whose_history_cannot_be_read_is_put_back_all_the_same(asked):
+    """Lost: the claims of the last hour, to a score."""
+    for table, columns in HISTORY.items():
+        for column in columns:
+            damage(asked, table, column, BAD[1])
+    path = asked.params["state_db"]
+    newest = backups.make(path)
+    assert backups.newest_good(path, tables.RIGHTS) == newest
+    with closing(sqlite3.connect(newest)) as db:
+        db.execute("ALTER TABLE boards DROP COLUMN score")
+        db.commit()
+    assert backups.newest_good(path, tables.RIGHTS) == newest, "an earlier release had no such column"
+
+
+def test_a_lost_database_is_not_put_back_from_a_damaged_copy(asked):
+    """Lost: hours, to a copy that is as bad as none."""
+    path = asked.params["state_db"]
+    good = backups.make(path)
+    damage(asked, "boards", "state", "melting")
+    assert backups.make(path) not in (None, good)
+    os.unlink(path)
+    with pytest.raises(HeteroError, match=rf"state\.db: is not there.*cp -p {good} "):
+        lost_database.must_not_be_lost(path, str(asked.state))

@@ -3,14 +3,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rows of a compute host's database whose values have no type of ours: SQLite keeps what it is given. If these fail,
 all verbs of the host end in a traceback, which tells no way out.
+
+Tests claims/host/allocation_rows.py.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import sqlite3
+from contextlib import closing
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host import tables
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
     ATTACHED,
     Allocation,
@@ -51,13 +57,16 @@ def store(path):
 
 def test_what_says_whose_something_is_is_said_to_be_damaged(store, path):
     """Lost: the way out, and with it whose a container, its memory or a GPU is."""
-    backups.make(path)
+    good = backups.make(path)
     claims, rows = store.claims(), store.allocations()
     for table, column, value in RIGHTS:
         before = store._db.rows(f"SELECT {column} FROM {table}")[0][0]
         store._db.write(f"UPDATE {table} SET {column} = ?", (value,))
         with pytest.raises(HeteroError, match=r"host\.db: is damaged \(what it says of .*cp -p .*reconcile"):
             store.claims() if table == "instances" else store.allocations()
+        newest = backups.make(path)
+        assert backups.newest_good(path, tables.RIGHTS) == good, (table, column, value)
+        os.unlink(newest)
         store._db.write(f"UPDATE {table} SET {column} = ?", (before,))
         assert (store.claims(), store.allocations()) == (claims, rows)
 
@@ -71,3 +80,13 @@ def test_an_event_that_cannot_be_read_ends_no_verb(store, value):
         told = [one for one in vars(event).values() if one is not None]
         assert all(isinstance(one, (int, float, str)) for one in told)
         assert math.isfinite(event.time)
+
+
+def test_a_copy_of_an_earlier_release_can_be_put_back(store, path):
+    """Lost: the copy that was made before an upgrade, to a column that came with it."""
+    copy = backups.make(path)
+    with closing(sqlite3.connect(copy)) as db:
+        db.execute("DROP INDEX one_range_of_ids")
+        db.execute("ALTER TABLE instances DROP COLUMN first_id")
+        db.commit()
+    assert backups.newest_good(path, tables.RIGHTS) == copy

@@ -15,6 +15,7 @@ from ...core.plays import play
 from ...core.printable import printable
 from ...site import board_states
 from .board_health import FULL, BoardHealth
+from .board_rows import read_board
 from .claim_records import TYPES, Claim
 from .tables import LAYOUT
 
@@ -131,18 +132,11 @@ class Recorded(BoardHealth):
         return {board: Record(board, claim=claims.get(board), **rows.get(board, {})) for board in ids}
 
     def _recorded(self, board: int, row: sqlite3.Row) -> dict[str, Any]:
-        """Return the fields of a board's row. A time or score that is none is not known, and ends no verb.
-
-        :raises HeteroError: its state, outlet or note, by which it is somebody's, is nothing that we write.
-        """
-        if row["state"] not in board_states.TRANSITIONS:
-            raise self._damaged(f"board{board} is in no state of ours there")
-        if row["power"] not in (None, "on", "off") or not isinstance(row["note"], str):
-            raise self._damaged(f"what it says of the outlet or the note of board{board} cannot be read")
-        score = row["score"]
-        is_score = isinstance(score, int) and 0 <= score <= FULL
-        times = {name: sound(row[name]) for name in ("since", "power_seen")}
-        return dict(times, state=row["state"], power=row["power"], note=row["note"], score=score if is_score else FULL)
+        """Return the fields of a board's row; raise HeteroError where it cannot be told whose the board is."""
+        try:
+            return read_board(row)
+        except ValueError as error:
+            raise self._damaged(str(error).format(board=f"board{board}")) from error
 
     def event(
         self, board: int | None, phase: str, text: str, seconds: float | None = None, instance: str | None = None

@@ -24,6 +24,7 @@ from ...roots.roots import ROOT_NAME
 from ...site.proxy_config import read_config
 from ...site.state_folder import OLDER, ROOTS
 from .claim_records import FOLDER, ClaimRecords
+from .tables import RIGHTS
 
 if TYPE_CHECKING:
     from ...site.proxy_config import ProxyConfig
@@ -59,7 +60,7 @@ def must_not_be_lost(database: str, state_folder: str) -> None:
     :param database: its path.
     :param state_folder: where roots and records of claims lie.
     """
-    lost_database.must_not_be_lost(database, lambda: _signs(database, state_folder))
+    lost_database.must_not_be_lost(database, lambda: _signs(database, state_folder), RIGHTS)
 
 
 def _signs(database: str, state_folder: str) -> tuple[list[str], str]:

@@ -8,9 +8,12 @@ from __future__ import annotations
 from functools import partial
 
 from ...claims import tickets
-from ...core.backups import how_to_restore
+from ...claims.store import read_claim
+from ...core.backups import Rights, how_to_restore
 from ...core.database import Layout
 from ...site.proxy_config import SET_UP
+from .board_rows import read_board
+from .claim_records import TYPES
 
 HEALTH = (
     """CREATE TABLE health (
@@ -36,6 +39,8 @@ FROM_EVENTS = (
 ENERGY = """CREATE TABLE energy (
             instance TEXT PRIMARY KEY, created REAL NOT NULL, outlet TEXT NOT NULL, kwh REAL, counter REAL, watts REAL,
             seen REAL NOT NULL)"""
+#: By the rows of these tables a board is somebody's. A copy of an earlier release has no scores.
+RIGHTS: Rights = {"claims": partial(read_claim, types=TYPES), "boards": lambda row: read_board({"score": None, **row})}
 LAYOUT = Layout(
     schema=5,
     tables=(
@@ -63,5 +68,5 @@ LAYOUT = Layout(
         4: (tickets.OTHERS,),
     },
     set_up=SET_UP,
-    restore=partial(how_to_restore, rights=("claims",)),
+    restore=partial(how_to_restore, rights=RIGHTS),
 )

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
+from ...core.backups import UNREADABLE
 from ...core.errors import BadInput, NoneFree, Refused
 from ...core.plays import rebuild, stays
 from ...core.printable import printable
@@ -28,15 +29,16 @@ from ...site.key_prints import keys_told
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
 from ..ended import RELEASE_PHASE
-from ..record_files import NONE, NUMBER, TEXT, of_other_columns, sound
-from .allocation import Allocation, GpuRequest, allocate
+from ..record_files import sound
+from .allocation import allocate
+from .allocation_rows import read_allocation
 from .claim_copies import KeptClaims
 from .tables import marked_beside, marked_in
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .allocation import Gpu, Seen
+    from .allocation import Allocation, Gpu, GpuRequest, Seen
     from .claim_records import Claim
 
 #: Phase of the event that each change of state writes.
@@ -48,13 +50,6 @@ FIELDS = (
 )
 #: What a claim's record tells of what was made for it.
 MADE = ("container", "host_key", "image", "image_hash", "ssh_public_key")
-#: {column of an allocation: the types that it may have}.
-ALLOCATED: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("address", "holder", "state", "wanted", "nodes", "method"), TEXT),
-    **dict.fromkeys(("share", "persistent"), (int,)),
-    "uuid": TEXT + NONE,
-    "since": NUMBER,
-}
 
 
 @dataclass(frozen=True)
@@ -245,8 +240,8 @@ class Store(KeptClaims):
 
     def _allocation(self, row: sqlite3.Row) -> Allocation:
         try:
-            return _allocation(row)
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+            return read_allocation(row)
+        except UNREADABLE as error:
             raise self._damaged(f"what it says of who has {row['address']!r} cannot be read") from error
 
     def grant(self, allocation: Allocation) -> None:
@@ -326,18 +321,6 @@ def _event(row: sqlite3.Row) -> Event:
     names = {name: row[name] if isinstance(row[name], str) else None for name in ("instance", "address")}
     when, seconds = sound(row["time"]) or 0.0, sound(row["seconds"])
     return Event(row["id"], when, instance=names["instance"], address=names["address"], seconds=seconds, **texts)
-
-
-def _allocation(row: sqlite3.Row) -> Allocation:
-    """Return the allocation of a row; raise ValueError, TypeError or KeyError for a damaged one."""
-    wrong = of_other_columns(row, ALLOCATED)
-    if wrong:
-        raise ValueError(", ".join(wrong))
-    wanted = json.loads(row["wanted"])
-    wanted["gpus"] = tuple(wanted["gpus"])
-    more = dict(wanted=GpuRequest(**wanted), share=bool(row["share"]), persistent=bool(row["persistent"]))
-    more["nodes"] = tuple((str(path), str(kind), major, minor) for path, kind, major, minor in json.loads(row["nodes"]))
-    return Allocation(**dict(row, **more))
 
 
 def _refuse_other(claim: Claim, asked: Asked) -> None:

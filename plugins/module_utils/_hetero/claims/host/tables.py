@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 
-from ...core.backups import copies, how_to_restore
+from ...core.backups import Rights, copies, how_to_restore
 from ...core.database import Layout
 from .. import tickets
+from ..store import read_claim
+from .allocation_rows import read_allocation
+from .claim_records import TYPES
 from .config import SET_UP
 
 
@@ -18,7 +21,7 @@ def _restore(path: str) -> str:
 
     Without a copy the kernel still knows who can open which GPU, and each container's files what it asked for.
     """
-    way = how_to_restore(path, mark=mark_beside(path), rights=("instances", "allocations"))
+    way = how_to_restore(path, mark=mark_beside(path), rights=RIGHTS)
     return way if copies(path) else f"{way}; who owned which instance must be claimed again"
 
 
@@ -49,6 +52,11 @@ def marked_in(path: str) -> dict[str, str | None]:
     return {folder: mark or None for folder, _tab, mark in lines}
 
 
+#: By the rows of these tables memory, a container or a GPU is somebody's. A copy of an earlier release has no user ids.
+RIGHTS: Rights = {
+    "instances": lambda row: read_claim({"first_id": None, **row}, TYPES),
+    "allocations": read_allocation,
+}
 ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
 LAYOUT = Layout(
     schema=4,
