@@ -24,6 +24,9 @@ from .playbooks import Playbooks
 
 #: What the playbooks take for a name.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+#: A path that is the same to Python, to ssh's configuration, and to a shell in `$HETERO_SSH uname`, which parts words at
+#: blanks and obeys no quotes there.
+PLAIN_PATH = re.compile(r"[\w/.:,@+=-]+")
 #: Hours of a lease where none are named, and minutes to wait for a node.
 HOURS, WAIT = "2", "60"
 #: Options of a request that count for what is done with it later.
@@ -58,6 +61,9 @@ class Request:
         self.inventories = [os.path.abspath(one) if os.path.exists(one) else one for one in inventories]
         self.options = dict({"hours": HOURS, "wait": WAIT, "owner": "ci"}, **options)
         self.state = os.path.abspath(state or default_state())
+        if not PLAIN_PATH.fullmatch(self.state):
+            what = f"the folder for keys is {self.state!r}, and a shell would take no such path in $HETERO_SSH"
+            raise NoBoard(endings.REQUEST, f"{what}: set HETERO_STATE (or --state) to one of letters, digits and . _ -")
 
     @property
     def folder(self):
@@ -205,7 +211,7 @@ class Board:
             HETERO_ADDRESS=self.address,
             HETERO_ADDRESSES=" ".join(one["ip"] for one in self.instances),
             HETERO_SSH_CONFIG=self._ssh_config,
-            HETERO_SSH=shlex.join(self.ssh()),
+            HETERO_SSH=" ".join(self.ssh()),  # which a shell parts at blanks, and does nothing else with
         )
 
     def found(self):

@@ -322,3 +322,23 @@ def test_what_a_request_left_out_is_left_out_at_its_end(machine):
     assert machine.run("take", "--flavor", "x", "--part", "1", "-e", "without=p2")[0] == 0
     assert machine.run("give-back", "--part", "1")[0] == 0
     assert (machine.calls[-1][0], machine.calls[-1][1]["without"]) == ("terminate_instance", "p2")
+
+
+@pytest.mark.parametrize("folder", ["my keys", "a\tb", "'", '"', "$(id)", "a*", "a%h", "a\\b"])
+def test_a_folder_for_keys_that_a_shell_would_not_find_is_refused(machine, folder):
+    """Lost: the job, whose board boots, and whose first login fails; it is given back, and so on, all night."""
+    state = machine.folder / folder
+    for verb, more in (("run", ("--", "true")), ("take", ()), ("give-back", ())):
+        for words, env in (((), dict(HETERO_STATE=str(state))), (("--state", str(state)), {})):
+            rc, _out, said = machine.run(verb, "--flavor", "x", *words, *more, **env)
+            assert (rc, machine.calls) == (111, []), said
+            assert "in $HETERO_SSH: set HETERO_STATE (or --state) to one of letters, digits and . _ -" in said
+    assert not state.exists()
+
+
+def test_a_folder_for_keys_may_have_letters_of_all_languages(machine):
+    """Lost: the login of who is called so."""
+    state = machine.folder / "Zoë"
+    command = 'set -- $HETERO_SSH; test -f "$3" && ssh -G -F "$3" "$4" && echo "$#"'
+    rc, out, said = machine.run("run", "--flavor", "x", "--", "sh", "-c", command, HETERO_STATE=str(state))
+    assert (rc, out.splitlines()[-1]) == (0, "4"), said
