@@ -15,6 +15,8 @@ author:
   - hetero.compute contributors (@hetero-compute)
 description:
   - Looks at each flavor as a request does, at all nodes that answered.
+  - What is free and a node does not give to who asks does not count as free, where the node was asked for that
+    (options O(hetero.compute.node_info#module:owner) and O(hetero.compute.node_info#module:flavors)).
 positional: _input, results
 options:
   _input:
@@ -44,7 +46,8 @@ RETURN = r"""
 _value:
   description:
     - A dictionary a flavor, by name, with C(name), C(flavorid), what it C(asks) for, how many instances could be had
-      now (C(free)), and how many if nobody had any (C(most)).
+      now (C(free)), how many if nobody had any (C(most)), and C(kept), what else is free and is not given, as C(node),
+      C(many) and C(why).
     - With O(table), the lines of a table of them.
   type: list
   elements: raw

@@ -41,6 +41,15 @@ options:
     description: How many of its newest events each board comes with.
     type: int
     default: 0
+  owner:
+    description: For whom RV(offers) is.
+    type: str
+    default: ''
+  flavors:
+    description: Flavors by name, as filter P(hetero.compute.flavors#filter) returns them, of each of which RV(offers)
+      says how many instances O(owner) could have now.
+    type: dict
+    default: {}
   power:
     description: Ask the PDUs for the state of the outlets, and for what they draw. Otherwise what was seen last is
       shown.
@@ -261,6 +270,17 @@ reservations:
     lacks:
       description: Why not all of it can be had by present leases, with the first of those who have it longer, or none.
       type: str
+offers:
+  description:
+    - Of each of O(flavors), how many instances O(owner) could have now with a short lease, by what is reserved by date,
+      by those who wait, and by the limits of O(owner), where there is any of these. Else, and where only some were
+      asked for, empty. Whether that many are free, and in order, is not looked at.
+  returned: always
+  type: dict
+  contains:
+    may: {description: How many., type: int}
+    why: {description: What keeps it from more., type: list, elements: str}
+  sample: {tp64.8x8: {may: 2, why: ["held for lab of bob, which waits and goes first"]}}
 alike:
   description:
     - Where the node has nothing of O(instance), of each owner the instance or request whose name is most similar to it.
@@ -309,6 +329,8 @@ SPEC = PROXY + ArgumentSpec(
         "boards": {"type": "list", "elements": "int"},
         "instance": {"type": "str"},
         "events": {"type": "int", "default": 0},
+        "owner": {"type": "str", "default": ""},
+        "flavors": {"type": "dict", "default": {}},
         "power": {"type": "bool", "default": False},
         "timeout": {"type": "float", "default": 30},
     }
@@ -318,7 +340,8 @@ SPEC = PROXY + ArgumentSpec(
 def work(params, check):
     change = Change(check)
     with Proxy(params, create=False) as proxy, change.step("information"):
-        result = information(proxy, params["boards"], params["instance"], params["events"])
+        asks = (params["owner"], params["flavors"])
+        result = information(proxy, params["boards"], params["instance"], params["events"], asks)
         if params["power"]:
             meters = {}
             result["pdu_errors"] = outlet_power(proxy, result["boards"], Deadline(params["timeout"]), meters)

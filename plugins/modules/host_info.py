@@ -37,6 +37,15 @@ options:
     description: How many of its newest events each instance comes with.
     type: int
     default: 0
+  owner:
+    description: For whom RV(offers) is.
+    type: str
+    default: ''
+  flavors:
+    description: Flavors by name, as filter P(hetero.compute.flavors#filter) returns them, of each of which RV(offers)
+      says how many instances O(owner) could have now.
+    type: dict
+    default: {}
 seealso:
   - module: hetero.compute.instance
   - module: hetero.compute.gpu_facts
@@ -215,6 +224,17 @@ reservations:
     lacks:
       description: Why not all of it can be had by present leases, with the first of those who have it longer, or none.
       type: str
+offers:
+  description:
+    - Of each of O(flavors), how many instances O(owner) could have now with a short lease, by what is reserved by date,
+      by those who wait, and by the limits of O(owner), where there is any of these. Else, and where only some were
+      asked for, empty. Whether that many are free, and in order, is not looked at.
+  returned: always
+  type: dict
+  contains:
+    may: {description: How many., type: int}
+    why: {description: What keeps it from more., type: list, elements: str}
+  sample: {tp64.8x8: {may: 2, why: ["held for lab of bob, which waits and goes first"]}}
 alike:
   description:
     - Where the node has nothing of O(instance), of each owner the instance or request whose name is most similar to it.
@@ -235,15 +255,23 @@ from ..module_utils._hetero.compute_host.info import information
 from ..module_utils._hetero.core.argument_spec import HOST, ArgumentSpec
 from ..module_utils._hetero.core.module import run
 
-SPEC = HOST + ArgumentSpec(dict(instance=dict(type="str"), events=dict(type="int", default=0)))
+SPEC = HOST + ArgumentSpec(
+    dict(
+        instance=dict(type="str"),
+        events=dict(type="int", default=0),
+        owner=dict(type="str", default=""),
+        flavors=dict(type="dict", default={}),
+    )
+)
 
 
 def work(params, check):
     with Host(params["config"], create=False) as host:
         queue = None if params["instance"] else HostQueue(host)
         waits, reserved = (queue.shown()[0], queue.reserved()) if queue else ([], [])
+        offers = queue.offers(params["owner"], params["flavors"]) if queue else {}
         found = information(host, params["instance"], params["events"])
-        return dict(changed=False, queue=waits, reservations=reserved, **found)
+        return dict(changed=False, queue=waits, reservations=reserved, offers=offers, **found)
 
 
 def main():

@@ -36,6 +36,15 @@ options:
     description: How many of the newest events to return of each board or instance.
     type: int
     default: 0
+  owner:
+    description: For whom RV(hetero.compute.board_info#module:offers) is.
+    type: str
+    default: ''
+  flavors:
+    description: Flavors by name, as filter P(hetero.compute.flavors#filter) returns them, of each of which
+      RV(hetero.compute.board_info#module:offers) says how many instances O(owner) could have now.
+    type: dict
+    default: {}
 seealso:
   - module: hetero.compute.board_info
   - module: hetero.compute.host_info

@@ -305,6 +305,7 @@ SHAPES: dict[str, Shape] = {
         pdu_errors=left_out(are_texts_by_name),
         queue=left_out(list_of(WAITS)),
         reservations=left_out(list_of(RESERVED)),
+        offers=left_out(each_of(dict(may=is_number, why=are_texts))),
     ),
     "host_info": dict(
         name=maybe(is_word),
@@ -323,6 +324,7 @@ SHAPES: dict[str, Shape] = {
         alike=left_out(list_of(ALIKE)),
         queue=left_out(list_of(WAITS)),
         reservations=left_out(list_of(RESERVED)),
+        offers=left_out(each_of(dict(may=is_number, why=are_texts))),
     ),
     "board_reconcile": dict(
         dict.fromkeys(("others", "ended", "not_adopted", "removed", "gone", "kept", "unseen"), are_texts),

@@ -24,8 +24,8 @@ from .playbooks import Playbooks
 
 #: What the playbooks take for a name.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-#: A path that is the same to Python, to ssh's configuration, and to a shell in `$HETERO_SSH uname`, which parts words at
-#: blanks and obeys no quotes there.
+#: A path that is the same to Python, to the configuration of ssh, and to a shell in `$HETERO_SSH uname`, where no
+#: quotes help.
 PLAIN_PATH = re.compile(r"[\w/.:,@+=-]+")
 #: Hours of a lease where none are named, and minutes to wait for a node.
 HOURS, WAIT = "2", "60"

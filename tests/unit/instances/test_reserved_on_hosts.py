@@ -120,3 +120,22 @@ def test_a_mistake_is_told(claims, entry):
     claims.config.write_text(json.dumps(dict(claims.settings, reservations={"table": [entry], "flavors": {}})))
     with pytest.raises(HeteroError, match=r"reservations\[0\]\.from: "):
         read_config(str(claims.config))
+
+
+def test_what_is_offered_is_what_a_claim_gives(claims):
+    """Lost: the time of who asks for GPUs, or memory, that flavors says are free, and no claim gives."""
+
+    def offers(owner):
+        with claims.host(create=False) as host:
+            said = HostQueue(host).offers(owner, {one["name"]: one for one in (ONE, PLAIN)})
+        return {name: (one["may"], [why.partition(" from ")[0] for why in one["why"]]) for name, one in said.items()}
+
+    assert offers("jo") == {}
+    reserve(claims, 5, 15)
+    assert offers("jo") == {ONE["name"]: (4, []), PLAIN["name"]: (2, [])}, "with a lease that is over by then"
+    reserve(claims, -1, 5)
+    told = ["reserved: 1 cg1.xlarge for ann"]
+    assert offers("jo") == {ONE["name"]: (2, told), PLAIN["name"]: (1, told)}
+    assert offers("ann")[ONE["name"]] == (4, [])
+    assert claims.claim("a", flavor=ONE, count=3, partial=True, lease_hours=0.1)["new"] == ["a-1", "a-2"]
+    assert offers("jo")[ONE["name"]] == (0, told)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.flavors import flavors
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
@@ -48,3 +50,25 @@ def test_what_is_free_of_each(proxies):
     rc, output = plays.play("provision_instance", instance="bob", flavor="999")
     assert rc != 0
     assert "999 is no flavor: " in output
+
+
+def test_what_is_reserved_for_others_is_not_free(proxies):
+    """A board that flavors shows as free is one that a request gets."""
+    folders, plays = proxies
+    path = folders["p1"].folder / "etc" / "hetero" / "proxy.json"
+    begin, end = (time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(time.time() + 3600 * hours)) for hours in (-1, 9))
+    entry = {"owner": "ann", "from": begin, "until": end, "flavor": FLAVOR, "count": 9}
+    own = {FLAVOR: flavors(None)[FLAVOR]}
+    path.write_text(json.dumps(dict(json.loads(path.read_text()), reservations={"table": [entry], "flavors": own})))
+
+    def row(**more):
+        rc, output = plays.play("flavors", **more)
+        assert rc == 0, output
+        (found,) = [line.split()[2:4] for line in output.splitlines() if line.startswith(f"{FLAVOR} ")]
+        return [int(one) for one in found], [line for line in output.splitlines() if line.startswith(f"{FLAVOR}: ")]
+
+    (free, most), told = row()
+    assert 0 < free < most
+    (line,) = told
+    assert line.startswith(f"{FLAVOR}: {most - free} more free on p1, not for you: reserved: 9 {FLAVOR} for ann from ")
+    assert row(owner="ann") == ([most, most], [])

@@ -15,10 +15,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Collection, Generic, Iterable, Mapping, Protocol, Sequence, TypeVar
 
 from ..core.errors import Refused
-from ..scheduling.places import place, shown
+from ..scheduling.flavor_check import validate
+from ..scheduling.places import offer, place, shown
 from ..scheduling.queue import Left, Wish, left, starts
+from ..scheduling.reserved import STEP
 from ..site.leases import at
 from ..site.owners import refuse_taken
+from ..site.reservations import MOST, Reservation
 from .reservations import Reserving
 
 if TYPE_CHECKING:
@@ -83,7 +86,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
     @abstractmethod
     def lots(self, now: float) -> Sequence[Lot]:
         """Return what is free, and what becomes free when, as far as those want it whose `needs` were looked up, or for
-        whom it is reserved.
+        whom it `fits`.
         """
 
     @abstractmethod
@@ -188,6 +191,26 @@ class Waiting(Reserving, Generic[AnyRequest]):
         wishes = self._wishes(tickets)
         lots = self.lots(now)
         return shown(now, lots, wishes, flavors, self.stuck(), self.reserves)
+
+    def offers(self, owner: str, flavors: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Return {flavor: how many instances of it an owner could have now, with a lease as short as one may be, and
+        what keeps it from more}, as places.offer does.
+
+        It is empty where nothing is reserved, nobody waits, and this owner has no limit: then all that is free is had.
+        """
+        limits = {name: self.may_have(owner, name) for name in flavors}
+        tickets = self.store.tickets.living() if flavors else []
+        if not flavors or not (tickets or self.reserves or any(most is not None for most in limits.values())):
+            return {}
+        now, askers = time.time(), {}
+        for name, flavor in flavors.items():
+            validate(flavor)
+            amounts, devices = self.fits(Reservation(owner, now, now, count=1, flavor=flavor))
+            one = Wish(name, owner, now, MOST, 1, amounts=amounts, devices=devices, seconds=3600 * STEP)
+            askers[name] = replace(one, most=limits[name])
+        wishes = self._wishes(tickets)
+        lots = self.lots(now)
+        return {name: offer(one, left(now, lots, wishes, one, self.reserves)) for name, one in askers.items()}
 
     def _own(self, request: AnyRequest) -> Ticket | None:
         """Return the ticket of a request, unless that is for less: a place for one is none for eight."""

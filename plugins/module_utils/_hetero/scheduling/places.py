@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Collection, Iterable, Mapping, Sequence
 
-from .queue import Lot, Start, Wish, left, starts
+from .queue import Left, Lot, Start, Wish, left, starts
 from .reservations import NONE, Reserves
 
 #: Why a node that is free is not given.
@@ -52,6 +52,20 @@ def place(
         possible=start.possible,
         stuck=_stuck(own, stuck),
     )
+
+
+def offer(wish: Wish, found: Left) -> dict[str, Any]:
+    """Return how many instances a request could have now, and in words what keeps it from more.
+
+    :param wish: for as many as there are.
+    :param found: what others leave to it.
+    """
+    held = {one.rank: one for name, one in found.devices.items() if name in wish.every_device}
+    held.update({one.rank: one for key, (_size, one) in found.amounts.items() if key in wish.amounts})
+    why = [f"reserved: {one.text}" for one in found.reserved] + [held_for(one) for _rank, one in sorted(held.items())]
+    if wish.most is not None and found.may == wish.most:
+        why.append(f"{wish.owner} may have {wish.most or 'no'} more of it")
+    return dict(may=found.may, why=why[:TOLD])
 
 
 def _stuck(wish: Wish, stuck: Mapping[str, str]) -> list[dict[str, str]]:

@@ -122,12 +122,14 @@ class Left:
     :param devices: {device that is held: the wish for which it is}.
     :param amounts: {key: (how much is held in all, the first wish for which it is)}.
     :param goes_first: whether some of them leave it more, as its lease is over when they start.
+    :param reserved: what keeps it from more, as it is reserved for others.
     """
 
     may: int
     devices: Mapping[str, Wish]
     amounts: Mapping[str, tuple[int, Wish]]
     goes_first: bool = False
+    reserved: tuple[Reserved, ...] = ()
 
 
 class _Room:
@@ -275,8 +277,7 @@ def starts(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], reserves: Re
         elif reserves:
             pool.add(Lot(None, amounts, names, who=wish.owner))
         ends = tuple(one.lot for one in dict.fromkeys(map(_Same, used)) if one.lot.name)
-        reserved = tuple(one for one in reserves.all if any(why.reserved is one for why in keeps))
-        found.append(Start(wish, position, when, steps, names, ends, possible, reserved))
+        found.append(Start(wish, position, when, steps, names, ends, possible, _named(reserves, keeps)))
     return found
 
 
@@ -351,7 +352,14 @@ def _left(
         for key, size in some.items():
             before, first = amounts.get(key, (0, start.wish))
             amounts[key] = (before + size, first)
-    return Left(min(pool.fitting(asker, now), pool.allowed(asker, now)[0]), devices, amounts, goes_first)
+    there, (allowed, _never, keeps) = pool.fitting(asker, now), pool.allowed(asker, now)
+    reserved = _named(reserves, keeps) if allowed < there else ()
+    return Left(min(there, allowed), devices, amounts, goes_first, reserved)
+
+
+def _named(reserves: Reserves, keeps: Collection[Blocked]) -> tuple[Reserved, ...]:
+    """Return the reservations that keep something from a request, each once."""
+    return tuple(one for one in reserves.all if any(why.reserved is one for why in keeps))
 
 
 def ordinal(number: int) -> str:

@@ -136,7 +136,7 @@ def node(monkeypatch):
     drivers = SimpleNamespace(means=lambda board: f"means of {board.name}")
     monkeypatch.setattr(info, "BootDrivers", lambda proxy: drivers)
     shown = (["lab waits"], {"board1": "lab (queue 1)"})
-    queue = SimpleNamespace(shown=lambda: shown, reserved=lambda: ["board0 for ann"])
+    queue = SimpleNamespace(shown=lambda: shown, reserved=lambda: ["board0 for ann"], offers=lambda *asks: {})
     monkeypatch.setattr(info, "BoardQueue", lambda proxy: queue)
     monkeypatch.setattr(info, "unclaimed", lambda proxy, name: [SimpleNamespace(instance=name)])
     return found
@@ -181,6 +181,7 @@ def test_the_rest_of_what_is_known(node):
         ended=[],
         alike=[],
         queue=[],
+        offers={},
         reservations=[],
         pdu_errors={"pdu-a": f"{ProxyConfig().run_folder}: no"},
     )

@@ -7,6 +7,7 @@ others' when it begins, or a board is idle for days before it.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 
@@ -19,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.leases import at
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
 from ansible_collections.hetero.compute.tests.unit.boards.work.test_board_queue import HOUR, boards, present, wait
 
@@ -189,3 +191,48 @@ def test_a_dry_run_and_an_instance_that_moves_keep_to_it(site):
             present(proxy, "jackie", move=True)
         with pytest.raises(NoneFree, match="reserved for ann"):
             present(proxy, "eve", check=True)
+
+
+def offer(node, owner="eve"):
+    """How many boards the node says that an owner could have now, and why no more; None where it says nothing."""
+    with node.proxy() as proxy:
+        said = information(proxy, asks=(owner, {FLAVOR["name"]: FLAVOR}))
+    assert checked(json.loads(json.dumps(said)), "board_info").get("msg") is None
+    found = said["offers"].get(FLAVOR["name"])
+    return found and (found["may"], found["why"])
+
+
+def test_what_is_offered_is_what_a_claim_gives(node):
+    """Lost: the time of who asks for boards that flavors says are free, and no claim gives."""
+    node.image()
+    assert offer(node) is None, "all that is free is offered to everybody"
+    reserve(node, 5, 15)
+    assert offer(node) == (3, []), "with a lease that is over by then"
+    node.config.pop("reservations")
+    reserve(node, -1, 15)
+    assert offer(node, "ann") == (3, [])
+    with node.proxy() as proxy:
+        (course,) = proxy.config.reservations
+        told = f"reserved: 2 {FLAVOR['name']} for ann from {at(course.start)} to {at(course.end)} (course)"
+        assert offer(node) == (1, [told])
+        with pytest.raises(NoneFree):
+            present(proxy, "eve", owner="eve", count=2, lease_hours=0.1)
+        present(proxy, "eve", owner="eve", lease_hours=0.1)
+        assert offer(node) == (0, [told])
+
+
+def test_what_is_held_or_too_much_is_not_offered(node):
+    """Lost: the same, to who waits and to the site's limits."""
+    node.image()
+    with node.proxy() as proxy:
+        present(proxy, "jackie")
+    wait(node, "lab", count=3)
+    assert offer(node) == (0, ["held for lab of ann, which waits and goes first"])
+    with node.proxy() as proxy:
+        proxy.store.tickets.end("lab", "ann")
+    assert offer(node) is None
+    node.config["owner_limits"] = {"eve": 1}
+    assert (offer(node), offer(node, "bob")) == ((1, ["eve may have 1 more of it"]), None)
+    with node.proxy() as proxy:
+        present(proxy, "eve", owner="eve")
+    assert offer(node) == (0, ["eve may have no more of it"])

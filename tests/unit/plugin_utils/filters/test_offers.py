@@ -42,3 +42,18 @@ def test_what_is_no_table_of_flavors_is_said():
     """Lost: the place in a playbook, to a traceback."""
     with pytest.raises(AnsibleFilterError, match="needs a mapping of flavors by name before the bar"):
         offers([], [])
+
+
+def test_what_is_free_and_not_given_to_who_asks_does_not_count():
+    """Lost: why a request gets nothing of what is shown as free."""
+    small = {"b.small": TYPES["b.small"]}
+    answers = asked(board(1), board(2), board(3))
+    answers[0]["offers"] = {"b.small": dict(may=1, why=["reserved: 2 b.small for ann"]), "x": dict(may=0, why=[])}
+    (found,) = offers(small, answers)
+    assert (found["free"], found["most"]) == (1, 3)
+    assert found["kept"] == [dict(node="p1", many=2, why=["reserved: 2 b.small for ann"])]
+    heading, row, told = offers(small, answers, table=True)
+    assert row.split()[:4] == ["b.small", "7", "1", "3"]
+    assert told == "b.small: 2 more free on p1, not for you: reserved: 2 b.small for ann"
+    answers[0]["offers"] = {"b.small": dict(may=9, why=[])}
+    assert [(one["free"], one["kept"]) for one in offers(small, answers)] == [(3, [])]

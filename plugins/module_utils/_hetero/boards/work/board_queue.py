@@ -62,6 +62,7 @@ class BoardQueue(Waiting[ClaimRequest]):
         self._checked: set[str] = set()
         self._stuck: dict[str, str] = {}
         self._needs: dict[str, Needs | None] = {}
+        self._wanted: set[str] = set()
         self._promises: Promises | None = None
 
     @property
@@ -86,6 +87,7 @@ class BoardQueue(Waiting[ClaimRequest]):
             fits = frozenset(name for name, why in unfit.items() if not why)
             size = max((sizes[name] for name in fits), default=0)
             self._needs[key] = Needs({ROOTS: size} if size else {}, ((fits, 1),)) if fits else None
+            self._wanted |= fits
         return self._needs[key]
 
     def may_have(self, owner: str, flavor: str | None = None) -> int | None:
@@ -102,7 +104,9 @@ class BoardQueue(Waiting[ClaimRequest]):
             return Needs({}, ((names, len(names)),))
         every = self.proxy.boards.values()
         flavor = dict(reservation.flavor)
-        return Needs({}, ((frozenset(board.name for board in every if not rejections(flavor, board)), 1),))
+        fits = frozenset(board.name for board in every if not rejections(flavor, board))
+        self._wanted |= fits
+        return Needs({}, ((fits, 1),))
 
     def lots(self, now: float) -> list[Lot]:
         """Return them as Waiting.lots does. Of free boards those that failed least come first, as a claim takes them;
@@ -110,8 +114,7 @@ class BoardQueue(Waiting[ClaimRequest]):
         cleaned, or whose check was killed, becomes free by itself.
         """
         records = sorted(self.proxy.store.records(self.proxy.boards).items())
-        wanted = {name for needs in self._needs.values() if needs for fits, _count in needs.devices for name in fits}
-        wanted.update(*(one.every_device for one in self.reserves.all))
+        wanted = self._wanted.union(*(one.every_device for one in self.reserves.all))
         unclaimed = [record for id, record in records if record.claim is None and f"board{id}" in wanted]
         whys = {f"board{id}": self._why_stuck(one) for id, one in records if f"board{id}" in wanted}
         self._stuck = {name: why for name, why in whys.items() if why is not None}

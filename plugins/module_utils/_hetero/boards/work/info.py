@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 #: Most events of a board that a call may ask for; a larger number is taken for a mistake.
 MOST_EVENTS = 10000
+#: What `offers` is to say where nobody asks for it.
+NOBODY_ASKS: tuple[str, Mapping[str, dict[str, Any]]] = ("", {})
+#: What is said of those who wait where only some boards are shown.
+NOTHING_QUEUED: dict[str, Any] = {"queue": [], "reservations": [], "offers": {}}
 
 
 def claim_fields(board: Board | None, record: Record, claim: Claim, ran: bool | None = None) -> dict[str, Any]:
@@ -178,13 +182,18 @@ def _health(proxy: Proxy, records: Mapping[int, Record], whole: bool) -> dict[in
 
 
 def information(
-    proxy: Proxy, ids: Collection[int] | None = None, instance: str | None = None, events: int = 0
+    proxy: Proxy,
+    ids: Collection[int] | None = None,
+    instance: str | None = None,
+    events: int = 0,
+    asks: tuple[str, Mapping[str, dict[str, Any]]] = NOBODY_ASKS,
 ) -> dict[str, Any]:
     """Return the result of board_info: boards and claims, the space that roots may take, and the images.
 
     :param ids: only these boards; BadInput for one that does not exist.
     :param instance: only the boards of this instance or request.
     :param events: number of newest events to return with each board.
+    :param asks: an owner, and {name: flavor} of those of which `offers` says how many that owner could have.
     """
     if not 0 <= events <= MOST_EVENTS:
         raise BadInput(f"is {events}", "events", f"give 0 to {MOST_EVENTS}")
@@ -209,12 +218,8 @@ def information(
     for fields, board in zip(found, boards):
         fields.update(energies.get(fields.get("instance") or "", NOT_MEASURED).fields)
         fields.update(boot=drivers.means(board), withheld=withheld[board.id], health=health.get(board.id))
-    waits, following, reserved = [], {}, []
-    if ids is None and instance is None:
-        queue = BoardQueue(proxy)
-        queue.busy = {board.name: withheld[board.id] for board in boards}
-        waits, following = queue.shown()
-        reserved = queue.reserved()
+    of_all = ids is None and instance is None
+    queued, following = _queued(proxy, boards, withheld, asks) if of_all else (NOTHING_QUEUED, {})
     for fields in found:
         fields["next"] = following.get(f"board{fields['id']}")
     pdus = sorted(filter(None, {proxy.wiring(board).pdu for board in boards}))
@@ -229,10 +234,22 @@ def information(
         "unclaimed": [] if instance is None else [dict(vars(one)) for one in unclaimed(proxy, instance)],
         "ended": [] if instance is None or claims else proxy.store.ended(instance),
         "alike": [] if instance is None or claims else alike(everybodys, instance),
-        "queue": waits,
-        "reservations": reserved,
+        **queued,
         "pdu_errors": refusals.last(proxy.config.run_folder, pdus),
     }
+
+
+def _queued(
+    proxy: Proxy,
+    boards: Iterable[Board],
+    withheld: Mapping[int, str | None],
+    asks: tuple[str, Mapping[str, dict[str, Any]]],
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return who waits, what is reserved and what could be had, of all boards; and {board name: who gets it next}."""
+    queue = BoardQueue(proxy)
+    queue.busy = {board.name: withheld[board.id] for board in boards}
+    waits, following = queue.shown()
+    return {"queue": waits, "reservations": queue.reserved(), "offers": queue.offers(*asks)}, following
 
 
 def add_readings(proxy: Proxy, boards: Iterable[dict[str, Any]], meters: Mapping[int, Drawn]) -> None:
