@@ -140,6 +140,10 @@ _value:
     room: {description: How many instances all of them take now., type: int}
     enough: {description: Whether that is enough., type: bool}
     possible: {description: Whether these nodes could serve the request if they were all free., type: bool}
+    could:
+      description: Name of each node, with how many instances it could take if nobody else had any of it, and no
+        operator did anything.
+      type: dict
     some: {description: 'Whether O(partial) would get a part of it, where there is no room for all.', type: bool}
     text: {description: 'The answer to somebody who gets none, a line for each reason.', type: str}
     wants: {description: Its first words., type: str}

@@ -176,15 +176,21 @@ def _steps(place: Mapping[str, Any]) -> tuple[tuple[float, int], ...]:
 
 
 def _queue(request: Request, plan: Plan, found: Mapping[str, Any]) -> list[Plan]:
-    """Return the nodes that could ever serve a request, each with its kind and the numbers of what is missing."""
+    """Return the nodes that could ever serve a request, each with its kind and the numbers of what is missing, and with
+    how many the others can give: as the last look says, until they say so themselves.
+    """
     could = [*found["candidates"], *(one for one in found["rejected"] if not one["never"])]
     kinds = {one["owner"]: INSTANCES.get(one["kind"]) for one in could}
     missing = [name for name in names_of(request) if name not in plan["before"]] if request["count"] > 1 else []
     numbers = [owners.number_of(name, request["instance"]) for name in missing]
     before = {one["item"]: one for one in plan.get("queue", ())}
     own = [(node, kind) for node, kind in kinds.items() if kind]
-    new = dict(elsewhere=[], others=None if len(own) > 1 else 0)
-    told = {node: {key: before.get(node, new)[key] for key in new} for node, _kind in own}
+    by_look = {node: found["could"].get(node, 0) for node, _kind in own}
+    told = {}
+    for node in by_look:
+        others = min(MOST, sum(many for other, many in by_look.items() if other != node))
+        known = before.get(node, dict(elsewhere=[], others=others))
+        told[node] = {key: known[key] for key in ("elsewhere", "others")}
     return [dict(item=node, kind=kind, numbers=numbers, **told[node]) for node, kind in own]
 
 

@@ -76,6 +76,7 @@ def schedule(
             possible=one.possible and not against,
             some=one.some and not against,
             most=0 if against else one.most,
+            could=one.could,
             text=against or one.text(who, len(names)),
             wants=one.wants(who, len(names)),
             waiting=one.waiting(),

@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_request_ste
 NODES = [dict(owner="p1", kind="boards", name="board0"), dict(owner="p1", kind="boards", name="board1")]
 FOUND = dict(
     text="lab wants tp64: no node.", waiting="board0 in use", possible=True, some=False, most=4, candidates=[],
+    could={"p1": 2, "p9": 0},
     rejected=[*(dict(one, never=False) for one in NODES), dict(owner="p9", kind="boards", name="board0", never=True)],
 )  # fmt: skip
 WALL = 1_700_000_000.0
@@ -189,12 +190,13 @@ def test_each_node_is_told_how_many_the_others_can_give_at_all():
     plan = planned(wait, request)
     assert [one["others"] for one in plan["queue"]] == [0], "the only one has nobody to ask"
     two = [dict(NODES[0], never=False), dict(NODES[0], owner="p2", never=False)]
-    plan = dict(before=[], **wait.goes_on(request, dict(before=[]), dict(FOUND, rejected=two)))
-    assert [one["others"] for one in plan["queue"]] == [None, None]
+    known = dict(FOUND, rejected=two, could={"p1": 2, "p2": 1})
+    plan = dict(before=[], **wait.goes_on(request, dict(before=[]), known))
+    assert [one["others"] for one in plan["queue"]] == [1, 2], "at first, by the look at all"
     said = {"p1": place(possible=2), "p2": place(possible=1, there=1)}
     plan = wait.waited(request, plan, said)
     assert [one["others"] for one in plan["queue"]] == [2, 2]
-    assert [one["others"] for one in wait.goes_on(request, plan, dict(FOUND, rejected=two))["queue"]] == [2, 2]
+    assert [one["others"] for one in wait.goes_on(request, plan, known)["queue"]] == [2, 2]
     assert "nothing is held" not in plan["lines"][0]
     fewer = wait.waited(request, plan, dict(said, p1=place(possible=1)))
     assert "nothing is held for it, for 2 of 3 can become free" in fewer["lines"][0]

@@ -132,3 +132,16 @@ def test_boards_that_are_all_free_and_too_few_are_not_none():
     text = Schedule(FLAVOR, [verdict("board0"), verdict("board1")], 3).text("bob", 3)
     assert text.splitlines()[1:] == ["  there are no more nodes"]
     assert Schedule(FLAVOR, []).text("bob", 1).splitlines()[1:] == ["  there are no boards and no hosts"]
+
+
+def test_what_only_an_operator_can_make_free_is_no_help_to_who_waits():
+    """Lost: what is free on several nodes, held for a request that no wait of theirs makes possible."""
+    boards = [board(0, "running", "i-0"), board(1, "error"), board(2, "maintenance"), board(3, withheld="is on")]
+    boards += [board(4, "shutting down"), board(5, "error", "i-5"), board(6)]
+    gpus = [gpu(1, "ml-1"), gpu(2), gpu(3), dict(gpu(4), healthy=False, why_unhealthy="fell off the bus")]
+    found = schedule([proxy("p1", *boards), host("g1", *gpus)], TP64, name="lab", count=9)
+    assert (found["could"], found["most"]) == ({"p1": 3, "g1": 0}, 7)
+    found = schedule([proxy("p1", *boards), host("g1", *gpus)], CG1, name="lab")
+    assert (found["could"], found["most"]) == ({"p1": 0, "g1": 1}, 2)
+    broken = [dict(one, healthy=False, why_unhealthy="fell off the bus") for one in gpus]
+    assert schedule([host("g1", *broken)], CG1, name="lab")["could"] == {"g1": 0}

@@ -33,6 +33,8 @@ IN_USE = "in use"
 #: The score of a free board that is being checked: others come first.
 LAST = -1
 WITHHELD = "given to nobody"
+#: What is said in brief of boards that only an operator can make free.
+STUCK = (board_states.ERROR, board_states.MAINTENANCE, WITHHELD)
 NO_ROOM = "without room for a root"
 
 
@@ -48,6 +50,7 @@ class Verdict:
     :param room: how many instances it takes now; `most`: how many it would take if nobody else had any of it.
     :param limits: what of it has no more room than that, one or more texts; empty for what serves one instance only.
     :param score: how often it did what was asked of it lately, 0 to 100; 100 where that is not known.
+    :param stuck: how many of `most` it takes only once an operator has done something.
     """
 
     owner: str
@@ -60,6 +63,12 @@ class Verdict:
     most: int = 0
     limits: tuple[str, ...] = ()
     score: int = 100
+    stuck: int = 0
+
+    @property
+    def possible(self) -> int:
+        """Return how many instances it would take if nobody else had any of it, and no operator did anything."""
+        return max(0, self.most - self.stuck)
 
 
 def board_verdict(
@@ -91,8 +100,8 @@ def board_verdict(
     score = (board.get("health") or {}).get("score", 100)
     if board_states.is_checked(board["state"], board.get("note")):
         score = LAST
-    most = 0 if never else 1
-    return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, most, score=score)
+    most, stuck = 0 if never else 1, int(brief in STUCK)
+    return Verdict(owner, BOARDS, board["name"], tuple(never), tuple(busy), brief, room, most, score=score, stuck=stuck)
 
 
 def _with_room(found: list[Verdict], sizes: dict[str, int], roots: dict[str, Any]) -> Iterator[Verdict]:
@@ -147,34 +156,39 @@ def host_verdict(flavor: dict[str, Any], host: dict[str, Any], owner: str) -> Ve
     """
     hypervisor, name = compute_hosts.hypervisor_for(flavor, host), host.get("name") or owner
     kind = BY_HYPERVISOR[hypervisor].nodes if hypervisor in BY_HYPERVISOR else f"{hypervisor} hosts"
-    never, busy, rooms = compute_hosts.rejections(flavor, host), [], [(PLENTY, PLENTY, "")]
+    never, busy, rooms = compute_hosts.rejections(flavor, host), [], [(PLENTY, PLENTY, PLENTY, "")]
     for key, unit in fit.AMOUNTS.items():
         want, have = flavor.get(key) or 0, host["capacity"][key]
         if want:
             left = f"{have['free']} of {have['total']} {unit} left"
-            rooms.append((have["free"] // want, have["total"] // want, left))
+            rooms.append((have["free"] // want, have["total"] // want, have["total"] // want, left))
             if have["free"] < want:
                 busy.append(f"{want} {unit} wanted, {have['free']} of {have['total']} left")
     if not never:
         for found in _devices(flavor, host, hypervisor):
             never += found.never
             busy += found.busy
-            rooms.append((found.room, found.most, found.left))
+            rooms.append((found.room, found.most, found.possible, found.left))
     if never:
         return Verdict(owner, kind, name, tuple(never))
-    room, most = min(now for now, _alone, _left in rooms), min(alone for _now, alone, _left in rooms)
-    limits = tuple(left for now, _alone, left in rooms if left and now == room)
-    return Verdict(owner, kind, name, (), tuple(busy), IN_USE if busy else "", 0 if busy else room, most, limits)
+    nows, mosts, possibles, _lefts = zip(*rooms)
+    room, most = min(nows), min(mosts)
+    limits = tuple(left for now, _most, _possible, left in rooms if left and now == room)
+    brief, room = (IN_USE, 0) if busy else ("", room)
+    return Verdict(owner, kind, name, (), tuple(busy), brief, room, most, limits, stuck=most - min(possibles))
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a host has of one kind of devices that a flavor asks for; `left` says how many of them are free."""
+    """What a host has of one kind of devices that a flavor asks for; `left` says how many of them are free, `possible`
+    is what Verdict.possible says.
+    """
 
     never: list[str]
     busy: list[str]
     room: int
     most: int
+    possible: int
     left: str = ""
 
 
@@ -186,7 +200,7 @@ def _devices(flavor: dict[str, Any], host: dict[str, Any], hypervisor: str) -> I
     for alias, count in compute_hosts.aliases_of(flavor):
         fitting = [one for one in host.get("devices") or () if alias in str(one["arch"]).split(", ")]
         if len(fitting) < count:
-            yield _Found([f"has {len(fitting) or 'no'} of alias {alias}, {count} wanted"], [], 0, 0)
+            yield _Found([f"has {len(fitting) or 'no'} of alias {alias}, {count} wanted"], [], 0, 0, 0)
         else:
             yield _counted(fitting, count, f"{count} × {alias}", alias)
 
@@ -216,9 +230,10 @@ def _counted(devices: list[dict[str, Any]], count: int, asked: str, called: str)
     whys = {one["address"]: _why_not(one) for one in devices}
     free = sum(why is None for why in whys.values())
     told = fit.by_reason(whys)
-    most = sum(not _unfit(one) for one in devices) // count
+    fit_ones = [one for one in devices if not _unfit(one)]
+    most, possible = len(fit_ones) // count, sum(bool(one["healthy"]) for one in fit_ones) // count
     left = f"{free} of {len(devices)} {called} free{f' ({told})' if told else ''}"
-    return _Found([], [f"{asked} wanted: {told}"] if free < count else [], free // count, most, left)
+    return _Found([], [f"{asked} wanted: {told}"] if free < count else [], free // count, most, possible, left)
 
 
 def _unfit(device: dict[str, Any]) -> str | None:

@@ -98,6 +98,16 @@ class Schedule:
         return sum(0 if self._never(one) else one.most for one in self.found)
 
     @property
+    def could(self) -> dict[str, int]:
+        """Return {owner: how many instances of the request it could have if nobody else had any of it, and no operator
+        did anything}.
+        """
+        found: dict[str, int] = {}
+        for one in self.found:
+            found[one.owner] = found.get(one.owner, 0) + (0 if self._never(one) else one.possible)
+        return found
+
+    @property
     def some(self) -> bool:
         """Return whether `partial` would get a part of the request, all of which there is no room for."""
         return not self.partial and 0 < self.room < self.count
