@@ -177,6 +177,16 @@ def test_it_takes_no_board_that_is_on(hers):
     assert (hers.board_of("jackie"), hers.record(0).state, wrote(hers, 0)) == (0, "running", True)
 
 
+def test_it_takes_no_board_whose_address_is_taken(hers):
+    """Lost: a running instance, which would be off on both boards: the new one could not be started, nor proven off."""
+    before = hers.what_is_there()
+    hers.wire(1, fake=dict(tftp=0.0, nfs=0.0, running=0.0, taken=True))
+    result = migrate(hers)
+    assert "board1: is off by its outlet, and something answers at 10.0.2.2" in result["msg"], result["msg"]
+    assert hers.what_is_there() == before
+    assert "adopted" not in str(hers.events(1, "claim"))
+
+
 def test_refused_before_anything_is_switched(hers):
     """Lost: an instance that is off, for a move that could not be."""
     before = hers.what_is_there()

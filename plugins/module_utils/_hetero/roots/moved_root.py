@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 from ..core.deadline import Deadline
 from ..core.errors import Refused, naming
+from ..files.mounts import must_hold_no_mount
 from ..files.whole_file import sync_folder
+from .board_parts import root_of_board
 from .made_json import token_of
 from .ownership import roots_there
 from .place import Place
@@ -28,6 +30,12 @@ if TYPE_CHECKING:
 
 IN_THE_WAY = "is there, where the root of {name} is to go"
 LOOK = "look whose it is, and put it anywhere out of the roots' folders; then run this again"
+
+
+def must_be_renamable(proxy: RootsNode, board: Board) -> None:
+    """Raise Refused where a root's folder is a mount point, which nobody can rename, or holds one of somebody else."""
+    root = root_of_board(proxy, board.id)
+    must_hold_no_mount(root.folder, board.name, root.path)
 
 
 def lies_at(proxy: RootsNode, claim: NamedClaim, board: int) -> int | None:

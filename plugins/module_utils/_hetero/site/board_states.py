@@ -65,6 +65,15 @@ def is_kept_for(state: str, note: str | None, name: str) -> bool:
     return state == SHUTTING_DOWN and note in (GOES_THERE.format(name=name), LEFT.format(name=name))
 
 
+def kept_for(state: str, note: str | None) -> str | None:
+    """Return the instance for which a board that nobody has is kept, as it moves or its move was killed; else None."""
+    for text in (GOES_THERE, LEFT) if state == SHUTTING_DOWN and note else ():
+        before, after = text.split("{name}")
+        if note and note.startswith(before) and note.endswith(after):
+            return note[len(before) : len(note) - len(after)]
+    return None
+
+
 def why_not_free(state: str, note: str, instance: str | None, since: float, claimed: float) -> str | None:
     """Return in words why a board cannot be claimed, or None if it is free.
 

@@ -87,6 +87,7 @@ class Node:
         monkeypatch.setattr(board_images, "outlet_power", outlet_power)
         monkeypatch.setattr(board_images, "must_never_have_run", must_never_have_run)
         monkeypatch.setattr(board_images, "remove", lambda proxy, board, change, report: list(there))
+        monkeypatch.setattr(board_images, "bring_after", lambda *given: None)
         monkeypatch.setattr(board_images, "refuse_changed", lambda proxy, board: None)
         monkeypatch.setattr(board_images, "refuse_unproven", lambda proxy, board, claim: None)
         monkeypatch.setattr(board_images, "has_root", lambda proxy, board: "root" in there)

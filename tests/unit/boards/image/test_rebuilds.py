@@ -65,6 +65,7 @@ def node(monkeypatch, tmp_path):
         done.append(("delivery", image.name, means, source))
 
     monkeypatch.setattr(rebuilds, "check_delivery", delivery)
+    monkeypatch.setattr(rebuilds, "bring_after", lambda *given: None)
     monkeypatch.setattr(rebuilds, "_must_be_its_own", lambda *given: done.append("its own"))
     monkeypatch.setattr(rebuilds, "size_of", lambda proxy, board, flavor: 77)
     room = SimpleNamespace(check=lambda size, instead: done.append(("room", size, instead.split("/")[-2])))

@@ -36,6 +36,7 @@ from ..records.at_rest import is_at_rest, is_at_work
 from ..records.claim_records import Claim
 from ..records.store import nobodys
 from ..work.board_work import BoardWork
+from ..work.cut_off_moves import bring_after
 from ..work.each_board import EVERY_TENANT, Tenant, side_by_side
 from .rebuilds import must_have_keys, rebuilt_claim
 
@@ -222,6 +223,8 @@ def clean(
         life = sign_of_life(proxy, board.id, deadline)
         if life:
             raise Refused(MAY_BE_ITS.format(sign=life[0]), board.name, STOP_IT)
+    if claim is not None:
+        bring_after(proxy, board, claim, change, report, deadline)
     if claim is not None and is_of_nobody_else(proxy, board, claim) and not change.check:
         proxy.store.keep_anew(board.id)  # as long as the root says whose it is; it ends with its claim
     return remove(proxy, board, change, report)

@@ -31,6 +31,7 @@ from ..evidence.unknown_leases import must_know_the_lease
 from ..power import last_outlet
 from ..power.presence import ANOTHERS, HOW_TO_CUT, is_others
 from ..work.board_work import BoardWork
+from ..work.cut_off_moves import bring_after
 from ..work.each_board import each, ids_of
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def rebuild(
             report.line(PHASE, text)  # no event, for a user may ask for this each day
             return dict(changed=False, image=after["image"])
         check_delivery(proxy, board, image, BootDrivers(proxy).means(board), claim.boot_source or NFS_ROOT)
+        bring_after(proxy, board, claim, change, report, deadline)
         _must_be_its_own(proxy, board, record, change, feeds)
         _must_have_room(proxy, board, claim)
         key = request.key_of(claim)

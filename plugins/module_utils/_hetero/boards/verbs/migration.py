@@ -25,18 +25,21 @@ from typing import TYPE_CHECKING, Any, Callable
 from ...core.changes import Change
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming
+from ...drivers.boot.registry import BootDrivers
 from ...roots import moved_root
 from ...roots.ownership import is_of_claim
 from ...site import board_states
 from ..image.board_images import clean
 from ..power.last_outlet import Feeds
 from ..power.outlet_power import outlet_power
+from ..power.power_proof import lives
 from ..records import console_logs
 from ..records.board_records import CLAIM_PHASE, STATE_PHASE
 from ..records.claim_records import Kept
 from ..records.store import NOBODY, must_be_of
 from ..work.board_locks import locked
 from ..work.board_work import BoardWork, summary
+from ..work.cut_off_moves import MOVES, PHASE
 from ..work.each_board import board_of
 from ..work.move_targets import is_kept, must_be_movable, target_of, why_taken
 from .lifecycle import switch_off
@@ -49,15 +52,14 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from .lifecycle import Options
 
-#: The phase of its events and lines, and the verb that holds the locks.
-PHASE = "move"
-#: The end of the event with which an instance that moves gets its board.
-MOVES = "its root comes from {board}"
 TAKEN = "was taken meanwhile: {why}"
 #: The note of a board out of use that the instance has left.
 FAILED = "{note} (it was switched off since, and {name} has left it)"
+#: The beginning of the event that says why a board is out of use that an instance is about to leave.
+OUT_OF_USE = "is left, and is out of use: "
 RUN_AGAIN = "run this again, which looks for another one"
 NOT_OFF = "is not off: its outlet is {power}"
+ANSWERS = "is off by its outlet, and something answers at {ip}"
 SEE = "see who is at work there; or name another board (-e board=N)"
 
 
@@ -72,6 +74,7 @@ class Migration:
     def __init__(self, proxy: Proxy, claim: Claim, options: Options) -> None:
         self.proxy, self.name, self.options = proxy, claim.instance, options
         self.fault: str | None = None
+        self._found: str | None = None  # the same, as the board's own note has it
         self._made = claim
         self._held = ExitStack()
 
@@ -163,19 +166,25 @@ class Migration:
         The lock of the old one is held until `let_go`.
         """
         self._held.close()
-        return self._on([self.board, target], self._move, keeps=True)
+        self._found, old = None, self.board
+        try:
+            return self._on([old, target], self._move, keeps=True)
+        finally:
+            self._put_out_of_use(old)
 
     def _move(self, old: BoardWork, new: BoardWork) -> None:
         store, claim = self.proxy.store, self.claim
         if not claim.is_same(old.claim):
             raise Refused(f"left {old.board.name} meanwhile", self.name, "run this again, which looks where it is")
         must_be_movable(self.proxy, claim, old.board, old.change.check)
-        failed, note = old.state == board_states.ERROR, old.record.note
-        self.fault = FAILED.format(note=note, name=self.name) if failed else None
+        self._found = self._fault_of(old)
+        self.fault = None if self._found is None else FAILED.format(note=self._found, name=self.name)
         if not self._note(old, old.board, new.board):
             return
         self._must_be_off(new)
         self._keep(new)
+        if self._found is not None:  # a stop ends the state that says so
+            store.event(old.board.id, PHASE, f"{OUT_OF_USE}{self._found}", instance=self.name)
         clean(self.proxy, new.board, None, new.change, new.say, Deadline(self.options.limit))
         switch_off(self.proxy, [old], replace(self.options, keep=True))
         if old.failed:
@@ -184,6 +193,24 @@ class Migration:
         with store.transaction():
             self._give(claim, old, new)
         self._bring(old, new)
+
+    def _fault_of(self, old: BoardWork) -> str | None:
+        """Return why the board that is left is out of use, also where a move that was cut off has stopped it since."""
+        if old.state == board_states.ERROR:
+            return old.record.note
+        store, claim = self.proxy.store, self.claim
+        said = store.first_since_claim(claim, PHASE, f"{OUT_OF_USE}%", newest=True)
+        began = store.first_since_claim(claim, STATE_PHASE, f"% → {board_states.BOOTING}%", newest=True)
+        if said is None or old.state in board_states.AT_WORK or (began is not None and began.id > said.id):
+            return None
+        return said.text[len(OUT_OF_USE) :]
+
+    def _put_out_of_use(self, board: Board) -> None:
+        """Put a board that is out of use back into that state, where the instance did not leave it after all."""
+        store = self.proxy.store
+        record = store.record(board.id)
+        if self._found is not None and record.state == board_states.POWER_OFF and self._made.is_same(record.claim):
+            store.move(board.id, board_states.ERROR, self._found)
 
     def _note(self, work: BoardWork, old: Board, new: Board) -> bool:
         return work.note(f"{self.name} board", {"board": old.name}, {"board": new.name})
@@ -204,11 +231,13 @@ class Migration:
             store.power_seen(new.board.id, "off")
 
     def _must_be_off(self, new: BoardWork) -> None:
-        """Raise Refused where a board that nobody has is on, before anything is done with it."""
+        """Raise Refused where a board that nobody has is on, or its address taken, before anything is done with it."""
         seen: dict[str, Any] = {"id": new.board.id}
         unread = "; ".join(outlet_power(self.proxy, [seen], Deadline(self.options.limit)).values())
         if seen["power"] != "off":
             raise Refused(NOT_OFF.format(power=unread or seen["power"] or "not known"), new.board.name, SEE)
+        if lives(BootDrivers(self.proxy).of(new.board), new.board):
+            raise Refused(ANSWERS.format(ip=new.board.ip), new.board.name, SEE)
 
     def _give(self, claim: Claim, old: BoardWork, new: BoardWork) -> None:
         """Give the instance its new board, and keep the old one, unless it is out of use."""

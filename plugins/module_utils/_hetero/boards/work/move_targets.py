@@ -16,6 +16,7 @@ from ...core.plays import play
 from ...drivers.boot.driver import DISK_ROOT, NFS_ROOT
 from ...drivers.boot.registry import BootDrivers
 from ...images.choice import check_arch, check_delivery, image_of
+from ...roots.moved_root import must_be_renamable
 from ...roots.ownership import why_not_of
 from ...scheduling.fit import describe, rejections, summary
 from ...site import board_states
@@ -63,6 +64,7 @@ def must_be_movable(proxy: Proxy, claim: Claim, board: Board, check: bool) -> No
     why = why_not_of(proxy, board, claim, check)
     if why:
         raise Refused(f"{name} cannot move: {why}", board.name, play("reconcile"))
+    must_be_renamable(proxy, board)
 
 
 def target_of(proxy: Proxy, claim: Claim, wanted: int | None = None) -> Board:

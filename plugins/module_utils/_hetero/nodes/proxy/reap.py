@@ -8,8 +8,8 @@ whose lease is over only because the clock jumped (site/node_clock.py). All are 
 end as nobody foresaw, of what a tenant left; then each is, by one of its own. A board whose disks are to be wiped,
 which may take hours, has one of its own for that, and the leases of others go on ending meanwhile.
 
-Boards whose checks were killed are freed, too (boards/verbs/ended_checks.py), so that none is out of use, or on, for
-that.
+Boards whose checks were killed are freed, too (boards/verbs/ended_checks.py), and those that a killed move has left
+(ended_moves.py), so that none is out of use, or on, for that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Callable, Collection, Iterable, Mapping, Sequence
 
 from ...boards.records.proxy import Proxy
-from ...boards.verbs import ended_checks
+from ...boards.verbs import ended_checks, ended_moves
 from ...boards.verbs.lifecycle import Options
 from ...boards.verbs.release import release
 from ...boards.work import console
@@ -179,15 +179,16 @@ def main(arguments: Sequence[str]) -> int:
     files = files_of(options.config)
     if options.clock_is_right:
         node_clock.set_right(files["state_db"])
-    killed = Child(partial(_take_up_checks, files))  # a PDU may be slow
+    killed = Child(partial(_take_up, files))  # a PDU may be slow
     ended = turn(files)
-    freed = killed.answer(Deadline(LONGEST), "boards that were checked", UNFORESEEN)
+    freed = killed.answer(Deadline(LONGEST), "boards that were checked or left", UNFORESEEN)
     return 0 if _led_to_kernels(files) and ended and freed else 1
 
 
-def _take_up_checks(files: Mapping[str, str]) -> bool:
+def _take_up(files: Mapping[str, str]) -> bool:
     with Proxy(files, VERB, create=False, write=True) as proxy:
-        return ended_checks.take_up(proxy, VERB, _say)
+        done = ended_checks.take_up(proxy, VERB, _say)
+        return ended_moves.take_up(proxy, VERB, _say) and done
 
 
 def _led_to_kernels(files: Mapping[str, str]) -> bool:
