@@ -56,6 +56,8 @@ SOON = 1.0
 TICK = 0.5
 #: Actions with these names print lines while they last.
 OWN = "hetero.compute."
+#: The action of the steps of a request.
+STEP = "hetero.compute.request"
 #: Actions that ask a person write to the terminal themselves.
 ASKS = ("pause", "ansible.builtin.pause")
 #: The end of the names of playbooks that bring something about of an instance, which goes on by itself.
@@ -70,6 +72,11 @@ INTERRUPTED = {
     f"{play('status')} shows it, the same command again waits for it",
     **dict.fromkeys(("console", "flavors", "status"), "nothing was begun, and nothing goes on"),
 }
+#: What is said in place of it of a request that waits in the queue (module request, step waited).
+WAITED = (
+    "nothing was begun on the nodes; the request keeps its place in the queue for a minute: the same command within it "
+    "goes on there, and without it the place is given up"
+)
 #: A message that says nothing without the program's own words.
 BARE = "non-zero return code"
 #: Most characters and lines of an error, and most warnings of a result, that are printed.
@@ -103,6 +110,7 @@ class CallbackModule(Default):
         self._live = None
         self._said = time.monotonic()  # when anything was printed last
         self._is_interrupted = False
+        self._is_queued = False  # whether all that was done so far is to keep a place in the queue
 
     def _is_verbose(self):
         return self._display.verbosity > 0
@@ -148,7 +156,7 @@ class CallbackModule(Default):
         def tell():
             if self._is_interrupted and os.getpid() == process and not self._over.is_set():
                 self._over.set()
-                self._display.display(f"Interrupted: {interrupted(name)}")
+                self._display.display(f"Interrupted: {WAITED if self._is_queued else interrupted(name)}")
 
         signal.signal(signal.SIGINT, noted)
         atexit.register(tell)
@@ -207,6 +215,8 @@ class CallbackModule(Default):
     # ---- results
 
     def v2_runner_on_ok(self, result):
+        if _task(result).action == STEP:
+            self._is_queued = is_queued(_task(result).args.get("step"), _data(result), self._is_queued)
         if self._is_verbose():
             super().v2_runner_on_ok(result)
         else:
@@ -310,6 +320,18 @@ def interrupted(name):
         end = play("terminate_instance", instance=str(given) if is_instance(given) else "NAME")
         said = f"{said}, and {end} ends the instance"
     return said
+
+
+def is_queued(step, plan, before):
+    """Return whether a request has a place in the queue and nothing else: while it waits, and while it looks again.
+
+    :param plan: what a step of a request returned.
+    :param before: the same as it was before that step.
+    """
+    if step == "choose":
+        return before and not plan.get("visits")
+    waits = plan.get("waits") and plan.get("has_place")
+    return bool(waits and (step == "waited" or (step == "claimed" and not plan.get("surplus"))))
 
 
 def _print_nowhere():

@@ -87,12 +87,14 @@ def _boards(request):
 @pytest.fixture
 def board(request, _boards):
     """A board: `run` a command on it, `ssh()` has the words that log in, `address`, `node`, `phases`, `console()`."""
-    marker = request.node.get_closest_marker("board")
+    marker, none = request.node.get_closest_marker("board"), None
     try:
         found = _boards.board(dict(marker.kwargs) if marker else {})
     except NoBoard as error:
-        request.node.stash[NONE] = error
-        pytest.fail(f"no board: {error}", pytrace=False)
+        none = error
+    if none is not None:  # not above, where a report would tell both, the one while the other is handled
+        request.node.stash[NONE] = none
+        pytest.fail(f"no board: {none}", pytrace=False)
     request.node.stash[BOARD] = found
     phases = ", ".join(f"{phase} {seconds} s" for phase, seconds in found.phases.items())
     one = dict(board=found.node, board_instance=found.environment["HETERO_INSTANCE"], board_address=found.address)

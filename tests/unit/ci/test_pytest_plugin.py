@@ -80,6 +80,7 @@ def test_a_board_that_does_not_come_up_is_an_error_and_no_failed_test(machine):
     rc, cases, said = reported(machine, text=text, HETERO_FLAVOR="tp64.8x8")
     assert (rc, "2 errors" in said, "failed" in said.splitlines()[-1]) == (1, True, False), said
     assert "no board: the board did not come up (fault of: board): board0: stalled at tftp" in said
+    assert "During handling of the above exception" not in said, said
     for case in cases.values():
         assert [one.tag for one in case if one.tag != "properties"] == ["error"]
         assert properties(case) == dict(board_ending="boot", board_console="PXE-E53: No boot filename")

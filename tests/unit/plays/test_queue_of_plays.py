@@ -1,13 +1,14 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plays that wait for the boards of two proxy nodes, and are killed meanwhile. If these fail, who waits longest is
-overtaken, or waits for ever for a play that is dead.
+"""Plays that wait for the boards of two proxy nodes, and are killed or interrupted meanwhile. If these fail, who waits
+longest is overtaken, or waits for ever for a play that is dead.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from contextlib import contextmanager
 
@@ -77,8 +78,10 @@ def test_killed_plays_keep_their_place_for_a_minute(proxies):
         young, said = waits(plays, "young")
     line = "young waits for tp64.8x8, 30 min at most: 2nd in the queue, none free for it; 4 boards in use"
     assert (line in said.splitlines(), "TASK" in said) == (True, False), said
-    plays.kill(old)
-    plays.end(old, LIMIT)
+    old.send_signal(signal.SIGINT)
+    rc, output = plays.end(old, LIMIT)
+    said = "the request keeps its place in the queue for a minute: the same command"
+    assert (rc, said in output, "terminate_instance" in output) == (99, True, False), output
     with minute_of(folders, "old"):
         give_back(folders["p1"], 1)
         rc, output = plays.end(plays.start("provision_instance", instance="eve", flavor=FLAVOR), LIMIT)
@@ -122,6 +125,18 @@ def test_the_only_node_of_a_site_keeps_places_too(proxies):
     rc, output = plays.end(solo, LIMIT)
     assert (rc, output.count("is running on board")) == (0, 2), output
     assert waiting_for(folders) == set()
+
+
+@pytest.mark.long
+def test_more_boards_than_the_only_node_has(proxies):
+    """Lost: what would help who asks for too many, and an hour of `wait=`."""
+    _folders, plays = proxies
+    plays.env["ANSIBLE_STDOUT_CALLBACK"] = "hetero.compute.quiet"
+    three = dict(REQUEST, instance="lab", count=3)
+    rc, output = plays.end(plays.start("provision_instance", order=["p1"], **three), LIMIT)
+    assert (rc, "names no boards" in output) == (2, False), output
+    assert "lab wants 3 tp64.8x8 (tilepro64, 8x8, 16384 MB, 500 GB): 2 of 3 boards.\n" in output
+    assert "\n  no wait helps: of these there are 2 in all, whoever has them\n  take what there is: " in output, output
 
 
 @pytest.mark.long

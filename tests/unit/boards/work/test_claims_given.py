@@ -192,6 +192,9 @@ def test_why_no_board_fits(proxy):
     assert error.value.facts["rejected_lines"] == [
         "board0, board1, board2: no image fedora in its store (known: debian)"
     ]
+    with pytest.raises(NoneFree, match=r"3 of 4 boards\.\n  there are 3 such boards in all") as error:
+        present(proxy, count=4)
+    assert error.value.facts["rejected"], "by that a play looks further, and says what helps"
     proxy.boards.clear()
     with pytest.raises(NoneFree, match="  the boards file names no boards"):
         present(proxy)

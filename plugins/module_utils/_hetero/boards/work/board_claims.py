@@ -351,7 +351,10 @@ def _no_node(
     :param there: how many of the instances have their boards already.
     """
     wants = f"{request.request} wants {request.many}{describe(request.flavor['name'], request.flavor)}"
-    lines = summary(rejected) or ["the boards file names no boards"]
+    # each board fits, and there are too few of them: a play that finds a reason says what would help
+    few = f"there are {free + there} such boards in all" if not rejected and free + there else ""
+    lines = summary(rejected) or [few or "the boards file names no boards"]
+    rejected = rejected or ({"count": [few]} if few else {})
     found = nodes_found(free, len(request.instances), there, "boards")
     text = "\n".join([f"{wants}: {found}.", *(f"  {reason}" for reason in lines)])
     unfit = {name: reasons for name, reasons in unfit.items() if reasons}
