@@ -18,6 +18,8 @@ from ansible_collections.hetero.compute.tests.unit.verbs.test_instance_on_boards
 
 #: Seconds that a boot may take, and within which it is over where nobody waits for it any more.
 BOOT, AT_ONCE = 300, 60
+#: What the end of its lease says.
+OVER = "board0: jackie of jackie: its lease is over since 2 min; off, cleaned, free"
 
 
 def verb(site, state="running", **given):
@@ -130,3 +132,23 @@ def test_what_takes_back_claims_that_never_ran_leaves_a_boot_alone(site, booting
             until(lambda: waits(site, "is being ended"), "it still boots", 2.0)
         assert (site.outlets()["1"], site.board_of("jackie")) == ("on", 0)
         ended(site)
+
+
+def test_a_lease_that_is_over_ends_although_a_boot_is_waited_for(site, booting):
+    """Lost: a board, to whoever has it boot for as long as a boot may take."""
+    with booting() as result:
+        site.expire()
+        assert site.turn() == dict(said=[OVER], failed=False)
+        assert (site.outlets()["1"], site.board_of("jackie")) == ("off", None)
+        assert "board0: jackie is being ended, so its boot is not waited for" in result()["msg"]
+
+
+def test_a_lease_that_is_over_ends_although_others_wait_to_boot_it_anew(site, booting):
+    """Lost: all ends of leases, to who has several plays reboot an instance in turns: one of them has always begun."""
+    with booting() as result, meanwhile(lambda: verb(site, state="rebooted")) as again:
+        until(lambda: waits(site, "held by"), "it never waited")
+        site.expire()
+        assert site.turn() == dict(said=[OVER], failed=False)
+        assert (site.outlets()["1"], site.board_of("jackie")) == ("off", None)
+        result()
+        assert again()["failed"]

@@ -44,7 +44,8 @@ class Work:
             has_run=lambda claim: self.ran, out_of_use=lambda board: None, take_out=lambda board: False
         )
         store.is_older_than = lambda claim: False
-        self.proxy, self.change, self.found = SimpleNamespace(store=store), SimpleNamespace(check=False), None
+        self.proxy = SimpleNamespace(store=store, config=SimpleNamespace(run_folder="/nowhere"))
+        self.change, self.found = SimpleNamespace(check=False), None
         self.over = self.failed = self.as_rebuilt = self.ran = False
         self.blame = self.error = self.unproven = self.driver = self.at_end = None
         vars(self).update(more)

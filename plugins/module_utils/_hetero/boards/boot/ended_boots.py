@@ -65,17 +65,30 @@ class EndedBoots(PduLoop):
             boot.has_power.set()
             work.fail(None, Refused(WANTED.format(name=asked.instance), boot.board.name, REMEDY), ends=asked.instance)
             return
-        if claim is None:
-            return
-        if asked.instance not in (claim.instance, claim.request) or not _is_meant(claim, asked):
+        if claim is None or not _is_meant(claim, asked):
             return
         boot.cancelled.set()
         boot.has_power.set()
-        said = ENDED.format(name=work.instance, word="stopped" if asked.stays else "ended")
-        work.say("wait", said)
-        gone = {} if asked.stays else {end_requests.BEING_ENDED: True}
-        work.fail(None, Refused(said, boot.board.name, REMEDY), **gone)
+        _let_go(work, boot.board.name, asked)
+
+
+def refuse_ending(work: BoardWork) -> None:
+    """End the work on a board, whose lock is held, where somebody waits for it to end the instance: who asks again and
+    again for boots would else keep the instance from its end.
+    """
+    claim = work.claim
+    asked = end_requests.of(work.proxy.config.run_folder, work.board.name) if claim else None
+    if claim and asked and not asked.stays and _is_meant(claim, asked):
+        _let_go(work, work.board.name, asked)
+
+
+def _let_go(work: BoardWork, board_name: str, asked: EndRequest) -> None:
+    said = ENDED.format(name=work.instance, word="stopped" if asked.stays else "ended")
+    work.say("wait", said)
+    gone = {} if asked.stays else {end_requests.BEING_ENDED: True}
+    work.fail(None, Refused(said, board_name, REMEDY), **gone)
 
 
 def _is_meant(claim: Claim, asked: EndRequest) -> bool:
-    return not asked.created or claim.created in asked.created
+    named = asked.instance in (claim.instance, claim.request)
+    return named and (not asked.created or claim.created in asked.created)

@@ -28,6 +28,7 @@ from ...site import board_states
 from ...site.instance import must_be_soft_timeout
 from ..boot import broken_drivers, soft_reboot
 from ..boot.boot_entry import ensure_entry
+from ..boot.ended_boots import refuse_ending
 from ..boot.reboots import Rebooting
 from ..boot.starts import Starting
 from ..boot.stops import Stopping
@@ -210,6 +211,8 @@ def _bring_up(proxy: Proxy, ids: Sequence[int], options: Options, verb: str, way
     with locked(works, verb, Deadline(options.limit)):
         drivers = BootDrivers(proxy, options.driver, options.kernel_source)
         for work in works:
+            if not (work.over or options.check):
+                refuse_ending(work)
             _name_driver(drivers, work)
             if not work.over and (way is not Starting or work.state == board_states.ERROR):
                 note_if_used(work)  # a start looks itself, before it does anything, at boards that are not refused

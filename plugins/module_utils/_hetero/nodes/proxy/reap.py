@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`hetero reap`: ends the instances whose lease is over, as terminate does. Its timer is role tftp_proxy's.
 
-A board that another verb works on, or that cannot be freed, keeps its claim, and the next turn tries again; so does one
-whose lease is over only because the clock jumped (site/node_clock.py). All are freed together, by a process that may
-end as nobody foresaw, of what a tenant left; then each is, by one of its own. A board whose disks are to be wiped,
-which may take hours, has one of its own for that, and the leases of others go on ending meanwhile.
+A boot that is only waited for is let go of, as by terminate, so that no lease lasts for as long as somebody has its
+board boot. A board that another verb works on, or that cannot be freed, keeps its claim, and the next turn tries again;
+so does one whose lease is over only because the clock jumped (site/node_clock.py). All are freed together, by a process
+that may end as nobody foresaw, of what a tenant left; then each is, by one of its own. A board whose disks are to be
+wiped, which may take hours, has one of its own for that, and the leases of others go on ending meanwhile.
 
 Boards whose checks were killed are freed, too (boards/verbs/ended_checks.py), and those that a killed move has left
 (ended_moves.py), so that none is out of use, or on, for that.
@@ -47,8 +48,9 @@ if TYPE_CHECKING:
 
 VERB = "reap"
 DOES = "End the instances whose lease is over: board off, cleaned, free."
-#: How long a turn waits for the boards that others work on (seconds); there is a next one.
-PATIENCE = 1.0
+#: How long a turn waits for the boards that others work on (seconds); there is a next one. A boot is let go of within
+#: a quarter of a second (ended_boots.TICK), and who waits to boot the board anew has its lock for a moment each.
+PATIENCE = 5.0
 #: Of a board's newest events, among which one may say the same already.
 RECENT = 50
 #: Seconds for a process that frees boards: a day for their disks (wipes.WipeRequest), and the boots before; each step
@@ -94,7 +96,7 @@ def reap(
     claims = _surely_over(proxy, over, say)
     works = [BoardWork(proxy, proxy.board(claim.board), change, claim.instance) for claim in claims]
     unwiped: list[BoardWork] = []
-    with locked(works, VERB, Deadline(PATIENCE)):
+    with locked(works, VERB, Deadline(PATIENCE), True):
         # Some may have been ended or extended while their lock was waited for.
         going = [not work.over and work.claim is not None and _over(proxy, work.claim, now) for work in works]
         ending = [work for work, goes in zip(works, going) if goes]
