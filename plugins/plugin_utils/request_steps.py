@@ -87,11 +87,12 @@ def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], 
     :param before: the plan of the round before; {} in the first.
     :returns: the plan: visits, which are parts to ask for; before, the request's instances that were there at the first
         look; new, whether nothing at all of its name was; refused, what nodes refused for good.
-    :raises Stop: a node was not asked, or several have made what is asked for.
+    :raises Stop: a node was not asked, several have made what is asked for, or another owner waits for its name.
     """
     name = request["instance"]
     _stop(unasked(answers, name, without), endings.OWNER)
     _stop("\n".join(owners.twice(answers, name, request["owner"])))
+    _stop(owners.waited_for(answers, name, request["count"], request["owner"], before.get("asked")))
     refused = before.get("refused", [])
     found = _schedule(request, answers, refused)
     elsewhere = sorted({part["item"] for part in found["parts"]} - {request["proxy"]}) if request["proxy"] else []

@@ -186,3 +186,42 @@ def test_who_has_all_has_no_place_and_anothers_name_is_refused(store):
     assert store.tickets.living() == []
     with pytest.raises(Refused, match="belongs to ann"):
         Node(store).kept(ticket("lab", "bob"), check=False)
+
+
+@pytest.mark.parametrize(("name", "count"), [("lab", 1), ("lab", 2), ("lab-2", 1), ("la", 1)])
+def test_a_name_that_another_waits_for_is_nobody_elses(store, name, count):
+    """Lost: a request after an hour in the queue, to who takes its name for anything, and ends it at once."""
+    store.tickets.keep(ticket("lab", count=3))
+    node, request = Node(store, 9000), Request(name, count=count)
+    mine = ticket(name, "ann", asked=200.0, count=count)
+    if name == "la":
+        assert node.left_to(request).may == 1
+        assert node.kept(mine, check=False)
+        return
+    for ask in (lambda: node.left_to(request), lambda: node.kept(mine, check=False)):
+        with pytest.raises(Refused, match="lab: bob waits for what is to have that name, and asked before: choose"):
+            ask()
+    assert store.tickets.of(name, "ann") is None
+    assert node.kept(ticket("lab", count=3), check=False), "its own place goes on"
+
+
+def test_of_two_who_wait_for_a_name_the_first_has_it(store):
+    """Lost: the name, to who asked later, on a node that heard of both."""
+    node = Node(store, 9000)
+    store.tickets.keep(ticket("lab-1", asked=100.0))
+    assert node.kept(ticket("lab", "ann", asked=50.0, count=2), check=False)
+    with pytest.raises(Refused, match="lab: ann waits for"):
+        node.kept(ticket("lab-1", asked=100.0), check=False)
+    assert node.kept(ticket("lab-3", "eve", asked=200.0), check=False), "no instance of lab is called so"
+
+
+def test_who_has_a_name_moves_with_it(store):
+    """Lost: the way out of a broken board, to who waited for the name before it was given."""
+
+    class Moving(Node):
+        def _missing(self, request):
+            return request.instances
+
+    claim(store, "lab")
+    store.tickets.keep(ticket("lab"))
+    assert Moving(store, 1000).left_to(Request("lab")).may == 0

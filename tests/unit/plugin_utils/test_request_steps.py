@@ -497,3 +497,23 @@ def test_what_was_made_ready_is_never_given_back():
     done = settled(node("p1", 0, [claim("lab", created=9.0)]), node("p2", 0, [claim("lab", image_hash="ab")]))
     assert names(done["surplus"]) == [("p1", ["lab"])]
     assert names(done["visits"]) == [("p2", ["lab"])]
+
+
+WAITS = dict(request="lab", owner="bob", asked=100.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "before"),
+    [("lab", {}, {}), ("lab-2", {}, {}), ("la", dict(count=3), None), ("lab", {}, dict(asked=50.0)),
+     ("lab", dict(owner="bob"), {})],
+)  # fmt: skip
+def test_a_name_for_which_another_waits_is_asked_of_no_node(name, more, before):
+    """Lost: the name of who waits, to who asks a node for it at which that one does not wait."""
+    answers = [node("p1", 3), node("p2", 0, queue=[WAITS])]
+    if before == {} and not more:
+        with pytest.raises(Stop) as stop:
+            request_steps.choose(asked(name), answers, [], before)
+        why = "lab: bob waits for what is to have that name, and asked before (p2): choose another name"
+        assert (str(stop.value), stop.value.ending) == (why, "request")
+    else:
+        assert request_steps.choose(asked(name, **more), answers, [], before or {})["visits"]

@@ -20,7 +20,7 @@ from ..scheduling.places import offer, place, shown
 from ..scheduling.queue import Left, Wish, left, starts
 from ..scheduling.reserved import STEP
 from ..site.leases import at
-from ..site.owners import refuse_taken
+from ..site.owners import OTHER_NAME, WAITED_FOR, is_name_of, refuse_taken
 from ..site.reservations import MOST, Reservation
 from .reservations import Reserving
 
@@ -115,6 +115,9 @@ class Waiting(Reserving, Generic[AnyRequest]):
         others = self._others(request)
         missing = len(self._missing(request)) if others else 0
         needs = self.needs(request) if missing else None
+        if others and Waiting._missing(self, request):  # not of an instance that moves, which has its name
+            own = self.store.tickets.of(request.request, request.owner)
+            self._refuse_waited_for(request, others, own.asked if own else request.asked)
         if needs is None:
             return NOTHING
         now, own = time.time(), self._own(request)
@@ -170,6 +173,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
         needs = self.needs(request)
         with self.store.transaction(dry=check):
             refuse_taken(map(vars, self.store.claims()), request.request, request.instances, request.owner)
+            self._refuse_waited_for(request, self._others(request), self._since(ticket))
             missing, now = self._missing(request), time.time()
             there = len(request.instances) - len(missing)
             if needs is None or not missing:
@@ -181,6 +185,23 @@ class Waiting(Reserving, Generic[AnyRequest]):
             own = next(one for one in wishes if (one.request, one.owner) == (ticket.request, ticket.owner))
             lots = self.lots(now)
             return place(now, lots, wishes, own, there, self.stuck(), self.reserves)
+
+    def _since(self, ticket: Ticket) -> float:
+        """Return since when a request waits: a ticket takes an earlier one's place over (Tickets.keep)."""
+        before = self.store.tickets.of(ticket.request, ticket.owner)
+        return min(ticket.asked, before.asked) if before else ticket.asked
+
+    def _refuse_waited_for(self, request: AnyRequest, others: Iterable[Ticket], asked: float | None) -> None:
+        """Raise Refused where another owner waits for a name that is asked for, and asked before: who waits an hour
+        for it would lose it to who takes it for anything else.
+
+        :param asked: since when the request waits (unix seconds); None where it does not.
+        """
+        for one in others:
+            if one.owner != request.owner and (asked is None or one.asked < asked):
+                theirs, count = one.request, int(one.wish["count"])
+                if is_name_of(request.request, theirs, count) or is_name_of(theirs, request.request, request.count):
+                    raise Refused(WAITED_FOR.format(owner=one.owner), theirs, OTHER_NAME)
 
     def shown(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
         """Return those who wait, and {device: the request that gets it next}, as `status` shows them."""

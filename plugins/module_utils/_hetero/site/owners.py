@@ -25,6 +25,8 @@ TOLD = 4
 #: has it with each claim.
 LONGEST_OWNER = 255
 OTHER_NAME = "choose another name"
+#: What is said of a name of a request that waits, to another owner.
+WAITED_FOR = "{owner} waits for what is to have that name, and asked before"
 #: The form of Unicode in which the names of owners are compared: AWX keeps its users' in such a one (NFKC).
 FORM: Final = "NFC"
 
@@ -119,6 +121,29 @@ def number_of(instance: str, request: str) -> int | None:
     """Return N of the instance NAME-N of request NAME, or None for another instance."""
     tail = instance[len(request) + 1 :] if instance.startswith(f"{request}-") else ""
     return int(tail) if tail.isdigit() else None
+
+
+def is_name_of(name: str, request: str, count: int | None = None) -> bool:
+    """Return whether a name is that of a request, or of one of its instances NAME-1 … NAME-N.
+
+    :param count: how many they are; None where that is not known, and any number counts.
+    """
+    number = number_of(name, request) if count != 1 else None
+    return name == request or (number is not None and 1 <= number <= (count or number))
+
+
+def waited_for(results: Iterable[Result], request: str, count: int, owner: str, asked: float | None) -> str:
+    """Return who waits for a name of a request since before its owner asked, in words; "" where nobody does.
+
+    :param results: as of `holders`. Each may have `queue`, dicts with request, owner and asked.
+    :param asked: since when the request itself waits (unix seconds); None where it does not.
+    """
+    for result in results:
+        for one in result.get("queue") or ():
+            theirs = one["owner"] != owner and (asked is None or one["asked"] < asked)
+            if theirs and (is_name_of(one["request"], request, count) or is_name_of(request, one["request"])):
+                return f"{one['request']}: {WAITED_FOR.format(owner=one['owner'])} ({result['item']}): {OTHER_NAME}"
+    return ""
 
 
 def refuse_taken(claims: Iterable[Claim], request: str, instances: Iterable[str], owner: str) -> None:
