@@ -60,6 +60,13 @@ def identity(site, board=0):
     return claim, {name: (root(site, board) / name).read_bytes() for name in files}
 
 
+def wait(site):
+    """Bob waits for board 1."""
+    wish = dict(flavor=FLAVOR, image="debian", board=1, count=1, partial=False, lease_hours=None, boot_source="nfs")
+    with site.proxy() as proxy:
+        proxy.store.tickets.keep(Ticket("bob", "bob", time.time(), dict(wish, numbers=[])))
+
+
 @pytest.fixture
 def hers(jackie):
     """Jackie runs on board 0 of two, and has written something."""
@@ -114,9 +121,9 @@ def test_check_mode_says_where_and_does_nothing(hers):
     assert hers.what_is_there() == before
 
 
-@pytest.mark.parametrize("stall", ["tftp", "running"])
-def test_where_the_new_board_does_not_come_up_it_goes_back(hers, stall):
-    """Lost: a running instance, for a board that does not boot."""
+@pytest.mark.parametrize(("stall", "left"), [("tftp", "error"), ("running", "power off")])
+def test_where_the_new_board_does_not_come_up_it_goes_back(hers, stall, left):
+    """Lost: a running instance, for a board that does not boot; or board after board, for a root that hangs on each."""
     before = identity(hers)
     hers.wire(1, fake=dict(tftp=0.0, nfs=0.0, running=0.0, stall=stall))
     result = migrate(hers, timeout=1)
@@ -126,8 +133,9 @@ def test_where_the_new_board_does_not_come_up_it_goes_back(hers, stall):
     assert hers.outlets() == {"1": "on", "2": "off"}
     assert list(hers.exports()) == ["1"]
     assert hers.record(0).state == "running"
-    assert (hers.record(1).state, hers.record(1).claim) == ("error", None)
-    assert "(it was switched off since, and jackie has left it)" in hers.record(1).note
+    assert (hers.record(1).state, hers.record(1).claim) == (left, None)
+    if left == "error":
+        assert "(it was switched off since, and jackie has left it)" in hers.record(1).note
 
 
 def test_where_neither_comes_up_it_says_where_all_is(hers):
@@ -155,6 +163,43 @@ def test_from_a_board_out_of_use_it_moves_and_that_one_stays_so(hers):
         None,
     )
     assert hers.outlets() == {"1": "off", "2": "on"}
+
+
+def hung(site):
+    """Jackie's own root does not come up on board 0 any more."""
+    site.wire(0, fake=dict(tftp=0.0, nfs=0.0, running=0.0, stall="running"))
+    again = dict(instance="jackie", state="rebooted", how="hard", timeout=1)
+    assert site.module("instance", kind="board", **again)["failed"]
+    assert site.record(0).state == "error"
+
+
+def test_a_board_on_which_its_own_root_hung_is_free_when_it_has_left(hers):
+    """Lost: board after board, to a tenant whose root hangs on purpose until it has moved on."""
+    hung(hers)
+    assert not migrate(hers).get("failed")
+    assert (hers.board_of("jackie"), wrote(hers, 1)) == (1, True)
+    assert (hers.record(0).state, hers.record(0).claim) == ("power off", None)
+
+
+def test_who_waits_goes_before_an_instance_whose_own_root_hung(hers):
+    """Lost: the turn of who waits, to a tenant whose root hangs on purpose."""
+    hung(hers)
+    wait(hers)
+    assert "held for bob of bob, which waits and goes first" in migrate(hers)["msg"]
+
+
+def test_what_another_has_come_to_wait_for_meanwhile_is_not_taken(hers, monkeypatch):
+    """Lost: the same, to an instance that has chosen the board a moment before."""
+    real = migration.Migration._must_be_off
+
+    def meanwhile(self, new):
+        wait(hers)
+        real(self, new)
+
+    monkeypatch.setattr(migration.Migration, "_must_be_off", meanwhile)
+    result = migrate(hers)
+    assert "board1: was taken meanwhile: held for bob of bob" in result["msg"], result["msg"]
+    assert runs_on(hers, 0)
 
 
 def test_where_the_old_board_is_not_proven_off_nothing_moves(hers):
@@ -220,9 +265,7 @@ def test_one_without_a_root_is_refused(site):
 def test_what_is_held_for_who_waits_is_not_taken(ten):
     """Lost: the place of who waits for just that board."""
     assert not any(result.get("failed") for result in ten.provision())
-    wish = dict(flavor=FLAVOR, image="debian", board=1, count=1, partial=False, lease_hours=None, boot_source="nfs")
-    with ten.proxy() as proxy:
-        proxy.store.tickets.keep(Ticket("bob", "bob", time.time(), dict(wish, numbers=[])))
+    wait(ten)
     assert not migrate(ten).get("failed")
     assert ten.board_of("jackie") == 2
 

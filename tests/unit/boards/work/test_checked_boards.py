@@ -15,6 +15,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadli
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import nodes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owner_limits import Limit
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.reservations import RESERVATIONS
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
 from ansible_collections.hetero.compute.tests.unit.boards.work.test_board_queue import (
     boards,
@@ -22,6 +23,7 @@ from ansible_collections.hetero.compute.tests.unit.boards.work.test_board_queue 
     present,
     proxy,
 )
+from ansible_collections.hetero.compute.tests.unit.boards.work.test_reserved_boards import hours_from_now
 
 __all__ = ["proxy"]
 
@@ -72,6 +74,22 @@ def test_no_check_ends_for_who_may_have_too_few(proxy, monkeypatch, ended):
     with pytest.raises(NoneFree, match="1 of 2 boards"):
         present(proxy, count=2)
     assert ended == []
+
+
+@pytest.mark.parametrize(("owner", "hours", "gets"), [("bob", None, []), ("bob", 1.0, [2]), ("ann", None, [2])])
+def test_no_check_ends_for_whom_a_reservation_keeps_from_its_board(proxy, monkeypatch, ended, owner, hours, gets):
+    """Lost: each check of a board that is reserved, to who asks for it again and again and may not have it."""
+    course = dict(owner="ann", which=["2"])
+    course.update({"from": hours_from_now(5), "until": hours_from_now(15)})
+    object.__setattr__(proxy.config, "reservations", RESERVATIONS.read(dict(table=[course], flavors={}), "", []))
+    claimed(proxy, "eve", [0, 1], made=False)
+    checked_board(proxy, monkeypatch, 2)
+    if gets:
+        assert boards(present(proxy, owner=owner, lease_hours=hours)) == gets
+    else:
+        with pytest.raises(NoneFree, match="reserved for ann from"):
+            present(proxy, owner=owner, lease_hours=hours)
+    assert ended == gets
 
 
 @pytest.mark.parametrize("living", [True, False])

@@ -25,6 +25,7 @@ from ...site import board_states
 from ..power import last_outlet, power_proof
 from ..power.bystanders import Bystanders
 from ..records.board_records import AND_ON, SWITCH, TO_BE
+from ..records.suspect_boards import MAY_WORK, STAYS_ON, UNSEEN
 from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
@@ -53,15 +54,6 @@ End = Callable[["BoardWork"], None]
 CABLE = (
     "; see that its network cable (port of {mac}) and its plug ({outlet}) are in and feed this board: "
     f"{play('cabling')} proves the outlet"
-)
-#: Note on a board that does not come up or does not answer, and has run before from a root on its own disk.
-STAYS_ON = "its root is on its own disk and it may be at work there, so its outlet stays on: look at its console"
-#: Note on a board that does not answer, and has mounted a root from which it ran before.
-MAY_WORK = "it has its root and ran before, so it may be at work and its outlet stays on: look at its console"
-#: Note on a silent board whose boot was begun by a play that ended.
-UNSEEN = (
-    "nobody looked while it began to boot, so it may be at work and its outlet stays on: look at its console; "
-    "{cut} cuts its power and boots it"
 )
 #: Note on a board whose PDU was lost while its outlet was to be switched, and what is said of one that was cut by then.
 UNREAD = "it is not known whether its outlet was switched: {error}"

@@ -37,11 +37,12 @@ from ..records import console_logs
 from ..records.board_records import CLAIM_PHASE, STATE_PHASE
 from ..records.claim_records import Kept
 from ..records.store import NOBODY, must_be_of
+from ..records.suspect_boards import is_suspect
 from ..work.board_locks import locked
 from ..work.board_work import BoardWork, summary
 from ..work.cut_off_moves import MOVES, PHASE
 from ..work.each_board import board_of
-from ..work.move_targets import is_kept, must_be_movable, target_of, why_taken
+from ..work.move_targets import Others, is_kept, must_be_movable, target_of, why_taken
 from .lifecycle import switch_off
 from .release import free_board, release
 
@@ -68,7 +69,7 @@ class Migration:
 
     :param claim: the claim, as it was looked up.
     :param options: the options of its verbs, with `instance` and `created` of the claim.
-    :ivar fault: why the board that it left is out of use, which it then stays; None for a sound one, which is kept.
+    :ivar fault: why the board that it left is out of use, which it then stays; None for one that is kept, and freed.
     """
 
     def __init__(self, proxy: Proxy, claim: Claim, options: Options) -> None:
@@ -197,7 +198,7 @@ class Migration:
     def _fault_of(self, old: BoardWork) -> str | None:
         """Return why the board that is left is out of use, also where a move that was cut off has stopped it since."""
         if old.state == board_states.ERROR:
-            return old.record.note
+            return old.record.note if is_suspect(old.record) else None
         store, claim = self.proxy.store, self.claim
         said = store.first_since_claim(claim, PHASE, f"{OUT_OF_USE}%", newest=True)
         began = store.first_since_claim(claim, STATE_PHASE, f"% → {board_states.BOOTING}%", newest=True)
@@ -218,12 +219,13 @@ class Migration:
     def _keep(self, new: BoardWork) -> None:
         """Keep a free board, which was just seen off, for the instance."""
         store, note = self.proxy.store, board_states.GOES_THERE.format(name=self.name)
-        feeds = Feeds(self.proxy)
+        feeds, others = Feeds(self.proxy), Others(self.proxy, self.claim)
         with store.transaction():  # a claim needs no lock of a board
             record = store.record(new.board.id)
             if is_kept(record, self.name):
                 return
             why = why_taken(feeds, new.board, record)
+            why = why or others.held({new.board.name: None}).get(new.board.name)
             if why:
                 raise Refused(TAKEN.format(why=why), new.board.name, RUN_AGAIN)
             store.move(new.board.id, board_states.ERROR, note)

@@ -157,7 +157,9 @@ def _at_present(
     wanted = {name: sizes[name] for name, why in busy.items() if why is None}
     full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
     busy.update(full)
-    reserved = _reserved(queue, request, [board.name for board in fit if busy[board.name] is None])
+    # those that are checked last: they would be free for who may have them
+    checked = [board.name for board in fit if checked_boards.gives_way(proxy, records[board.id])]
+    reserved = _reserved(queue, request, [*(board.name for board in fit if busy[board.name] is None), *checked])
     busy.update(reserved)
     held = {**held, **reserved}
     fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(request.instances))

@@ -9,7 +9,7 @@ verbs/migration.py moves it.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Collection
+from typing import TYPE_CHECKING, Collection, Mapping
 
 from ...core.errors import HeteroError, NoneFree, Refused
 from ...core.plays import play
@@ -25,6 +25,7 @@ from ..power.last_outlet import Feeds
 from ..records.board_health import FULL
 from ..records.disk_records import used
 from ..records.store import why_not_free
+from ..records.suspect_boards import is_suspect
 from .board_fit import ClaimRequest
 from .board_queue import BoardQueue
 
@@ -83,7 +84,7 @@ def target_of(proxy: Proxy, claim: Claim, wanted: int | None = None) -> Board:
     kept = {board.id for board in fit if is_kept(records[board.id], claim.instance)}
     feeds = Feeds(proxy)
     busy = {board.name: None if board.id in kept else why_taken(feeds, board, records[board.id]) for board in fit}
-    busy.update(_held(proxy, claim, busy, {board.name for board in fit if board.id in kept}))
+    busy.update(Others(proxy, claim).held(busy, {board.name for board in fit if board.id in kept}))
     rejected.update({name: [why] for name, why in busy.items() if why})
     scores = proxy.store.scores()
     free = [board for board in fit if not rejected[board.name]]
@@ -123,18 +124,31 @@ def _unfit(proxy: Proxy, claim: Claim, board: Board, image: Image) -> list[str]:
     return why
 
 
-def _held(proxy: Proxy, claim: Claim, busy: dict[str, str | None], kept: Collection[str]) -> dict[str, str]:
-    """Return {board name: why} of free boards that others are to get: they wait for them, or have reserved them.
+class Others:
+    """What others are to get who wait, or have reserved it, beside an instance that moves.
 
-    An instance whose board failed goes before all who wait. What is kept for it already is its own.
+    Its look at what they want is made here, before a transaction keeps others waiting.
     """
-    failed = proxy.store.record(claim.board).state == board_states.ERROR
-    queue = _Queue(proxy, claim.instance)
-    queue.look()
-    terms = (claim.instance, claim.owner, claim.flavor, claim.image, claim.ssh_public_key)
-    held = queue.held(ClaimRequest(*terms, move=failed), busy)[0]
-    free = [name for name, why in busy.items() if why is None and name not in held and name not in kept]
-    return {**held, **queue.kept_from(claim.owner, claim.expires, free)}
+
+    def __init__(self, proxy: Proxy, claim: Claim) -> None:
+        self._proxy, self._claim = proxy, claim
+        self._queue = _Queue(proxy, claim.instance)
+        self._queue.look()
+
+    def held(self, busy: Mapping[str, str | None], kept: Collection[str] = ()) -> dict[str, str]:
+        """Return {board name: why} of free boards that others are to get.
+
+        An instance whose board failed goes before all who wait.
+
+        :param busy: {board name: why it is not free, None for a free one}.
+        :param kept: boards that are kept for the instance already, which are its own.
+        """
+        claim, queue = self._claim, self._queue
+        terms = (claim.instance, claim.owner, claim.flavor, claim.image, claim.ssh_public_key)
+        failed = is_suspect(self._proxy.store.record(claim.board))
+        held = queue.held(ClaimRequest(*terms, move=failed), busy)[0]
+        free = [name for name, why in busy.items() if why is None and name not in held and name not in kept]
+        return {**held, **queue.kept_from(claim.owner, claim.expires, free)}
 
 
 class _Queue(BoardQueue):
