@@ -61,7 +61,7 @@ def test_an_entry_is_read():
     one, two, certain = found
     assert one == Reservation("ann", 1796626800.0, 1797008400.0, "", 1, dict(FLAVORS["tp64"], name="tp64"))
     assert (two.what, two.why) == ("2 tp64", "course")
-    assert (certain.what, certain.which, certain.count) == ("3, board4", ("3", "board4"), 0)
+    assert (certain.what, certain.which, certain.count) == ("board3, board4", ("3", "board4"), 0)
     assert RESERVATIONS.read({}, "reservations", []) == RESERVATIONS.read([], "reservations", []) == ()
 
 

@@ -56,7 +56,8 @@ class Reservation:
     @property
     def what(self) -> str:
         """Return what is reserved in words."""
-        return ", ".join(self.which) or f"{self.count} {self.flavor.get('name')}"
+        named = [f"board{one}" if one.isdigit() else one for one in self.which]
+        return ", ".join(named) or f"{self.count} {self.flavor.get('name')}"
 
 
 def date(value: object) -> float | None:

@@ -90,6 +90,8 @@ def test_certain_boards_are_reserved_by_number_or_name(node):
     node.image()
     reserve(node, 5, 15, which=[0, "board2"])
     with node.proxy() as proxy:
+        (said,) = information(proxy)["reservations"]
+        assert said["text"].startswith("board0, board2 for ann from ")
         assert boards(present(proxy, "jackie")) == [1]
         with pytest.raises(NoneFree):
             present(proxy, "eve", board=0)
