@@ -10,6 +10,7 @@ asked for is the runner's, as its hooks do not get the job's own variables: a la
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 
 from . import cancelled, endings
@@ -35,7 +36,7 @@ def main():
     except (NoBoard, OSError) as error:
         error = as_told(error)
         sys.stdout.write(f"::error title=No board for this job::{_escaped(str(error))}\n")
-        sys.stdout.write("".join(f"  | {line}\n" for line in error.console))
+        sys.stdout.write(_unheeded(error.console))
         return error.code
     except Cancelled as error:
         return error.code
@@ -66,6 +67,16 @@ def _folder(name):
     """Return the option for the folder that the first hook used, as a step may have set another HETERO_STATE."""
     state, told = os.path.split(os.path.dirname(os.environ.get("HETERO_SSH_CONFIG", "")))
     return ["--state", state] if told == name and os.path.isdir(state) else []
+
+
+def _unheeded(console):
+    """Return the lines of a console in a block whose commands the runner obeys none of: it looks for those of its older
+    form (##[error], ##[add-mask]) anywhere in a line, and whoever has the board writes there.
+    """
+    if not console:
+        return ""
+    token, lines = secrets.token_hex(16), "".join(f"  | {line}\n" for line in console)
+    return f"::stop-commands::{token}\n{lines}::{token}::\n"
 
 
 def _escaped(text):
