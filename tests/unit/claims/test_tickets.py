@@ -164,3 +164,12 @@ def test_what_cannot_be_is_refused(db, given, thing):
         Tickets(db).keep(ticket(**given))
     assert error.value.thing == thing
     assert Tickets(db).living() == []
+
+
+@pytest.mark.parametrize(("before", "now", "goes_on"), [([1], [], False), ([1], [1, 2], False), ([], [2], True)])
+def test_a_place_for_some_of_the_instances_is_none_for_all(db, before, now, goes_on):
+    """Lost: everybody's turn, to who keeps a place by asking for one of many, and has it for all of them."""
+    tickets, one = Tickets(db), ticket(count=8)
+    tickets.keep(Ticket("lab", "ann", 100.0, dict(one.wish, numbers=before)))
+    kept = tickets.keep(Ticket("lab", "ann", 200.0, dict(one.wish, numbers=now)))
+    assert kept.asked == (100.0 if goes_on else 200.0)

@@ -236,7 +236,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
     def _own(self, request: AnyRequest) -> Ticket | None:
         """Return the ticket of a request, unless that is for less: a place for one is none for eight."""
         own = self.store.tickets.of(request.request, request.owner)
-        same = own is not None and own.wish["flavor"] == request.flavor and request.count <= own.wish["count"]
+        same = own is not None and own.wish["flavor"] == request.flavor and len(request.instances) <= own.many
         return own if same else None
 
     def _others(self, request: AnyRequest) -> list[Ticket]:

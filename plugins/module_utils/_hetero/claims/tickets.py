@@ -93,7 +93,12 @@ class Ticket:
     def goes_on(self, before: Ticket) -> bool:
         """Return whether this keeps the place of an earlier ticket, which it does where it asks for no more."""
         same = self.wish["flavor"] == before.wish["flavor"]
-        return same and bool(self.wish["count"] <= before.wish["count"])
+        return bool(same and self.many <= before.many)
+
+    @property
+    def many(self) -> int:
+        """Return how many instances are asked for: of NAME-1 … NAME-N those of `numbers`, if there are any."""
+        return len(self.wish.get("numbers") or ()) or int(self.wish["count"])
 
 
 def must_be_asked(asked: float | None) -> None:
