@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Protocol
 from ..core.errors import Refused
 from ..core.plays import play
 from ..site.owner_limits import Limit
-from ..site.owners import FORM
+from ..site.owners import FORM, same
 
 if TYPE_CHECKING:
     from .store import ClaimsStore
@@ -120,7 +120,7 @@ class OwnerLimits:
         return text.format(owner=owner, node=node, thing=self.thing, most=most, **words)
 
     def _instances(self, owner: str, flavor: str | None = None) -> list[str]:
-        claims = [claim for claim in self.store.claims() if claim.owner == owner]
+        claims = [claim for claim in self.store.claims() if same(claim.owner, owner)]
         return sorted(one.instance for one in claims if flavor in (None, one.flavor.get("name")))
 
 

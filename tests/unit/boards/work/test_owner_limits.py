@@ -55,6 +55,13 @@ def test_an_owner_gets_no_more_than_its_limit(limited):
     assert boards(present(limited, "jackie", owner="bob")) == [1]
 
 
+def test_a_name_that_is_typed_in_another_way_has_no_more(limited):
+    """Lost: what a limit is for, to a letter with an accent, which is one character or two."""
+    claimed(limited, "lab", [0, 2], made=False, owner="Jos\u00e9")
+    with pytest.raises(NoneFree, match="may have 2 at once"):
+        present(limited, "jackie", owner="Jose\u0301")
+
+
 def test_what_an_owner_has_is_its_own_also_over_the_limit(limited):
     """Lost: the second run of a play, and a limit that can be set while people work."""
     lab = claimed(limited, "lab", [0, 1, 2], made=False, owner="ann")
