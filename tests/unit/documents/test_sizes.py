@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much a reader has to take in at once: the lines of a file and of a function of the plugins.
+"""How much a reader has to take in at once: the lines of a file and of a function of the plugins, and the task files
+that playbooks share.
 
 Ruff holds the number of a function's arguments (pyproject.toml). `make figures` prints what there is.
 """
@@ -18,6 +19,12 @@ from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 #: Most lines of a file, and of a function from its `def` to its end.
 FILE, FUNCTION = 400, 60
 PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
+#: Most files of tasks, and most lines of all of them: what is more than asking and acting is decided in Python.
+TASK_FILES, TASK_LINES = 12, 250
+PLAYBOOKS = {path: path.read_text() for path in sorted((ROOT / "playbooks").rglob("*.yml"))}
+TASKS = {path: text for path, text in PLAYBOOKS.items() if path.parent.name == "tasks"}
+#: An include or import of tasks.
+INCLUDE = re.compile(r"(?:include|import)_tasks: +([\w./]+)")
 #: The line of a function, class or decorator.
 HEAD = re.compile(r"( *)(?:def|async def|class|@)", re.ASCII)
 
@@ -69,3 +76,28 @@ def test_what_is_long_is_told():
     assert long_functions(inner, 2) == [(7, "g"), (3, "h")]
     assert long_functions(method, 4) == [(5, "p")]
     assert long_functions("async " + short, 4) == [(5, "f")]
+
+
+def test_playbooks_share_few_tasks():
+    """Lost: the way of a request through its plays, to whoever follows it from file to file."""
+    assert len(TASKS) <= TASK_FILES
+    assert sum(map(figures.lines, TASKS.values())) <= TASK_LINES
+
+
+def test_no_task_file_includes_itself():
+    """Lost: how often a task runs, which a circle of includes tells nobody."""
+    named = {path: INCLUDE.findall(text) for path, text in TASKS.items()}
+    included = {path: {(path.parent / name).resolve() for name in names} for path, names in named.items()}
+    assert sum(map(len, included.values())) > 8
+    assert set().union(*included.values()) <= set(TASKS), "a file that is there"
+    assert figures.in_circles(included) == []
+
+
+def test_no_play_keeps_a_variable_in_facts():
+    """Lost: what a request is, to facts that any task may change; it is one value, which each step passes on.
+
+    Two compute something once that stays: what the status shows, so that its table, page and files are of one time, and
+    who asks for what, for the flavors that are free.
+    """
+    named = {path.name: text.count("set_fact:") for path, text in PLAYBOOKS.items()}
+    assert {name: times for name, times in named.items() if times} == {"flavors.yml": 1, "status.yml": 1}
