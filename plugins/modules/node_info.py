@@ -13,7 +13,7 @@ version_added: 0.1.0
 description:
   - Runs M(hetero.compute.board_info) on a proxy node and M(hetero.compute.host_info) on a compute host, so that a play
     asks all of them side by side.
-  - This is an action plugin. It hands all options but O(node) to that module.
+  - This is an action plugin. It hands all options but O(node) and O(watch) to that module.
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -36,6 +36,12 @@ options:
     description: How many of the newest events to return of each board or instance.
     type: int
     default: 0
+  watch:
+    description:
+      - Ask again and again, and print each phase of the instances as it comes, until each of them runs, or is left in
+        another state; or until nothing has happened for so many seconds. Their newest O(events) are looked at.
+      - Without it, the node is asked once, and nothing is printed.
+    type: float
   owner:
     description: For whom RV(hetero.compute.board_info#module:offers) is.
     type: str
@@ -60,6 +66,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+watched:
+  description: How the instances stand in the end, as C(instance), C(node), C(state) and C(note). One in state C(gone)
+    was given back.
+  returned: with O(watch)
+  type: list
+  elements: dict
 claims:
   description: The claims there. All else is in the documentation of the two modules.
   returned: success

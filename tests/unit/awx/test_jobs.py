@@ -199,6 +199,7 @@ ASKING = {
     "migrate an instance": dict(instance="ml-8", board=""),
     "extend an instance's lease": dict(instance="ml-8", hours="87600"),
     "console of an instance": dict(instance="ml-8", lines=10000),
+    "watch an instance": dict(instance="ml-8"),
     "status": {},
     "flavors": {},
     "provide an instance while nodes are down": dict(instance="ml-8", flavor="cg1.xlarge", key=KEY, without=""),

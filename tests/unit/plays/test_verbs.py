@@ -48,6 +48,7 @@ VERBS = {
     "migrate_instance": {"board": "1"},
     "extend_instance": {"hours": "5"},
     "console": {},
+    "watch": {},
 }
 
 
