@@ -161,12 +161,15 @@ class _Pool:
     def __init__(self, lots: Iterable[Lot], reserves: Reserves = NONE) -> None:
         self._lots: list[tuple[Lot, Dict[str, int], List[str]]] = []
         self._reserves = reserves
+        self._allowed: Dict[object, tuple[int, dict[str, Blocked], list[Blocked]]] = {}  # as long as nothing changes
         for lot in lots:
             self.add(lot)
 
     def add(self, lot: Lot) -> None:
         self._lots.append((lot, dict(lot.amounts), list(lot.devices)))
         self._lots.sort(key=lambda one: (one[0].when is None, one[0].when or 0.0))
+        if lot.amounts or lot.devices:
+            self._allowed.clear()
 
     def last(self, now: float) -> float:
         """Return the last time at which it is known that something becomes free."""
@@ -178,6 +181,11 @@ class _Pool:
         for _lot, some, those in self._by(until):
             room.add(some, those)
         return room.many
+
+    def has_some(self, wish: Wish, until: float) -> bool:
+        """Return whether there is a device by a time for each part of a wish that takes devices."""
+        there = {name for _lot, _some, those in self._by(until) for name in those}
+        return all(not there.isdisjoint(names) for names, count in wish.devices if count)
 
     def steps(self, wish: Wish, now: float, may: int) -> Steps:
         """Return how many instances of a wish there is room for by when.
@@ -204,6 +212,14 @@ class _Pool:
         """
         if not self._reserves:
             return wish.need, {}, []
+        until = None if wish.seconds is None else when + wish.seconds
+        owner = wish.owner if self._reserves.is_owner(wish.owner) else ""  # all others are served alike
+        key = (owner, when, until, wish.need, tuple(sorted(wish.amounts.items())), wish.devices)
+        if key not in self._allowed:
+            self._allowed[key] = self._allows(wish, when)
+        return self._allowed[key]
+
+    def _allows(self, wish: Wish, when: float) -> tuple[int, dict[str, Blocked], list[Blocked]]:
         there = [Holding(lot.when, some, those, lot.name, lot.who) for lot, some, those in self._lots]
         until = None if wish.seconds is None else when + wish.seconds
         taker, wanted = Taker(wish.owner, until, wish.amounts, wish.devices), wish.every_device
@@ -243,6 +259,8 @@ class _Pool:
                 those.remove(name)
                 found.append((name, lot))
                 lots.append(lot)
+        if lots:
+            self._allowed.clear()
         return taken, found, lots
 
     def _by(self, until: float | None) -> list[tuple[Lot, Dict[str, int], List[str]]]:
@@ -340,6 +358,8 @@ def _left(
             continue
         if end is not None and start.when is not None and end <= start.when:
             goes_first = goes_first or start.wish.competes(asker)
+            continue
+        if reserves and not pool.has_some(start.wish, now):
             continue
         allowed, never, _why = pool.allowed(start.wish, now)
         many = every.fitting(start.wish, None)

@@ -32,6 +32,9 @@ class Reserves:
     def __init__(self, reserved: Iterable[Reserved] = ()) -> None:
         self.all = tuple(reserved)
         self._wants: Dict[str, Wants] = {}
+        self._owners: Dict[str, bool] = {}
+        self._by_start = sorted(enumerate(self.all), key=lambda one: one[1].start)
+        self._amounts = {key for one in self.all for key in one.amounts}
 
     def __bool__(self) -> bool:
         return bool(self.all)
@@ -47,7 +50,7 @@ class Reserves:
 
         :param offered: the devices that are free and would do, the most wanted first.
         """
-        wanted = list(dict.fromkeys(offered))
+        wanted = [name for name in dict.fromkeys(offered) if self._wanted(name)]  # others are reserved for nobody
         moments = list(self._moments(now, _with(holdings, wanted), taker)) if wanted else []
         kinds: Dict[Wants, list[str]] = {}
         for name in wanted if moments else ():
@@ -71,7 +74,7 @@ class Reserves:
         """Return how many instances of a request there is room for by what can be divided, of `most`, and of what is
         reserved so that there are no more: {key: (how much of it, for what)}.
         """
-        moments = list(self._moments(now, holdings, taker)) if taker.amounts else []
+        moments = list(self._moments(now, holdings, taker)) if self._amounts & taker.amounts.keys() else []
         many = _most(most, lambda more: all(not one.short_of(taker, more) for one in moments))
         short: dict[str, tuple[int, Blocked]] = {}
         for one in moments if many < most else ():
@@ -116,17 +119,45 @@ class Reserves:
         """
         starts = {one.start for one in self.all} | {one.end for one in self.all if same(one.owner, taker.owner)}
         later = {when for when in starts if now < when and (taker.until is None or when < taker.until)}
-        summed = [_Summed(one, Counter(map(self._wanted, one.devices))) for one in holdings]
+        summed = self._summed(now, holdings)
+        active: Dict[int, Reserved] = {}
+        begun = 0
         for when in sorted({now, *later}):
-            active = {n: one for n, one in enumerate(self.all) if one.start <= when < one.end}
+            while begun < len(self._by_start) and self._by_start[begun][1].start <= when:
+                active.update([self._by_start[begun]])
+                begun += 1
+            active = {n: one for n, one in active.items() if when < one.end}
             if active:
-                yield _Moment(when, active, summed)
+                yield _Moment(when, dict(sorted(active.items())), summed)
+
+    def _summed(self, now: float, holdings: Iterable[Holding]) -> list[_Summed]:
+        """Return the holdings that make a difference: what is free by now together, and what others have only where it
+        becomes free, or is of an owner for whom something is reserved.
+        """
+        kinds: Counter[Wants] = Counter()
+        amounts: Counter[str] = Counter()
+        found = []
+        for one in holdings:
+            if one.when is not None and one.when <= now:
+                kinds.update(map(self._wanted, one.devices))
+                amounts.update(one.amounts)
+            elif one.when is not None or self.is_owner(one.who):
+                found.append(_Summed(one, Counter(map(self._wanted, one.devices))))
+        return [_Summed(Holding(now, amounts, ()), kinds), *found]
+
+    def is_owner(self, name: str) -> bool:
+        """Return whether something is reserved for somebody of that name."""
+        if name not in self._owners:
+            self._owners[name] = any(same(one.owner, name) for one in self.all)
+        return self._owners[name]
 
     def _wanted(self, device: str) -> Wants:
         """Return what a device would do for."""
         if device not in self._wants:
             every = ((n, part, names) for n, one in enumerate(self.all) for part, (names, _c) in enumerate(one.devices))
-            self._wants[device] = frozenset((n, part) for n, part, names in every if device in names)
+            wants = frozenset((n, part) for n, part, names in every if device in names)
+            # devices that would do for the same share one set, which is then told from others without looking into it
+            self._wants[device] = next((one for one in self._wants.values() if one == wants), wants)
         return self._wants[device]
 
 
@@ -164,6 +195,7 @@ class _Moment:
         self._there: Counter[Serves] = Counter()
         self._free: Dict[str, int] = {}
         self._own: list[tuple[str, Amounts, FrozenSet[str]]] = []
+        self._known: Dict[tuple[Wants, str | None], Serves] = {}
         for one, kinds in holdings:
             is_free = one.when is not None and one.when <= when
             for wants, many in kinds.items():
@@ -178,11 +210,13 @@ class _Moment:
 
     def serves(self, wants: Wants, owner: str | None) -> Serves:
         """Return the demands that a device serves as long as it is free, or of those of an owner who has it."""
-        return frozenset(
-            number
-            for number, one in enumerate(self._parts)
-            if one in wants and (owner is None or same(owner, self._active[one[0]].owner))
-        )
+        if (wants, owner) not in self._known:
+            self._known[wants, owner] = frozenset(
+                number
+                for number, one in enumerate(self._parts)
+                if one in wants and (owner is None or same(owner, self._active[one[0]].owner))
+            )
+        return self._known[wants, owner]
 
     def takes(self, taken: Mapping[tuple[Serves, Serves], int]) -> bool:
         """Return whether fewer places can be served once somebody has taken so many devices of each kind."""
