@@ -85,7 +85,7 @@ def test_a_board_is_booting_before_its_power_is_cut_for_a_boot(state, to_start, 
     """Lost: who looks in between sees a running board without power, and takes it for somebody's fault."""
     did, call = [], Starting.__new__(Starting)
     call._bystanders = Bystanders(SimpleNamespace(boards={}, config=SimpleNamespace(pdus={})), [])
-    work = SimpleNamespace(board=SimpleNamespace(id=0), pdu="pdu-a", outlet="1", doubt=None, state=state)
+    work = SimpleNamespace(board=SimpleNamespace(id=0), driver=None, pdu="pdu-a", outlet="1", doubt=None, state=state)
     work.move = did.append
     call._ask = lambda boot, power: did.append(power)
     boot = SimpleNamespace(work=work, stage=None, then=None, way=None)
