@@ -146,10 +146,11 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "attempts is x: give a whole number from 1 to 9999, such as -e attempts=2; "
             "count is 2.5: give a whole number from 1 to 10000, such as -e count=3; "
             f"hours is long: {HOURS}; "
-            "wait is abc: give minutes from 0 to 999999, such as -e wait=30",
+            "wait is abc: give minutes from 0 to 10080, a week, such as -e wait=30",
         ),
         ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="nan"), "wait is nan: give minutes"),
         ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="inf"), "wait is inf: give minutes"),
+        ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wait="10081"), "wait is 10081: give minutes"),
         ("provision_instance", dict(instance="jackie", flavor=FLAVOR, count=10**6), "count is 1000000: give a whole"),
         ("provision_instance", dict(instance="jackie", flavor=FLAVOR, wipe="zreo"), f"wipe is zreo: {WIPES}"),
         ("terminate_instance", dict(instance="jackie", wipe="erase"), f"wipe is erase: {WIPES}"),

@@ -13,6 +13,8 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.image import rebuilds
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import Claim
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.each_board import (
+    LEFT,
+    LOOK,
     Instances,
     Report,
     Tenant,
@@ -134,7 +136,7 @@ def test_a_root_on_its_own_disk_needs_no_room(node):
 @pytest.mark.parametrize(
     ("claim", "state", "given", "why"),
     [
-        (None, "running", {}, "board0: was given back meanwhile: ask for eve anew"),
+        (None, "running", {}, f"board0: {LEFT.format(request='eve')}: {LOOK.format(request='eve')}"),
         (EVE, "running", dict(owner="bob"), "eve-1: belongs to jo"),
         (EVE, "error", {}, "board0: is in error: without a note: terminate eve-1 and ask for it anew"),
         (EVE, "maintenance", {}, "board0: is in maintenance: without a note: terminate eve-1"),

@@ -117,11 +117,12 @@ def test_of_several_those_that_were_asked_for(proxy):
     assert [one["changed"] for one in result["boards"]] == [True, False]
 
 
-def test_one_that_was_given_back_meanwhile_is_asked_for_anew(proxy, monkeypatch):
-    """Lost: the word that there is nothing any more whose lease could be set."""
+def test_one_that_left_its_board_meanwhile_is_looked_for_again(proxy, monkeypatch):
+    """Lost: the word that nothing is on this board any more whose lease could be set."""
     (mine,) = claimed(proxy, made=False)
     monkeypatch.setattr(board_leases, "ids_of", lambda *words: proxy.store.release(0, mine) or [0])
-    assert extend(proxy, 1)[0]["msg"] == "board0: was given back meanwhile: ask for jackie anew"
+    left = "was left by jackie meanwhile, which ended, or moved to another board"
+    assert extend(proxy, 1)[0]["msg"] == f"board0: {left}: run this again, which looks up where jackie is"
 
 
 def test_a_lease_that_may_not_be_ended_says_what_it_waits_for(node, proxy):

@@ -213,3 +213,11 @@ def test_which_boards_a_request_has(node):
         with pytest.raises(Refused, match=r"lab-1: has board2, which is not in the boards file: .*-e forget=lab-1"):
             each_board.ids_of(proxy, "lab")
         assert each_board.ids_of(proxy, "lab", (2,)) == [0]
+
+
+def test_who_lost_its_board_meanwhile_is_told_to_look_where_it_is(node):
+    """Lost: `extend_instance` beside a move says that the instance is gone, and to ask for it anew; yet it runs."""
+    with node.proxy() as proxy, pytest.raises(Refused) as error:
+        each_board.Instances("jackie").must_have(proxy.board(1), None)
+    assert error.value.what == "was left by jackie meanwhile, which ended, or moved to another board"
+    assert (error.value.thing, error.value.remedy) == ("board1", "run this again, which looks up where jackie is")

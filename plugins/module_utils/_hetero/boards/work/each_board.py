@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     #: notes in the board's own Change.
     Step = Callable[[Board, "Claim | None", "Report", Change], dict[str, Any]]
 
+#: An instance that moves leaves its board in the same way as one that ends.
+LEFT = "was left by {request} meanwhile, which ended, or moved to another board"
+LOOK = "run this again, which looks up where {request} is"
 #: Boards that are worked on at the same time where that pays. A root takes some 50 ms of the processor, and waits as
 #: long for programs and the disk.
 AT_ONCE = 8
@@ -84,10 +87,10 @@ class Instances:
     def must_have(self, board: Board, claim: Claim | None) -> Claim:
         """Return the claim of a board that one of the instances had when the call began.
 
-        :raises Refused: the board was given back since, or the instance is another's.
+        :raises Refused: the instance has left the board since, or is another's.
         """
         if claim is None:
-            raise Refused("was given back meanwhile", board.name, f"ask for {self.request} anew")
+            raise Refused(LEFT.format(request=self.request), board.name, LOOK.format(request=self.request))
         must_own(claim, self.owner)
         must_have_keys(claim, self.only_key)
         return claim
