@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
     brief,
     printable_data,
 )
-from ansible_collections.hetero.compute.plugins.plugin_utils import request_steps
+from ansible_collections.hetero.compute.plugins.plugin_utils import move_steps, request_steps
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import PLACE, answers, done
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
 from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait
@@ -35,13 +35,18 @@ REQUEST = dict(
     image=dict(type="str", default=""),
 )
 SPEC = dict(
-    step=dict(type="str", choices=["find", "choose", "claimed", "waited", "settle"], required=True),
+    step=dict(type="str", choices=["find", "choose", "claimed", "waited", "settle", "target", "moved"], required=True),
     request=dict(type="dict", required=True, options=REQUEST),
     nodes=dict(type="list", elements="str", required=True),
     without=dict(type="list", elements="str", default=[]),
     plan=dict(type="dict", default={}),
     force=dict(type="bool", default=False),
     to=dict(type="str"),
+    came=dict(type="dict", default={}),
+    node=dict(type="str", default=""),
+    back=dict(type="bool", default=False),
+    runs=dict(type="bool", default=True),
+    target=dict(type="dict", default={}),
     wait=dict(type="float", default=0.0),
     interval=dict(type="float", default=10.0),
 )
@@ -82,7 +87,11 @@ def decided(given: dict[str, Any], hostvars: Mapping[str, Any], check: bool) -> 
     if step == "waited":
         said = {one["item"]: done(hostvars, one["item"], PLACE) for one in plan["queue"]}
         return wait.waited(request, plan, said)
+    if step == "moved":
+        return move_steps.moved(plan, given["target"], given["runs"], check)
     heard = answers(hostvars, given["nodes"])
+    if step == "target":
+        return move_steps.target(request, heard, plan, given["came"], given["node"], given["back"])
     if step == "find":
         return request_steps.find(request, heard, without, given["force"], given["to"])
     if step == "choose":

@@ -19,7 +19,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import write_whole
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_address, is_known_host, is_word
+from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_address, is_known_host, is_word
 from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import TEXT, is_ours, read
 
 #: {field of an instance: (its check, the error where that fails)}.

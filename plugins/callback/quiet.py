@@ -44,7 +44,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, printable
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_instance
+from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_instance
 from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import LiveLine
 
 #: Seconds to the first line about a task that lasts, and between later ones. LATER is also the longest that nothing is

@@ -73,7 +73,8 @@ options:
         in it goes, also its O(user_data).
       - V(migrated) has an instance on a board go to another board of its proxy node, with its root, and run there as
         the same machine at another address. The old board is proven off first. Where the new one does not bring it up,
-        it runs on the old one again, and the call fails. Run again without O(board), it moves once more.
+        it runs on the old one again, and the call fails. Run again without O(board), it moves once more. Of a container
+        or guest it starts what M(hetero.compute.instance_copy) has copied from another host.
       - V(extended) sets the end of its lease to O(lease_hours) from now.
       - V(absent) ends it, removes what was made for it, wipes disks, puts devices back, and frees all that was claimed.
     type: str

@@ -34,8 +34,9 @@ options:
       - V(waited) says, of a request that waits, whether to look and claim now, by the places that nodes keep for it
         (M(hetero.compute.ticket), registered as C(_place)).
       - V(settle) says whose a name is, as another play may have claimed it on another node meanwhile.
+      - V(target) says to which compute host an instance moves, and V(moved) where it is from then on.
     type: str
-    choices: [find, choose, claimed, waited, settle]
+    choices: [find, choose, claimed, waited, settle, target, moved]
     required: true
   request:
     description: What is asked for. O(step=find) takes only its instance and owner.

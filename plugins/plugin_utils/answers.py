@@ -9,148 +9,46 @@ Only those parts are known here that plays, tables and pages use. Whether an ans
 
 from __future__ import annotations
 
-import ipaddress
-import re
-import time
-from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping
+from typing import Any
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import LONGEST, brief, one_line
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR, OF_HOSTS
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
-
-#: Returns whether a value can be what it stands for; and {key of a mapping: the test of its value}.
-Test = Callable[[Any], bool]
-Shape = Mapping[str, Test]
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import OF_HOSTS
+from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import (
+    Shape,
+    Test,
+    are_hypervisors,
+    are_known_hosts,
+    are_reasons,
+    are_texts,
+    are_texts_by_name,
+    each_of,
+    is_address,
+    is_hypervisor,
+    is_instance,
+    is_label,
+    is_made,
+    is_mapping,
+    is_missing,
+    is_number,
+    is_text,
+    is_truth,
+    is_word,
+    left_out,
+    list_of,
+    maybe,
+    of,
+    one_of,
+    or_none,
+    wrong,
+)
 
 NO_ANSWER = "what the node answers to {module} cannot be ({error}): see whether that node is sound, and set it up again"
-#: Names of boards, hosts and nodes, which stand in lines that people paste into a shell.
-WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
-#: A line of known_hosts, which stands in an ssh command: host, type of key and key, and nothing that a shell expands.
-KNOWN_HOST = re.compile(r"[A-Za-z0-9_:\[][A-Za-z0-9_.,:\[\]-]* [A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}")
-#: Seconds that a node's clock may be ahead of the controller's.
-DAY = 86400.0
 #: What ssh itself says last on a terminal.
 SSH_SAYS = "Shared connection to "
 #: Most characters of the last line of a module that broke off: Python's error.
 LAST_WORDS = 500
 #: Most characters of all that a failed answer shows beside its message: Ansible prints it whole.
 MOST_OF_FAILURE = 8 * 10**6
-#: Above all amounts (bytes) and times (seconds). Python's integers have no end, and what expects a float fails there.
-MOST = 1e24
-#: Stands for the value of a key that an answer does not have.
-MISSING = object()
-
-
-def is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST
-
-
-def is_label(value: object) -> bool:
-    return is_text(value) or is_number(value)
-
-
-def is_word(value: Any) -> bool:
-    return is_text(value) and bool(WORD.fullmatch(value))
-
-
-def is_instance(value: Any) -> bool:
-    return is_text(value) and bool(INSTANCE.fullmatch(value))
-
-
-def is_address(value: Any) -> bool:
-    """Return whether this is an IP address without a scope id, for which Python takes any text ("fe80::1%$(id)")."""
-    try:
-        return is_text(value) and "%" not in value and bool(ipaddress.ip_address(value))
-    except ValueError:
-        return False
-
-
-def is_known_host(value: Any) -> bool:
-    return is_text(value) and bool(KNOWN_HOST.fullmatch(value))
-
-
-def are_known_hosts(value: Any) -> bool:
-    return is_text(value) and all(map(is_known_host, value.splitlines()))
-
-
-def is_made(value: Any) -> bool:
-    """Return whether this can be the time at which something was made, by the controller's clock with a day's
-    tolerance.
-    """
-    return is_number(value) and 0 < value < time.time() + DAY
-
-
-def or_none(test: Test) -> Test:
-    """Return a test that also accepts None. The key has to be there."""
-    return lambda value: value is None or test(value)
-
-
-def maybe(test: Test) -> Test:
-    """Return a test that also accepts a missing key, or None."""
-    return lambda value: value is MISSING or value is None or test(value)
-
-
-def left_out(test: Test) -> Test:
-    """Return a test that also accepts a missing key."""
-    return lambda value: value is MISSING or test(value)
-
-
-def is_missing(value: object) -> bool:
-    return value is MISSING
-
-
-def is_mapping(value: object) -> bool:
-    return isinstance(value, dict)
-
-
-def is_truth(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(is_text, value))
-
-
-def are_texts_by_name(value: object) -> bool:
-    return isinstance(value, Mapping) and all(map(is_label, value)) and all(map(is_text, value.values()))
-
-
-def one_of(words: Collection[str]) -> Test:
-    return lambda value: isinstance(value, str) and value in words
-
-
-is_hypervisor = one_of(BY_HYPERVISOR)
-
-
-def are_hypervisors(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(is_hypervisor, value))
-
-
-def are_reasons(value: object) -> bool:
-    """Return whether this says of each node why it was refused: {node: a text, or texts}."""
-    return isinstance(value, dict) and all(is_text(why) or are_texts(why) for why in value.values())
-
-
-def each_of(shape: Shape) -> Test:
-    """Return a test of a mapping by name, of which each value has the shape."""
-    return lambda value: isinstance(value, dict) and all(map(is_text, value)) and all(map(of(shape), value.values()))
-
-
-def list_of(shape: Shape) -> Test:
-    return lambda value: isinstance(value, list) and all(map(of(shape), value))
-
-
-def of(shape: Shape) -> Test:
-    return lambda value: is_mapping(value) and wrong(value, shape) is None
-
-
 CLAIM = dict(
     instance=is_instance,
     request=is_instance,
@@ -290,6 +188,26 @@ LOOKED_AT = dict(
 )
 #: A line for people that a play shows by itself.
 LINE = dict(node=or_none(is_text), text=is_text)
+#: An instance as the host to which it moves is to have it (compute_host/departures.py), which looks at it itself.
+CAME: dict[str, Test] = dict(
+    dict.fromkeys(("instance", "request"), is_instance),
+    flavor=of(dict(name=is_text)),
+    image=is_text,
+    bytes=is_number,
+    files=is_mapping,
+    kinds=are_texts,
+    state=is_text,
+    other=is_text,
+    ran=is_truth,
+)
+
+
+def are_pieces(value: object) -> bool:
+    """Return whether this is a list of [name of a file, number of its piece]."""
+    lists = value if isinstance(value, list) else [None]
+    return all(isinstance(one, list) and len(one) == STEP and is_text(one[0]) and is_number(one[1]) for one in lists)
+
+
 #: What a module of a claim says where it fails, which the scheduler reads.
 FAILURE = dict(rejected=left_out(are_reasons), unfit=maybe(is_mapping))
 #: Module → its answer. Keys that only some requests return may be missing, so that one shape serves all.
@@ -344,6 +262,16 @@ SHAPES: dict[str, Shape] = {
     "image_store": dict(table=are_texts),
     "ticket": dict(place=or_none(of(PLACE))),
     "board_console_info": dict(name=is_word, command=or_none(is_text), follow=or_none(is_text)),
+    "instance_copy": dict(
+        came=left_out(of(CAME)),
+        has=left_out(is_mapping),
+        todo=left_out(are_pieces),
+        piece=left_out(of(dict(file=is_text, number=is_number, offset=is_number, length=is_number, sha256=is_text))),
+        digests=left_out(are_texts_by_name),
+        ran=left_out(is_truth),
+        taken=left_out(is_truth),
+        lines=left_out(list_of(LINE)),
+    ),
     "instance": dict(
         instances=list_of(
             dict(
@@ -363,11 +291,6 @@ SHAPES: dict[str, Shape] = {
         failure=maybe(of(FAILURE)),
     ),
 }
-
-
-def wrong(answer: dict[str, Any], shape: Shape) -> str | None:
-    """Return the first key of a mapping whose value does not have the shape, or None."""
-    return next((key for key, test in shape.items() if not test(answer.get(key, MISSING))), None)
 
 
 def no_answer(module: str, error: str) -> dict[str, Any]:

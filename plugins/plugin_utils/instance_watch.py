@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_watch import SHOWN, SHOWN_OF_INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states, instance_states
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_number
+from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_number
 
 #: A line for people, as progress.as_text takes it.
 Line = Dict[str, Any]

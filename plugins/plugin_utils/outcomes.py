@@ -12,7 +12,7 @@ from typing import Any, Mapping
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states, instance_states
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import (
+from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import (
     Shape,
     is_address,
     is_text,

@@ -28,13 +28,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
     printable,
     printable_data,
 )
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import (
-    LAST_WORDS,
-    LONGEST,
-    checked,
-    is_number,
-    no_answer,
-)
+from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_number
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import LAST_WORDS, LONGEST, checked, no_answer
 from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, TooLong, only_data, work_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import FIRST, QUIET, tell
 

@@ -16,6 +16,7 @@ from typing import Any, Container, Dict, Iterable, List, Mapping, NamedTuple, Se
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import Move, moving, without_halves
 from ansible_collections.hetero.compute.plugins.plugin_utils import endings
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unasked, words_of
@@ -29,6 +30,8 @@ Request = Mapping[str, Any]
 #: Which node is asked for which instances, or has them: item, kind, numbers; claims and boards of one that has them.
 Part = Dict[str, Any]
 Plan = Dict[str, Any]
+#: Verbs on an instance that moves, and has a claim on two nodes: they see the one that it is at present.
+WITH_HALVES = ("migrate", "show")
 
 
 class Stop(Exception):
@@ -59,6 +62,8 @@ def find(
     """
     name, owner = request["instance"], request["owner"]
     _stop(unasked(answers, name, without), endings.OWNER)
+    found = moving(answers)
+    answers, halves = without_halves(answers, found), [one for one in found if one.is_of(name)]
     _stop("\n".join(map(one_line, owners.unclaimed(answers))))
     parts, _surplus = owners.holders(answers, name, numbers=numbers_of(request))
     others = sorted({claim["owner"] for part in parts for claim in part["claims"]} - {owner})
@@ -66,8 +71,11 @@ def find(
         whose = ", ".join(one_line(brief(other)) for other in others)
         raise Stop(f"{name} belongs to {whose}, not to {owner}: ask {whose}, or add -e force=true")
     _stop("\n".join(owners.twice(answers, name, None if force else owner)))
+    if halves and to not in (None, *WITH_HALVES):
+        _stop("\n".join(one_line(one.told) for one in halves))
     if parts:
-        return dict(parts=parts, lines=[])
+        ended = [_half(one, request) for one in halves] if to is None else []
+        return dict(parts=_joined([*parts, *ended]), lines=[], moves=[_as_plan(one) for one in halves])
     over = owners.ended(answers, name, None if force else owner)
     why = f" ({over})" if over else ""
     near = owners.meant(answers, name, owner)
@@ -81,6 +89,27 @@ def find(
     return dict(parts=parts, lines=[nowhere, *owners.notes(answers)])
 
 
+def _half(move: Move, request: Request) -> Part:
+    """Return the half of an instance that is not the instance at present as a part of its own, which is to end, too."""
+    node, claim = move.half
+    return owners.holders([dict(item=node, claims=[claim])], request["instance"])[0][0]
+
+
+def _joined(parts: Sequence[Part]) -> list[Part]:
+    """Return parts with one for each node."""
+    found: dict[str, Part] = {}
+    for part in parts:
+        there = found.setdefault(part["item"], dict(part, claims=[], boards=[], numbers=[]))
+        for key in ("claims", "boards", "numbers"):
+            there[key] = [*there[key], *part[key]]
+    return list(found.values())
+
+
+def _as_plan(move: Move) -> dict[str, Any]:
+    """Return what tasks are to know of an instance that moves."""
+    return dict(instance=move.instance, leaves=move.leaves, arrives=move.arrives, was_started=move.was_started)
+
+
 def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], before: Plan) -> Plan:
     """Return which nodes to ask for which instances of a request.
 
@@ -91,6 +120,7 @@ def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], 
     """
     name = request["instance"]
     _stop(unasked(answers, name, without), endings.OWNER)
+    _stop("\n".join(one_line(one.told) for one in moving(answers) if one.instance in {name, *names_of(request)}))
     _stop("\n".join(owners.twice(answers, name, request["owner"])))
     _stop(owners.waited_for(answers, name, request["count"], request["owner"], before.get("asked")))
     refused = before.get("refused", [])
@@ -193,6 +223,7 @@ def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Ite
     """
     name, count, owner = request["instance"], request["count"], request["owner"]
     _stop(unasked(answers, name, without), endings.OWNER)
+    answers = without_halves(answers, moving(answers))
     others = owners.taken(answers, name, count, owner, numbers_of(request))
     parts, surplus = _holders(answers, request, plan["before"] if others else None)
     moved = others or surplus or {part["item"] for part in parts} != {part["item"] for part in plan["parts"]}

@@ -73,6 +73,14 @@ WORK = dict(
 BY_WORD = {"adopt": "adopts {}", "forget": "ends the claims of {}", "remove": "removes what lies there of {}"}
 #: Most names in such a line.
 NAMED = 5
+#: Steps of a module whose arguments hold what is a tenant's, or that begin what others of it go on with. Ansible's own
+#: way may put arguments into files of both machines (unless pipelining is on), so they go to the node's copy only.
+IN_NO_FILE = {"instance_copy": ("arriving", "written")}
+IN_A_FILE = "{node} gets no piece of an instance's root, which Ansible would put into a temporary file there, for {why}"
+OWN_WAY = (
+    "its connection takes no standard input, it becomes root by su, or Ansible keeps remote files or runs the task in "
+    "the background; have it by ssh, by sudo if at all, without those"
+)
 #: Most bytes of an answer. 1,000 boards with the 50 newest events of each take 9.5 million.
 MOST = 64 * 10**6
 #: Most values of an answer, each of which takes the controller some hundred bytes. So many boards have a third of that.
@@ -156,6 +164,8 @@ class ShortCalls(ActionBase):
     """Runs the module of the same name from the node's copy, if that has exactly this release."""
 
     TRANSFERS_FILES = False
+    #: Why the node's copy did not run the last call.
+    _why = ""
 
     @property
     def module(self) -> str:
@@ -182,7 +192,11 @@ class ShortCalls(ActionBase):
         name, given = module_name or self.module, self._task.args if module_args is None else module_args
         node = self._task.delegate_to or (task_vars or {}).get("inventory_hostname")
         with told_while_it_lasts(*lasts(node, name.rpartition(".")[2], given)):
-            said = None if how or not self._can_be_short() else self._by_copy(name, dict(given), task_vars or {})
+            short = not how and self._can_be_short()
+            said = self._by_copy(name, dict(given), task_vars or {}) if short else None
+            if said is None and given.get("step") in IN_NO_FILE.get(name.rpartition(".")[2], ()):
+                msg = IN_A_FILE.format(node=node, why=self._why if short else OWN_WAY)
+                said = dict(failed=True, changed=False, msg=msg)
             if said is None:
                 said = super()._execute_module(name, given, tmp, task_vars, **how)
         key, found = self._discovered_interpreter_key, self._discovered_interpreter
@@ -228,7 +242,8 @@ class ShortCalls(ActionBase):
         said = self._low_level_execute_command(" ".join(filter(None, words)), in_data=json.dumps(request).encode())
         _before, begun, result = said["stdout"].partition(f"{BEGUN}\n")
         if not begun:
-            display.v(f"{module} is sent with all that it imports: {self._why_not(said, task_vars)}")
+            self._why = self._why_not(said, task_vars)
+            display.v(f"{module} is sent with all that it imports: {self._why}")
             return None
         self._used_interpreter = python
         data = self._parse_returned_data(dict(said, stdout=result), *PROFILE)

@@ -15,7 +15,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, gibibytes, left
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_number
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import FROM, TO, moving, without_halves
+from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_number
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
 from ansible_collections.hetero.compute.plugins.plugin_utils.reserved_lines import reserved
@@ -136,7 +137,8 @@ def architectures(gpus: Sequence[dict[str, Any]]) -> str:
 
 def said_of(instance: dict[str, Any]) -> str:
     """Return an instance's GPUs, and its state unless it runs."""
-    state = "" if instance["state"] == "running" else ": ".join(filter(None, (instance["state"], instance["note"])))
+    runs = instance["state"] == "running" and not instance.get("moves")
+    state = "" if runs else ": ".join(filter(None, (instance["state"], instance["note"])))
     return "; ".join(filter(None, (", ".join(instance["gpus"]), state)))
 
 
@@ -173,13 +175,31 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
         of = proxy if several else None
         rows += [unasked_row(proxy, "proxy", seen["error"], alone)] if seen.get("error") else []
         rows += [*(row(board, fits or {}, of) for board in seen["boards"]), *unnamed_rows(seen, of)]
-    for name, host in (hosts or {}).items():
+    for name, host in _at_home(hosts or {}).items():
         silent = [unasked_row(name, "host", host["error"], alone)] if host["error"] else []
         rows += silent or host_rows(name, host, fits or {})
     promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
     told = [text for proxy, seen in by_proxy.items() for text in pdus(proxy, seen)]
     every = {**by_proxy, **(hosts or {})}
     return _lines(rows) + promises + told + waiting(every.values()) + reserved(every)
+
+
+def _at_home(hosts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hosts with each instance once, also one that moves from one to another, whose note says so."""
+    results = [{**host, "item": name} for name, host in hosts.items()]
+    found = moving(results, "instances")
+    notes = {(one.arrives, one.instance): FROM.format(host=one.leaves) for one in found if one.was_started}
+    notes.update({(one.leaves, one.instance): TO.format(host=one.arrives) for one in found if not one.was_started})
+    shown = {}
+    for result in without_halves(results, found, "instances"):
+        node = result.pop("item")
+        told = [
+            dict(one, note=note, moves=True) if note else one
+            for one in result.get("instances") or ()
+            for note in [notes.get((node, one["instance"]))]
+        ]
+        shown[node] = {**result, "instances": told} if "instances" in result else result
+    return shown
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import printable
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import is_number
+from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_number
 
 if TYPE_CHECKING:
     from typing import TypeGuard

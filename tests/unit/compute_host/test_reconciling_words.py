@@ -22,7 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_hos
 @pytest.fixture
 def work():
     """ml-8, which has a claim."""
-    told = dict(instance="ml-8", flavor={"name": "gpu.2"}, image="box")
+    told = dict(instance="ml-8", flavor={"name": "gpu.2"}, image="box", state="running", note="")
     claim = SimpleNamespace(**told, container="key", address="10.0.3.2")
     store = SimpleNamespace(doubt_of=lambda claim: None, other_lease=lambda claim: None)
     host = SimpleNamespace(store=store)

@@ -63,7 +63,7 @@ def refused(site, words, **wanted):
 def test_no_ids_are_left(one, monkeypatch):
     """Lost: all that jo had, where containers are unprivileged from now on, and root has no more ids in /etc/subuid."""
     one.config.write_text(json.dumps(dict(one.settings, unprivileged=True)))
-    monkeypatch.setattr(id_maps, "free_range", lambda taken: None)
+    monkeypatch.setattr(id_maps, "free_range", lambda taken, wish: None)
     refused(one, "no 65536 ids are left")
 
 

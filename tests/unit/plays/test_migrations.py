@@ -26,7 +26,7 @@ def test_a_user_moves_an_instance_and_is_told_its_address(plays):
     """Lost: the way to an instance that has another address since."""
     rc, output = plays.play("migrate_instance", instance="jackie", node="board1")
     assert (rc, changed(output) > 0) == (0, True), output
-    assert "TASK [Boot it on its new board]" in output
+    assert "TASK [Boot it in its new place]" in output
     assert "its root comes from board0, which is off" in output
     assert "jackie is running on board1: ssh root@" in output
 

@@ -235,3 +235,29 @@ def test_the_environment_of_a_task_is_given(node):
     rc, output, (told, _none) = run(lease, environment={"WORD": "a b"})
     assert rc == 0, output
     assert told["said"] == "a b"
+
+
+def test_a_piece_of_a_root_is_in_no_temporary_file(node):
+    """Lost: a tenant's data, to who reads what a crash left in a node's temporary files; at first, before it is off."""
+    proxy, run = node
+    move = dict(instance="ml-9", created=1764430000.25, owner="jo")
+    piece = dict(file="disk.raw", number=0, offset=0, length=1, sha256="0" * 64, data="eJwDAAAAAAE=")
+    begins = dict(move, step="arriving", other="kvm1", came={"instance": "ml-9"})
+    how = {"ignore_errors": True, "no_log": False}
+    tasks = [
+        {"hetero.compute.instance_copy": begins, "register": "one", **how},
+        {"hetero.compute.instance_copy": dict(move, step="written", **piece), "register": "two", **how},
+    ]
+    rc, output, told = run(*tasks)
+    assert rc == 0, output
+    assert called(output, "instance_copy") == 0
+    no_file = "p1 gets no piece of an instance's root, which Ansible would put into a temporary file there, for "
+    assert [one["msg"] for one in told] == [f"{no_file}p1 has no copy of this release: set it up again"] * 2
+    rc, output, told = run(TOOLS, *tasks)
+    assert rc == 0, output
+    assert not [one["msg"] for one in told if one["msg"].startswith(no_file)], "the copy on the node takes it"
+    rc, output, told = run(*tasks, environment={"A": "b"}, become=True, become_method="su")
+    assert rc == 0, output
+    assert called(output, "instance_copy") == 0
+    assert {"by su" in one["msg"] for one in told} == {True}
+    assert not list(proxy.root.glob("tmp/hetero-plays/*/AnsiballZ_instance_copy.py"))

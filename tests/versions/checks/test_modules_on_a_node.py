@@ -68,6 +68,7 @@ CALLS = [
     ("p1", "nova_flags", {"path": "/tmp/nova.conf", "flags": NOVA}, succeeds(changed=True)),
     ("p1", "nova_pci", {"kind": "compute"}, succeeds(changed=False)),
     ("p1", "nova_pci_info", {"services": [{"kind": "compute"}]}, succeeds(changed=False)),
+    ("gpu1", "instance_copy", {"instance": "nobody", "created": 1, "step": "described"}, refuses("no such instance")),
     ("gpu1", "gpu_facts", {}, succeeds(changed=False)),
     ("gpu1", "gpu_reconcile", {}, succeeds(changed=False)),
     ("gpu1", "host_info", {}, succeeds(changed=False)),

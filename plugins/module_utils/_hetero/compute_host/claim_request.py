@@ -9,7 +9,7 @@ host_claims.py claims what is asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..claims.servable import must_be_servable
 from ..claims.tickets import must_be_asked, must_be_priority
@@ -17,6 +17,9 @@ from ..scheduling.compute_hosts import gpu_count
 from ..scheduling.fit import describe
 from ..site.instance import must_be_free_word, valid_instance
 from ..site.owners import names_of
+
+if TYPE_CHECKING:
+    from ..claims.host.claim_records import Arrival
 
 #: Most instances of one request; a larger number is taken for a mistake.
 MOST = 500
@@ -31,6 +34,7 @@ class ClaimRequest:
     :param numbers: the numbers of the instances NAME-1 … NAME-N that this host is asked for; none for all.
     :param asked: since when it waits (unix seconds, as the controller gave it); None where it does not.
     :param priority: of its place among those that wait; the highest goes first.
+    :param arrives: of an instance that moves here from another host.
     """
 
     request: str
@@ -46,6 +50,7 @@ class ClaimRequest:
     numbers: tuple[int, ...] = ()
     asked: float | None = None
     priority: int = 0
+    arrives: Arrival | None = None
 
     @property
     def instances(self) -> list[str]:

@@ -124,7 +124,7 @@ class ContainerWork(Work):
             return
         self.must_not_be_lost()
         new_container.must_hold_only_own(self.container)
-        self._refuse_unmounted()
+        self.refuse_unmounted()
         image = self.image(self.claim.image)
         self.change.note(self.claim.instance, {"container": None}, {"container": f"from {self.claim.image}"})
         if self.change.check:
@@ -136,11 +136,11 @@ class ContainerWork(Work):
             new_container.remove(self.container, self.deadline, self.host.machine.disks)
             self.put(state=self.making, note="", container=None, host_key=None, image_hash=None)
         self._settle_ids()
-        host_key = new_container.create(self._spec(image), self.deadline)
+        host_key = new_container.create(self.spec(image), self.deadline)
         unlimited = limits.missing(self.claim.memory_mb, self.claim.vcpus, self.host.config.lxc.pids)
         self.put(container=identity.key_of(self.container), host_key=host_key, image_hash=image.hash)
         identity.note_marks([self.container.lxcpath], self.host.store)
-        new_container.put_back(self._spec(), [new_container.CONFIGURATION])  # from now on, the host may start it
+        new_container.put_back(self.spec(), [new_container.CONFIGURATION])  # from now on, the host may start it
         self.report("image", f"root ready from {image.name}, {self.claim.address}", time.monotonic() - start)
         if unlimited:
             self.report("image", f"not limited, as this host has no such cgroup controller: {', '.join(unlimited)}")
@@ -164,7 +164,7 @@ class ContainerWork(Work):
             raise Refused(SOMEBODYS.format(folder=self.container.folder), self.claim.instance, SOMEBODYS_WAY)
         self._refuse_anothers_folder()
 
-    def _refuse_unmounted(self) -> None:
+    def refuse_unmounted(self) -> None:
         """Raise Refused if none of the others is in the folder of containers: what is made there now might be covered
         by their file system, and be taken for a sign that it is mounted.
         """
@@ -205,7 +205,7 @@ class ContainerWork(Work):
         return self.host.config.lxc.unprivileged != (self.claim.first_id is not None)
 
     @property
-    def _id_map(self) -> tuple[id_maps.IdMap, ...]:
+    def id_map(self) -> tuple[id_maps.IdMap, ...]:
         """The ids to which the container's files are shifted; without a range of its own, its configuration's."""
         if self.claim.first_id is not None:
             return id_maps.of(self.claim.first_id)
@@ -218,12 +218,12 @@ class ContainerWork(Work):
         """
         first = (new_container.DISK, new_container.CHECKED)
         self._refuse_anothers_folder()
-        missing = [part for part in new_container.missing(self._spec()) if part in (*parts, *first)]
+        missing = [part for part in new_container.missing(self.spec()) if part in (*parts, *first)]
         if missing:
             self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
             say(missing)
             if not self.change.check:
-                new_container.put_back(self._spec(), missing)
+                new_container.put_back(self.spec(), missing)
                 if missing[0] in first:  # the other parts could not be seen before
                     self.correct(parts, say)
         if not self.change.check:
@@ -242,7 +242,7 @@ class ContainerWork(Work):
             return  # one that was stopped does not start with the host; from now on it does again
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
-    def _spec(self, image: Image | None = None) -> new_container.Spec:
+    def spec(self, image: Image | None = None) -> new_container.Spec:
         config = self.host.config.lxc
         return new_container.Spec(
             name=self.claim.instance,
@@ -258,7 +258,7 @@ class ContainerWork(Work):
             vcpus=self.claim.vcpus,
             disk_gb=self.claim.local_gb or config.root_gb,
             pids=config.pids,
-            id_map=self._id_map,
+            id_map=self.id_map,
             autostart=self.autostart,
             command=self.host.machine.command,
             disks=self.host.machine.disks,
@@ -350,7 +350,7 @@ class ContainerWork(Work):
     def must_be_makeable(self, image: Image) -> None:
         if self._has_other_ids and self.host.config.lxc.unprivileged:
             free_ids(self.host)
-        new_container.must_fit(self._spec(image))
+        new_container.must_fit(self.spec(image))
 
     def must_be_own(self) -> None:
         self._refuse_stranger()
@@ -359,7 +359,7 @@ class ContainerWork(Work):
 
     def must_be_whole(self) -> None:
         self._refuse_anothers_folder()
-        new_container.missing(self._spec())
+        new_container.missing(self.spec())
 
     def remove(self) -> None:
         """Remove the container with its processes, root and device nodes, so that nothing of it can open a GPU."""

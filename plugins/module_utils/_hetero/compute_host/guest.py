@@ -91,7 +91,7 @@ class GuestWork(Work):
         #: In words, the disk that its domain has in place of its own.
         self._astray: str | None = None
         #: The disks beside its own that stay where it is removed.
-        self._beside: list[str] = []
+        self.beside: list[str] = []
 
     @property
     def is_made(self) -> bool:
@@ -118,7 +118,7 @@ class GuestWork(Work):
     def _stranger(self) -> bool:
         """Return whether the domain of that name, or what lies in its folder, was not made for this claim."""
         found = {guests.uuid_of(self.claim.instance, self.libvirt), guest_folder.made_for(self.folder)}
-        return not found <= {None, self._spec().uuid}
+        return not found <= {None, self.spec().uuid}
 
     # ---- steps
 
@@ -143,7 +143,7 @@ class GuestWork(Work):
             return
         _must_boot(image, self.claim.instance)
         self.move(self.making)
-        host_key = guests.create(self._spec(image), self.libvirt, self.deadline)
+        host_key = guests.create(self.spec(image), self.libvirt, self.deadline)
         self.put(container=holder_of(self.claim.instance), host_key=host_key, image_hash=image.hash)
         self.report("image", f"disk ready from {image.name}, {self.claim.address}", time.monotonic() - start)
 
@@ -152,7 +152,7 @@ class GuestWork(Work):
         self._refuse_hidden()
         self._refuse_what_ran(f"guest {self.folder}", self.has_run)
         if self._stranger():
-            here = guest_folder.made_for(self.folder) in (None, self._spec().uuid)
+            here = guest_folder.made_for(self.folder) in (None, self.spec().uuid)
             what = f"{self.domain.thing if here else f'guest {self.folder}'} is not the one that was made for it"
             raise Refused(what, self.claim.instance, "look into it; to be made anew, it must have another name")
 
@@ -161,7 +161,7 @@ class GuestWork(Work):
         another one answers. So, too, if it has the guest by another name, or another domain runs from its disk.
         """
         paths = self.host.pci
-        must_have_one_name(self.claim.instance, self._spec().uuid, os.path.join(self.folder, guest_folder.DISK), paths)
+        must_have_one_name(self.claim.instance, self.spec().uuid, os.path.join(self.folder, guest_folder.DISK), paths)
         for folder, what, way in ((paths.running_domains, RUNS, HIDDEN_WAY), (paths.domains, DEFINED, UNREAD_WAY)):
             file = os.path.join(folder, f"{self.claim.instance}.xml")
             if os.path.exists(file) and not self.domain.defined:
@@ -183,18 +183,18 @@ class GuestWork(Work):
         :param parts: is not looked at: all of a guest's parts are put back.
         :param say: is called with what is put back, or would be.
         """
-        missing = guests.missing(self._spec(), self.libvirt)
+        missing = guests.missing(self.spec(), self.libvirt)
         if missing:
             self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
             say(missing)
             if not self.change.check:
-                guests.put_back(self._spec(), self.libvirt)
+                guests.put_back(self.spec(), self.libvirt)
         if not self.change.check and self.domain.autostart(self.autostart):
             self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
         if not self.change.check:
             with suppress(HeteroError):  # one of an earlier release; on a full disk, the next look does it
                 self._refuse_the_disk_of_a_claim()
-                own_disk.record(self.folder, self._spec().uuid)
+                own_disk.record(self.folder, self.spec().uuid)
 
     @property
     def harm(self) -> str | None:
@@ -209,7 +209,7 @@ class GuestWork(Work):
             return "its file system has errors: its own system is to check it (fsck); nothing else reads it"
         return None
 
-    def _spec(self, image: Image | None = None) -> guests.Spec:
+    def spec(self, image: Image | None = None) -> guests.Spec:
         config, claim = self.host.config.kvm, self.claim
         network = ipaddress.ip_interface(f"{self.address}/{config.prefix_length}")
         return guests.Spec(
@@ -285,7 +285,7 @@ class GuestWork(Work):
 
     def must_be_makeable(self, image: Image) -> None:
         _must_boot(image, self.claim.instance)
-        guests.must_fit(self._spec(image))
+        guests.must_fit(self.spec(image))
 
     def must_be_own(self) -> None:
         self.libvirt = Libvirt(self.time_to_remove, self.libvirt.uri)
@@ -295,10 +295,10 @@ class GuestWork(Work):
         must_hold_no_mount(self.folder, self.domain.thing)
         self._may_be_removed()
         self.must_be_alone()
-        disks = disks_of(self._starts())
+        disks = disks_of(self.starts())
         own_disk.must_name_own(self.folder, disks, self._editor)
         self._must_leave_nothing()
-        self._beside = own_disk.beside(self.folder, [*disks, *self._runs_from])
+        self.beside = own_disk.beside(self.folder, [*disks, *self._runs_from])
 
     @property
     def _runs_from(self) -> list[str]:
@@ -319,38 +319,38 @@ class GuestWork(Work):
             raise Refused(self.leaves, self.claim.instance, LEAVES_WAY.format(name=self.claim.instance))
 
     def _may_be_removed(self) -> None:
-        own_disk.may_be_removed(self.folder, self._spec().uuid, was_made=self.claim.container is not None)
+        own_disk.may_be_removed(self.folder, self.spec().uuid, was_made=self.claim.container is not None)
         self._refuse_the_disk_of_a_claim()
 
     def _refuse_the_disk_of_a_claim(self) -> None:
         """Raise Refused if the disk came here with the line of another claim's guest, of which nothing else may be
         left.
         """
-        came, store = own_disk.came_with(self.folder, self._spec().uuid), self.host.store
+        came, store = own_disk.came_with(self.folder, self.spec().uuid), self.host.store
         kept = map(store.kept, store.records.instances()) if came else ()  # the database may be older
         for claim in (*store.claims(), *filter(None, kept)) if came else ():
             if came == guests.uuid_for(claim.instance, claim.created):
                 what = own_disk.ANOTHERS.format(other=claim.instance, name=self.claim.instance)
                 raise Refused(what, os.path.join(self.folder, guest_folder.DISK), own_disk.SWAP)
 
-    def _starts(self) -> Element:
+    def starts(self) -> Element:
         return guests.next_start(self.claim.instance, self.folder, self.libvirt)
 
     def must_be_whole(self) -> None:
         guest_folder.must_be_readable(self.folder)
         self._refuse_hidden()
-        starts = self._starts()
-        boot_files.must_boot(self._spec(), starts, self.libvirt)
-        own_disk.must_be_own(self.folder, self._spec().uuid)
+        starts = self.starts()
+        boot_files.must_boot(self.spec(), starts, self.libvirt)
+        own_disk.must_be_own(self.folder, self.spec().uuid)
         self._refuse_the_disk_of_a_claim()
-        own_disk.must_not_name_anothers(self.folder, self._spec().uuid, disks_of(starts), self._editor)
-        self._astray = boot_files.astray(self._spec(), starts)
+        own_disk.must_not_name_anothers(self.folder, self.spec().uuid, disks_of(starts), self._editor)
+        self._astray = boot_files.astray(self.spec(), starts)
 
     def remove(self) -> None:
         """Remove guest, domain and disk."""
         self.must_be_own()
-        if self._beside:
-            self.report("disk", STAY.format(paths=", ".join(self._beside)))
+        if self.beside:
+            self.report("disk", STAY.format(paths=", ".join(self.beside)))
         write_down_next_start(self.host, self.claim.instance)
         guests.remove(self.claim.instance, self.folder, self.libvirt, self.time_to_remove, self._refuse_hidden)
         self.put(container=None, host_key=None, image_hash=None)

@@ -179,6 +179,7 @@ def _claim(host: Host, request: ClaimRequest, kind: Containers | Guests, instanc
         request=request.request,
         no_image=_no_image(host, request.image, instance),
         held=_held_amounts(kind),
+        arrives=request.arrives,
     )
     held = kind.held
     gpus = [replace(gpu, unsupported=held[gpu.address]) if gpu.address in held else gpu for gpu in host.gpus]
@@ -226,14 +227,16 @@ def _address(host: Host, addresses: Sequence[str] | None) -> str:
     )
 
 
-def free_ids(host: Host) -> int:
+def free_ids(host: Host, wish: int | None = None) -> int:
     """Return the first id of a range that no container's users have on this host.
+
+    :param wish: as of `id_maps.free_range`.
 
     It is called in the transaction that takes the range. A container that is there has its range, whatever the database
     says.
     """
     own = [(claim.first_id, id_maps.COUNT) for claim in host.store.in_use() if claim.first_id is not None]
-    first = id_maps.free_range([*own, *id_maps.mapped(host.config.lxc.lxcpath)])
+    first = id_maps.free_range([*own, *id_maps.mapped(host.config.lxc.lxcpath)], wish)
     if first is None:
         why = f"no {id_maps.COUNT} ids are left that root has in {' and '.join(id_maps.FILES)}"
         remedy = "terminate something, or give root a wider range there"
@@ -285,6 +288,7 @@ class Containers:
     def __init__(self, host: Host, request: ClaimRequest) -> None:
         self.host = host
         self.flavor = request.flavor
+        self.arrives = request.arrives
         self.free = free_gpus(host)
         self.left = NOTHING
         self.reserved: dict[str, str] = {}
@@ -297,6 +301,8 @@ class Containers:
 
     @property
     def wanted(self) -> GpuRequest | None:
+        if self.arrives and self.arrives.gpu_arch:  # the same kind, of those that its flavor takes
+            return GpuRequest(count=gpu_count(self.flavor), arch=self.arrives.gpu_arch)
         return wanted_of(self.host, self.flavor, self.held)
 
     @property
@@ -328,7 +334,8 @@ class Containers:
     def allocate(self, claim: Claim) -> None:
         """Give the container's users ids. The store has given it its GPUs."""
         if self.host.config.lxc.unprivileged:
-            self.host.store.put(claim.instance, first_id=free_ids(self.host))
+            wish = self.arrives.first_id if self.arrives else None
+            self.host.store.put(claim.instance, first_id=free_ids(self.host, wish))
 
 
 #: {what an instance runs in: the class that claims its devices}.

@@ -32,6 +32,7 @@ from ..site.instance import NOTHING_TO_REBUILD, lock_of
 from ..site.key_prints import with_keys
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import END, ENDS, as_date, end, later, must_be_hours, over, until
+from ..site.moves import must_not_move
 from ..site.node_clock import extend_lease, extended_late
 from ..site.owners import is_of, must_be_made, must_own
 from .container import ContainerWork
@@ -63,7 +64,7 @@ KEEP = ("start", "reboot", "stop", "rebuild")
 
 def running(host: Host, request: str, options: Options, change: Change) -> Result:
     """Have the instances made and started, with their devices, and answering ssh with the host key they were given."""
-    return _each(host, request, "start", options, change, _up)
+    return each(host, request, "start", options, change, bring_up)
 
 
 def rebooted(host: Host, request: str, options: Options, change: Change) -> Result:
@@ -74,10 +75,10 @@ def rebooted(host: Host, request: str, options: Options, change: Change) -> Resu
             work.must_be_whole()
             work.must_start()
             work.must_not_be_newer()
-            _down(work, options)
-        _up(work)
+            bring_down(work, options)
+        bring_up(work)
 
-    return _each(host, request, "reboot", options, change, one)
+    return each(host, request, "reboot", options, change, one)
 
 
 def stopped(host: Host, request: str, options: Options, change: Change) -> Result:
@@ -87,12 +88,12 @@ def stopped(host: Host, request: str, options: Options, change: Change) -> Resul
         work.must_not_be_lost()
         work.autostart = False
         if work.is_made:
-            _keep_down(work)
+            keep_down(work)
             if work.container.running:
-                _down(work, options)
+                bring_down(work, options)
         work.move(instance_states.STOPPED)
 
-    return _each(host, request, "stop", options, change, one)
+    return each(host, request, "stop", options, change, one)
 
 
 def rebuilt(host: Host, request: str, options: Options, change: Change) -> Result:
@@ -133,9 +134,9 @@ def rebuilt(host: Host, request: str, options: Options, change: Change) -> Resul
             text = NOTHING_TO_REBUILD.format(name=old.instance, image=old.image, hash=hash)
             work.report(work.word, text, event=False)
         if same or not change.check:
-            _up(work)
+            bring_up(work)
 
-    return _each(host, request, "rebuild", options, change, one)
+    return each(host, request, "rebuild", options, change, one)
 
 
 def extended(host: Host, request: str, options: Options, change: Change) -> Result:
@@ -174,7 +175,7 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
                     work.put(expires=expires, **back)
         work.more["until"] = until(expires, now)
 
-    return _each(host, request, "extend", options, change, one)
+    return each(host, request, "extend", options, change, one)
 
 
 def absent(host: Host, request: str, options: Options, change: Change) -> Result:
@@ -202,7 +203,7 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
         seconds = None if change.check else time.monotonic() - start
         work.report(work.word, gone + _freed(work, devices), seconds)
 
-    return _each(host, request, "release", options, change, one, must_be=False)
+    return each(host, request, "release", options, change, one, must_be=False)
 
 
 # ---- one instance
@@ -235,7 +236,7 @@ def _never_ran(work: Work) -> bool:
     return states <= set(instance_states.NEVER_RAN) and not (work.is_made and work.has_run())
 
 
-def _up(work: Work) -> None:
+def bring_up(work: Work) -> None:
     """Bring an instance up; remove one that never ran and cannot be brought up. A rebuild that was cut off is ended."""
     work.must_not_be_newer()
     new, was_made = _never_ran(work), work.is_made
@@ -279,7 +280,7 @@ def _up(work: Work) -> None:
     work.move(instance_states.RUNNING)
 
 
-def _keep_down(work: Work) -> None:
+def keep_down(work: Work) -> None:
     """Have it not start with its host. A full disk is said, and stands not in the way of its end, which needs none."""
     try:
         work.correct([new_container.CONFIGURATION], lambda parts: None)
@@ -290,8 +291,8 @@ def _keep_down(work: Work) -> None:
         work.report(work.word, STARTS_AGAIN.format(error=error))
 
 
-def _down(work: Work, options: Options) -> None:
-    """End an instance by its init, or by force."""
+def bring_down(work: Work, options: Options, state: str | None = instance_states.STOPPING) -> None:
+    """End an instance by its init, or by force; meanwhile it is in this state, or in the one that it has (None)."""
     start = time.monotonic()
     work.change.note(work.claim.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})
     if work.change.check:
@@ -299,7 +300,8 @@ def _down(work: Work, options: Options) -> None:
         return
     if work.leaves:
         work.report("disk", work.leaves)
-    work.move(instance_states.STOPPING)
+    if state is not None:
+        work.move(state)
     said = f"{work.word} stopped"
     try:
         if options.how == HARD:
@@ -317,7 +319,7 @@ def _down(work: Work, options: Options) -> None:
 # ---- all instances of a request
 
 
-def _each(
+def each(
     host: Host,
     request: str,
     verb: str,
@@ -339,7 +341,7 @@ def _each(
     lines: list[Result] = []
     results: list[Result] = []
     for claim in claims:
-        report = _reporter(host, claim.instance, change, lines)
+        report = reporter(host, claim.instance, change, lines)
         work = work_of(host, claim, change, Deadline(options.timeout), report)
         work.user_data = options.user_data
         failure: Result = dict(failed=False)
@@ -348,6 +350,8 @@ def _each(
             must_be_made(claim, options.created)
             with naming(claim.instance), held(work, verb, work.deadline):
                 work.read()
+                if verb not in ("release", "migrate") or options.never_ran:
+                    must_not_move(claim.instance, work.claim.state, work.claim.note)
                 ended = over(claim.instance, work.claim.expires, time.time()) if verb in KEEP else None
                 if ended:
                     report("lease", ended, event=False)
@@ -384,7 +388,7 @@ def lock_name(work: Work) -> str:
     return lock_of(work.claim.instance)
 
 
-def _reporter(host: Host, instance: str, change: Change, lines: list[Result]) -> Report:
+def reporter(host: Host, instance: str, change: Change, lines: list[Result]) -> Report:
     def report(phase: str, text: str, seconds: float | None = None, event: bool = True) -> None:
         seconds = None if seconds is None else round(seconds, 3)
         if event and not change.check:

@@ -25,6 +25,7 @@ from ..hypervisors.lxc.liblxc import containers
 from ..hypervisors.lxc_gpus.restoration import begin_anew
 from ..site import instance_states
 from ..site.leases import as_date, until
+from ..site.moves import must_not_move
 from .domains import audit
 from .lifecycle import held, lock_name, must_know_the_lease, work_of
 from .unclaimed_instances import of_no_instance
@@ -147,6 +148,10 @@ def _lease(work: Work, look: Look) -> None:
 def _judge(work: Work, look: Look) -> None:
     """Compare what is recorded of an instance with what is there, and mend what is safe."""
     _lease(work, look)
+    with _noted(look):
+        must_not_move(work.claim.instance, work.claim.state, work.claim.note)
+    if work.claim.state in instance_states.MOVING:
+        return
     why = _why_not_compared(work)
     if why:
         _note(look, why)

@@ -164,9 +164,8 @@ class Work(ABC):
         if kept is None or kept.container is None or not os.path.lexists(self.sign):
             return False
         # a process that is killed between record and database leaves one that was just made
-        return kept.state not in (*instance_states.NEVER_RAN, instance_states.ENDING) and not (
-            kept.state == self.claim.state == instance_states.REBUILDING
-        )
+        quiet = (*instance_states.NEVER_RAN, instance_states.ENDING, instance_states.ARRIVING)
+        return kept.state not in quiet and not (kept.state == self.claim.state == instance_states.REBUILDING)
 
     @property
     def making(self) -> str:

@@ -22,6 +22,11 @@ ENDING = "ending"
 STOPPED = "stopped"
 #: A person has to look. The claim and its devices stay with their owner.
 ERROR = "error"
+#: It moves to another host, where its root is copied to: it is off here, and nothing starts it, until that host has
+#: started it (then it ends here) or its move is given up (then it is STOPPED here).
+LEAVING = "leaving"
+#: It moves here from another host: its claim holds what it needs, and it was never started here.
+ARRIVING = "arriving"
 
 #: State → states that may follow. An instance may always stay in its state. One that never ran has no state ERROR: it
 #: ends where it fails. One that ran is never BUILDING again.
@@ -29,12 +34,14 @@ TRANSITIONS = {
     CLAIMED: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ENDING},
     BUILDING: {REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ENDING},
     REBUILDING: {RUNNING, STOPPING, STOPPED, ENDING, ERROR},
-    STARTING: {REBUILDING, RUNNING, STOPPING, STOPPED, ENDING, ERROR},
-    RUNNING: {REBUILDING, STARTING, STOPPING, STOPPED, ENDING, ERROR},
-    STOPPING: {REBUILDING, STARTING, RUNNING, STOPPED, ENDING, ERROR},
-    STOPPED: {REBUILDING, STARTING, RUNNING, STOPPING, ENDING, ERROR},
+    STARTING: {REBUILDING, RUNNING, STOPPING, STOPPED, ENDING, ERROR, LEAVING},
+    RUNNING: {REBUILDING, STARTING, STOPPING, STOPPED, ENDING, ERROR, LEAVING},
+    STOPPING: {REBUILDING, STARTING, RUNNING, STOPPED, ENDING, ERROR, LEAVING},
+    STOPPED: {REBUILDING, STARTING, RUNNING, STOPPING, ENDING, ERROR, LEAVING},
     ENDING: {BUILDING, REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ERROR},
-    ERROR: {REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ENDING},
+    ERROR: {REBUILDING, STARTING, RUNNING, STOPPING, STOPPED, ENDING, LEAVING},
+    LEAVING: {STOPPED, ENDING},
+    ARRIVING: {STARTING, ENDING},
 }
 
 #: States in which a missing instance is made anew: nobody has had it yet, or its tenant asked for that or for its end.
@@ -42,6 +49,8 @@ MADE_ANEW = (CLAIMED, BUILDING, REBUILDING, ENDING)
 #: States of an instance that never ran, but for what a request that was killed as it waited for ssh has left, which ran
 #: (Work.has_run): elsewhere a failure can cost nobody anything.
 NEVER_RAN = (CLAIMED, BUILDING)
+#: States of the two claims of an instance that moves, one on each of its hosts. No other verb than that works on it.
+MOVING = (LEAVING, ARRIVING)
 
 
 def ways_from(state: str) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import (
     board,
@@ -93,13 +93,3 @@ def test_a_machine_that_is_both_is_asked_for_one_of_its_kinds(node, flavor):
     both = f"a proxy node ({registry.PROXY}) and a compute host ({registry.HOST})"
     said = f"kind: is not given, and {THIS_NODE} is {both}: say what is meant: kind board, container or guest"
     assert str(error.value) == said
-
-
-@pytest.mark.parametrize("kind", ["container", "guest"])
-def test_what_is_on_a_host_does_not_move(kind):
-    """Lost: what to do instead, and whether anything was done."""
-    with pytest.raises(Refused) as refused:
-        compute_host.work(asked(state="migrated", kind=kind, config="/nowhere", owner=None, created=[]), False)
-    said = str(refused.value)
-    assert f"jackie: is a {kind}, and what is in a {kind} stays on its host: only an instance on a board" in said
-    assert "then end this one (ansible-playbook hetero.compute.terminate_instance -e instance=jackie)" in said

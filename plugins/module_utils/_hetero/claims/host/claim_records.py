@@ -64,6 +64,23 @@ class Claim:
         return other is not None and (self.instance, self.created) == (other.instance, other.created)
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """What an instance that moves here has on the host that it comes from.
+
+    :param created, expires: of its claim, which stay.
+    :param note: of the new claim.
+    :param gpu_arch: of all its GPUs; None without any.
+    :param first_id: the first of the ids of its container's files; None where these are not shifted.
+    """
+
+    created: float
+    expires: float | None
+    note: str
+    gpu_arch: str | None = None
+    first_id: int | None = None
+
+
 #: {field of a claim: the types that it may have}.
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("instance", "request", "owner", "kind", "image", "ssh_public_key", "state", "note"), TEXT),

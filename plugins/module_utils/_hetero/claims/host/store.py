@@ -24,7 +24,7 @@ from ...files.whole_file import write_whole
 from ...scheduling.fit import AMOUNTS
 from ...site import leases
 from ...site.instance import age, key_body, valid_instance
-from ...site.instance_states import CLAIMED, ENDING, ways_from
+from ...site.instance_states import ARRIVING, CLAIMED, ENDING, ways_from
 from ...site.key_prints import keys_told
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from .allocation import Allocation, Gpu, GpuRequest, Seen
-    from .claim_records import Claim
+    from .claim_records import Arrival, Claim
 
 #: Phase of the event that each change of state writes.
 STATE_PHASE = "state"
@@ -62,6 +62,7 @@ class Asked:
     :param request: the common name, if it is one of several instances.
     :param no_image: why an instance that is claimed already could not have the image, in words; None where it could.
     :param held: {memory_mb and so on: (how much of it others are to get, who in words)}.
+    :param arrives: of one that moves here from another host.
     """
 
     instance: str
@@ -75,6 +76,7 @@ class Asked:
     request: str | None = None
     no_image: str | None = None
     held: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    arrives: Arrival | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,9 @@ class Store(KeptClaims):
         row.update(flavor=json.dumps(asked.flavor, sort_keys=True), image=asked.image)
         row.update(ssh_public_key=asked.ssh_public_key, state=CLAIMED, since=now, created=now)
         row["expires"] = leases.end(asked.lease_hours or 0.0, None, now)
+        if asked.arrives:
+            row.update(state=ARRIVING, note=asked.arrives.note)
+            row.update(created=asked.arrives.created, expires=asked.arrives.expires)
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
         self._touched(asked.instance).begun = True

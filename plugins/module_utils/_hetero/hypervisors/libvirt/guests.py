@@ -138,13 +138,42 @@ def create(spec: Spec, libvirt: Libvirt, deadline: Deadline) -> str:
     # The domain file says that the guest is whole, so nothing may be lost by a power cut after it is written.
     files = [path for path in map(spec.file, (DISK, "kernel", "initrd")) if os.path.exists(path)]
     command(["sync", *files], spec.name, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
+    _finish(spec, libvirt)
+    return host_key
+
+
+def _finish(spec: Spec, libvirt: Libvirt) -> None:
+    """Make the domain of a guest whose disk is ready."""
     with open(os.open(spec.file(CONSOLE), os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
         pass  # QEMU's user may not make it
     write_whole(spec.file(DESCRIPTION), xml(spec), 0o600)
     # QEMU's user may pass the folder, and reads only what libvirt gives to it.
     os.chmod(spec.folder, 0o711)
     libvirt.define(xml(spec))
-    return host_key
+
+
+def begin_copy(spec: Spec) -> None:
+    """Make the folder, and the empty disk, of a guest whose disk is copied from another host."""
+    os.makedirs(os.path.dirname(spec.folder), mode=0o711, exist_ok=True)
+    there = own_disk.recorded(spec.folder)
+    if there is None or there.guest != spec.uuid:
+        remove_tree(spec.folder)  # which the caller has seen to be nobody's: the rest of a run that was killed here
+        os.mkdir(spec.folder, 0o700)
+        own_disk.begin(spec.folder, spec.uuid)
+
+
+def take_copy(spec: Spec, libvirt: Libvirt) -> None:
+    """Make a guest of the disk, and of the files it boots with, that were copied into its folder. A run that was killed
+    is ended by the next one.
+    """
+    own_disk.take(spec.folder, spec.uuid)
+    _finish(spec, libvirt)
+
+
+def words_of(spec: Spec, cmdline: str) -> str | None:
+    """Return the words of its image in a guest's command line; None where a person has changed the others."""
+    own = kernel_words(spec, "")
+    return cmdline[len(own) :].strip() if f"{cmdline} ".startswith(f"{own} ") else None
 
 
 def _copy(source: str, target: str, spec: Spec, deadline: Deadline) -> None:

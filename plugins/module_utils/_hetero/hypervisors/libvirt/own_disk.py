@@ -121,6 +121,20 @@ def record(folder: str, guest: str) -> None:
             _write(folder, new)
 
 
+def take(folder: str, guest: str) -> None:
+    """Write down that the disk which was copied into a guest's folder, in the file that `begin` made, is the guest's.
+
+    :param guest: the UUID of its domain.
+    :raises Refused: it has no file system, or lies in another file.
+    """
+    path, own = os.path.join(folder, DISK), _own(folder, guest)
+    found, inode = uuid_of(path), _inode(folder)
+    if found is None or inode is None or own is None or own.inode != inode:
+        raise Refused("is not the disk that was copied for it", path, AWAY)
+    with naming(path):
+        _write(folder, Record(found, inode, guest))
+
+
 def _write(folder: str, new: Record) -> None:
     write_whole(os.path.join(folder, RECORD), f"{new.uuid} in inode {new.inode} of guest {new.guest}\n", 0o600)
 

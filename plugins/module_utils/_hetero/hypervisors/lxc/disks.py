@@ -80,6 +80,16 @@ def make(container: Container, size_gb: int, base: str = BASE) -> str:
     return root
 
 
+def mount_copy(container: Container, base: str = BASE) -> str:
+    """Mount, for the host, a disk that was copied into the folder of a container; return the mount point."""
+    root = root_of(container)
+    with naming(root):
+        if not os.path.isdir(root):
+            os.mkdir(root, 0o700)
+    mount(container, base)
+    return root
+
+
 def mount(container: Container, base: str = BASE) -> None:
     """Mount a disk for the host and make its node for LXC; a mounted one stays.
 

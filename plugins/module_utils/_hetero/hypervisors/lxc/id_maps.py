@@ -9,18 +9,26 @@ knows whose each is. No two containers share an id: root in one is nobody in ano
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
-from typing import Iterable, Mapping
+import struct
+from typing import Iterable, Iterator, Mapping
 
 from ...core.errors import BadInput, HeteroError, Refused, naming
+from ...files import walk
 from .config_text import text_of
 from .liblxc import IdMap
 
 #: Number of ids: Debian's users have numbers up to 65535 (base-passwd).
 COUNT = 65536
 FILES = ("/etc/subuid", "/etc/subgid")
+#: Attributes of files in which there are ids; of those of a list, the tags of its entries (linux/posix_acl.h); and the
+#: length of capabilities that count below one root alone.
+CAPABILITY, ACLS = "security.capability", ("system.posix_acl_access", "system.posix_acl_default")
+ACL_IDS = {0x02: "u", 0x08: "g"}
+OF_A_ROOT = 24
 MAPPED = re.compile(r"^\s*lxc\.id_?map\s*=\s*[ugb]\s+\d+\s+(\d+)\s+(\d+)", re.MULTILINE)
 
 
@@ -51,15 +59,21 @@ def common(texts: list[str]) -> list[tuple[int, int]]:
     return sorted(set(spans))
 
 
-def free_range(taken: list[tuple[int, int]]) -> int | None:
+def free_range(taken: list[tuple[int, int]], wish: int | None = None) -> int | None:
     """Return the first id of a range that belongs to root and is not taken, or None.
 
     :param taken: [(first, count)] that are in use.
+    :param wish: the first id of the range that is wanted; where that is not free, one that has no id of it.
     """
     texts = []
     for path in FILES:
         with naming(path), open(path, encoding="utf-8", errors="replace") as file:
             texts.append(file.read())
+    if wish is not None:
+        own = any(start <= wish and wish + COUNT <= end for start, end in common(texts))
+        if own and not any(other < wish + COUNT and wish < other + count for other, count in taken):
+            return wish
+        taken = [*taken, (wish, COUNT)]
     for start, end in common(texts):
         first = start
         while first + COUNT <= end:
@@ -105,6 +119,97 @@ def shift(folder: str, id_map: Iterable[IdMap], thing: str) -> None:
             for name in names + others:
                 status = os.stat(name, dir_fd=where, follow_symlinks=False)
                 _give(name, where, status, first, seen, thing)
+
+
+def move(folder: str, former: int, id_map: Iterable[IdMap]) -> None:
+    """Give all files of a folder, which had ids of a range on another host, to those that the map says; also the ids
+    in access control lists and in capabilities of files. Files that have them already stay, so that a run that was
+    killed is ended by the next one: the two ranges are one, or have no id in common.
+
+    :param former: the first id on the other host.
+    :raises Refused: the two ranges have some ids in common, and not all.
+    """
+    first = {line.kind: line.outside for line in id_map}
+    if all(one == former for one in first.values()):
+        return
+    if any(abs(one - former) < COUNT for one in first.values()):
+        what = f"its ids there ({former}) and here ({first['u']}) overlap"
+        raise Refused(what, folder, "give root other ranges in /etc/subuid and /etc/subgid of one of the hosts")
+    with naming(folder):
+        for name, status, where in _all_of(folder):
+            _move(name, status, where, former, first)
+
+
+def _all_of(folder: str) -> Iterator[tuple[str, os.stat_result, int]]:
+    """Yield (name, stat, descriptor of the folder that holds it) of a folder and all below it, at any depth, by one
+    descriptor after the other, so through no link.
+    """
+    here = os.open(folder, walk.FOLDER)
+    try:
+        left = [["."]]
+        while left:
+            if left[-1]:
+                name = left[-1].pop()
+                status = os.stat(name, dir_fd=here, follow_symlinks=False)
+                yield name, status, here
+                if stat.S_ISDIR(status.st_mode):
+                    here, above = walk.open_folder(name, here), here
+                    os.close(above)
+                    left.append(os.listdir(here))
+            else:
+                left.pop()
+                if len(left) > 1:
+                    here, below = walk.open_folder("..", here), here
+                    os.close(below)
+    finally:
+        os.close(here)
+
+
+def _move(name: str, status: os.stat_result, where: int, former: int, first: Mapping[str, int]) -> None:
+    """Give a file to its new ids."""
+    path = f"/proc/self/fd/{where}/{name}"
+    new = [moved(one, former, first[kind]) for kind, one in (("u", status.st_uid), ("g", status.st_gid))]
+    kept = {} if stat.S_ISLNK(status.st_mode) else {key: _attribute(path, key) for key in (CAPABILITY, *ACLS)}
+    if new != [status.st_uid, status.st_gid]:
+        os.chown(name, *new, dir_fd=where, follow_symlinks=False)
+        if stat.S_ISREG(status.st_mode) and status.st_mode & (stat.S_ISUID | stat.S_ISGID):
+            os.chmod(name, stat.S_IMODE(status.st_mode), dir_fd=where)  # which chown(2) clears
+    for key, value in kept.items():
+        if value is not None:
+            told = (moved_capability if key == CAPABILITY else moved_list)(value, former, first)
+            if told != _attribute(path, key):  # chown(2) removes capabilities
+                os.setxattr(path, key, told, follow_symlinks=False)
+
+
+def _attribute(path: str, key: str) -> bytes | None:
+    try:
+        return os.getxattr(path, key, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in (errno.ENODATA, errno.EOPNOTSUPP):
+            return None
+        raise
+
+
+def moved(number: int, former: int, first: int) -> int:
+    """Return an id of a range as that of another range; others stay."""
+    return number - former + first if former <= number < former + COUNT else number
+
+
+def moved_list(value: bytes, former: int, first: Mapping[str, int]) -> bytes:
+    """Return an access control list with its users and groups moved (linux/posix_acl_xattr.h)."""
+    head, entries = value[:4], [list(struct.unpack_from("<HHI", value, at)) for at in range(4, len(value), 8)]
+    for entry in entries:
+        if entry[0] in ACL_IDS:
+            entry[2] = moved(entry[2], former, first[ACL_IDS[entry[0]]])
+    return head + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+def moved_capability(value: bytes, former: int, first: Mapping[str, int]) -> bytes:
+    """Return the capabilities of a file with the root for whom they count moved (linux/capability.h, revision 3)."""
+    if len(value) != OF_A_ROOT:
+        return value
+    (root,) = struct.unpack_from("<I", value, OF_A_ROOT - 4)
+    return value[:-4] + struct.pack("<I", moved(root, former, first["u"]))
 
 
 def _give(

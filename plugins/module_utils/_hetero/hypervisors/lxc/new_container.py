@@ -130,13 +130,48 @@ def create(spec: Spec, deadline: Deadline) -> str:
     command(copy, container.thing, remedy, timeout=min(COPY_TIME, max(1.0, deadline.left)))
     host_key = make_own(root, spec.name, spec.ssh_public_key, spec.user_data, container.folder)
     id_maps.shift(root, spec.id_map, f"image {spec.image.name}")
+    _finish(spec, root, deadline)
+    return host_key
+
+
+def _finish(spec: Spec, root: str, deadline: Deadline) -> None:
+    """Write the configuration of a container whose root is ready."""
+    container = spec.container
     # The configuration says that the container is whole, so nothing may be lost by a power cut after it is written.
     command(["sync", "-f", root], root, "check the disk", timeout=min(COPY_TIME, max(1.0, deadline.left)))
     write_whole(container.config_file, configuration(replace(spec, autostart=False), root), 0o600)
     container.reload()
     identity.give_id(container, spec.command)
     own_root.record(container, disks.file_of(container))
-    return host_key
+
+
+def begin_copy(spec: Spec) -> str:
+    """Make the folder of a container whose disk is copied from another host; return the path of the disk's file.
+
+    Until it is taken it is nobody's, as a half-made one is.
+    """
+    container = spec.container
+    os.makedirs(spec.lxcpath, mode=0o711, exist_ok=True)
+    with naming(container.folder):
+        with suppress(FileExistsError):
+            os.mkdir(container.folder, 0o700)
+        with open(_unfinished(container), "ab"):
+            pass
+    return disks.file_of(container)
+
+
+def take_copy(spec: Spec, former: int | None, deadline: Deadline) -> None:
+    """Make a container of a disk that was copied from another host, where its files had other ids.
+
+    A run that was killed is ended by the next one. The host does not start the container before the caller calls
+    put_back with CONFIGURATION, as of `create`.
+
+    :param former: the first of its files' ids there; None where they are not shifted.
+    """
+    root = disks.mount_copy(spec.container, spec.disks)
+    if former is not None:
+        id_maps.move(root, former, spec.id_map)
+    _finish(spec, root, deadline)
 
 
 def must_fit(spec: Spec) -> None:

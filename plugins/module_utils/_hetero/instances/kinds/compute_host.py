@@ -13,16 +13,15 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Mapping, NoReturn
 
 from ...claims.host.config import SET_UP
-from ...compute_host import lifecycle
+from ...compute_host import arrivals, lifecycle
 from ...compute_host.claim_request import MOST, ClaimRequest
 from ...compute_host.host import Host
 from ...compute_host.host_claims import present
 from ...compute_host.verb_options import Options
 from ...core import job
 from ...core.changes import Change
-from ...core.errors import BadInput, Refused
+from ...core.errors import BadInput
 from ...core.lines import line
-from ...core.plays import play
 from ...roots.cloud_init import must_be_user_data, must_have_cloud_init
 from ...site.image_names import is_source
 from ...site.instance import must_be_soft_timeout
@@ -40,17 +39,12 @@ PLANNED = {
 }
 #: Seconds that a verb may take beyond the timeout of each instance, to take in an image (images/store.py).
 BESIDES = 1800.0
-#: What is said of a state that only boards' instances have, and what can be done instead.
-STAYS = "is a {kind}, and what is in a {kind} stays on its host: only an instance on a board moves"
-COPY = (
-    f"ask for another one ({play('provision_instance', instance='OTHER', flavor='FLAVOR')}), copy there what is needed "
-    f"(rsync over ssh), then end this one ({play('terminate_instance', instance='{name}')})"
-)
 VERBS = {
     "running": lifecycle.running,
     "stopped": lifecycle.stopped,
     "rebooted": lifecycle.rebooted,
     "rebuilt": lifecycle.rebuilt,
+    "migrated": arrivals.migrated,
     "extended": lifecycle.extended,
     "absent": lifecycle.absent,
 }
@@ -59,9 +53,6 @@ VERBS = {
 def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
     """Claim if that is asked for, do what `state` says, and return the module's result."""
     kind, planned = SECTIONS[params["kind"]], PLANNED[params["kind"]]
-    if params["state"] == "migrated":
-        name = params["instance"]
-        raise Refused(STAYS.format(kind=params["kind"]), name, COPY.format(name=name))
     change = Change(check)
     actor = f"{params['owner'] or f'{kind} instance'} pid {os.getpid()}"
     with Host(params["config"], actor, create=not check) as host:

@@ -1,0 +1,180 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of a move on the host to which an instance moves (move_step.py): its claim is `arriving`; copies are
+`begun` and `written`; they are `taken` as its root. Then it is `migrated`: started. Where it never was, all is
+`given_up`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..claims.host.claim_records import Arrival
+from ..core.errors import BadInput, HeteroError, Refused
+from ..files import sparse_copy
+from ..roots.machine_identity import must_be_keys
+from ..site import instance_states, moves
+from ..site.instance import valid_instance
+from ..site.kinds import CONTAINER, OF_HOSTS
+from ..site.moves import GOES_ON
+from ..site.owners import number_of
+from .claim_request import ClaimRequest
+from .host_claims import present
+from .lifecycle import bring_up, each
+from .move_step import MAY_HAVE_RUN, PHASE, VERB, WORD, Asked, Result, Step, end
+from .moved_roots import NAMES, must_have_room, root_of
+
+if TYPE_CHECKING:
+    from ..core.changes import Change
+    from .host import Host
+    from .verb_options import Options
+    from .work import Work
+
+ANOTHER = "another instance of that name is here (claimed by {owner})"
+OTHER_NAME = "end one of the two; then run this again"
+OTHER_KINDS = "gets {found}, and has {wanted}"
+NOT_HERE = "its root was not copied here as a whole"
+HERE = "has its root here already"
+
+
+def arriving(step: Step) -> Result:
+    """Claim for the instance what it needs, as its tenant would who asked for it here."""
+    came = step.asked.came
+    name = valid_instance(came["instance"])
+    old = step.host.store.claim_of(name)
+    if old is not None and old.created != step.asked.created:
+        raise Refused(ANOTHER.format(owner=old.owner), name, OTHER_NAME)
+    claimed: Result = dict(lines=[])
+    if old is None:
+        must_have_room(step.host.config.disks(str(came["kind"])), int(came["bytes"]))
+        claimed = present(step.host, _request(step.asked), step.change)
+        if step.change.check:
+            return dict(lines=claimed["lines"])
+    with step.work() as work:
+        if work.claim.state == instance_states.ARRIVING and not work.is_made:
+            try:
+                root_of(work).must_be_takeable(came["root"])
+                found = root_of(work).kinds
+                if found != list(came["kinds"]):
+                    words = [" ".join(kinds) or "no device" for kinds in (found, came["kinds"])]
+                    what = OTHER_KINDS.format(found=words[0], wanted=words[1])
+                    raise Refused(what, step.host.name, "choose another host: -e node=HOST")
+                work.must_start()
+            except HeteroError:
+                if old is None:
+                    step.host.store.release(name)
+                raise
+        return dict(lines=claimed["lines"], state=work.claim.state)
+
+
+def _request(asked: Asked) -> ClaimRequest:
+    """Return the request for an instance that comes from another host."""
+    came, now = asked.came, time.time()
+    instance, request, expires = str(came["instance"]), valid_instance(came["request"]), came.get("expires")
+    if came["kind"] not in OF_HOSTS:
+        raise BadInput(f"is {came['kind']!r}", "kind", f"give one of {', '.join(OF_HOSTS)}")
+    must_be_keys(str(came["host_key"]))
+    number = None if request == instance else number_of(instance, request)
+    arrival = Arrival(
+        created=asked.created,
+        expires=None if expires is None else float(expires),
+        note=moves.FROM.format(host=asked.other),
+        gpu_arch=(list(came["kinds"]) or [None])[0] if came["kind"] == CONTAINER.section else None,
+        first_id=came["root"].get("first_id"),
+    )
+    return ClaimRequest(
+        request if number else instance,
+        asked.owner or str(came["owner"]),
+        dict(came["flavor"]),
+        str(came["image"]),
+        str(came["ssh_public_key"]),
+        count=max(2, number) if number else 1,
+        numbers=(number,) if number else (),
+        lease_hours=None if expires is None else max(1 / 60, (float(expires) - now) / 3600),
+        kind=str(came["kind"]),
+        arrives=arrival,
+    )
+
+
+def begun(step: Step) -> Result:
+    """Make the empty copies, or go on with them; return which pieces they have, or that the root is `taken` already."""
+    with step.arrives() as work:
+        if work.is_made:
+            return dict(taken=True, has={})
+        root = root_of(work)
+        root.begin()
+        folder, has = os.path.dirname(work.sign), {}
+        for name, size in step.asked.came["files"].items():
+            pieces = sparse_copy.begin(_path(work, folder, name), int(size))
+            has[name] = {str(number): sum for number, sum in pieces.items()}
+        return dict(taken=False, has=has)
+
+
+def written(step: Step) -> Result:
+    """Write a piece of a copy."""
+    with step.arrives() as work:
+        if work.is_made:
+            raise Refused(HERE, step.asked.instance, GOES_ON.format(name=step.asked.instance))
+        sparse_copy.write(_path(work, os.path.dirname(work.sign), step.asked.piece["file"]), step.asked.piece)
+        step.change.note(step.asked.instance, {"piece": ""}, {"piece": str(step.asked.piece["number"])})
+        return {}
+
+
+def taken(step: Step) -> Result:
+    """Compare the whole copies with their sources, and make the container or guest of them. It is not started."""
+    with step.arrives() as work:
+        if work.is_made:
+            return {}
+        folder, start = os.path.dirname(work.sign), time.monotonic()
+        for name in step.asked.came["files"]:
+            sparse_copy.must_be(_path(work, folder, name), str(step.asked.digests.get(name)))
+        key = root_of(work).take(step.asked.came["root"])
+        work.put(container=key, host_key=str(step.asked.came["host_key"]), image_hash=step.asked.came["image_hash"])
+        step.change.note(step.asked.instance, {"root": ""}, {"root": f"of {step.asked.other}"})
+        work.report(PHASE, f"its root is here, the same as on {step.asked.other}", time.monotonic() - start)
+        return {}
+
+
+def given_up(step: Step) -> Result:
+    """End the claim here, with all that was copied, of an instance that was never started here.
+
+    With `force`, an operator's word, also of one that was.
+    """
+    claim = step.host.store.claim_of(step.asked.instance)
+    if claim is None or claim.created != step.asked.created:
+        return {}
+    with step.work() as work:
+        never = (instance_states.ARRIVING, instance_states.ENDING)
+        if work.claim.state not in never and not step.asked.force:
+            raise Refused(MAY_HAVE_RUN, step.asked.instance, WORD.format(name=step.asked.instance))
+        work.must_be_own()
+        end(work, "its claim and its copy here are given up")
+        return {}
+
+
+def migrated(host: Host, request: str, options: Options, change: Change) -> Result:
+    """Start an instance whose root was `taken` here; from then on its tenant may write to it."""
+
+    def one(work: Work) -> None:
+        if work.claim.state == instance_states.LEAVING:
+            moves.must_not_move(work.claim.instance, work.claim.state, work.claim.note)
+        if work.claim.state == instance_states.ARRIVING:
+            if not work.is_made:
+                raise Refused(NOT_HERE, work.claim.instance, GOES_ON.format(name=work.claim.instance))
+            work.must_start()
+            if not change.check:
+                work.move(instance_states.STARTING)
+                root_of(work).release()
+        bring_up(work)
+
+    return each(host, request, VERB, options, change, one)
+
+
+def _path(work: Work, folder: str, name: Any) -> str:
+    """Return the path of a copy, whose name another host says."""
+    if name not in NAMES[work.claim.kind]:
+        raise BadInput(f"is {name!r}", "file", f"give one of {', '.join(NAMES[work.claim.kind])}")
+    return os.path.join(folder, str(name))

@@ -1,0 +1,147 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of a move on the host that an instance leaves (move_step.py): what moves is `described`; it is `leaving`,
+so off and kept off; pieces of its root are `planned` and `read`; at last it is `gone` from here, or `back`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import BadInput, HeteroError, Refused
+from ..core.lines import line
+from ..core.plays import play
+from ..files import sparse_copy
+from ..hypervisors.lxc import new_container
+from ..site import instance_states, moves
+from ..site.leases import over
+from .lifecycle import bring_down, must_know_the_lease
+from .move_step import LOOK, PHASE, Result, Step, end, is_mounted
+from .moved_roots import root_of
+from .verb_options import Options
+
+if TYPE_CHECKING:
+    from .work import Work
+
+#: States in which an instance has a root that may move.
+MOVABLE = (
+    instance_states.RUNNING,
+    instance_states.STARTING,
+    instance_states.STOPPING,
+    instance_states.STOPPED,
+    instance_states.ERROR,
+    instance_states.LEAVING,
+)
+NOT_MADE = "is {state}, and what is not made, or is being made or ended, does not move"
+START = f"{play('start_instance', instance='{name}')} brings it up; then run this again"
+NOT_LEAVING = "is {state} here, and does not move: nothing of it is removed"
+ON = "still runs after its stop"
+STOP = "nothing of it is copied: see on its host what it waits for, and end it there; then run this again"
+
+
+def described(step: Step) -> Result:
+    """Return what moves; raise Refused if something of the instance would stay behind."""
+    with step.work() as work:
+        return dict(came=_described(work))
+
+
+def _described(work: Work) -> Result:
+    claim = work.claim
+    if claim.state not in MOVABLE:
+        raise Refused(NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
+    work.must_not_be_lost()
+    must_know_the_lease(work)
+    late = over(claim.instance, claim.expires, time.time())
+    if late or claim.host_key is None or not work.is_made:
+        raise Refused(late or NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
+    root = root_of(work)
+    of_root = root.must_be_movable()
+    fields = ("instance", "request", "owner", "kind", "flavor", "image", "image_hash", "ssh_public_key", "created")
+    told = {name: getattr(claim, name) for name in (*fields, "expires", "host_key", "state")}
+    leaves = claim.state == instance_states.LEAVING
+    ran, told["other"] = (moves.ran(claim.note), moves.host_of(claim.note)) if leaves else (_runs(work), "")
+    return dict(told, node=work.host.name, root=of_root, kinds=root.kinds, files=root.sizes, bytes=root.bytes, ran=ran)
+
+
+def _runs(work: Work) -> bool:
+    return work.container.running or work.claim.state in (instance_states.RUNNING, instance_states.STARTING)
+
+
+def leaving(step: Step) -> Result:
+    """Stop the instance, have nothing start it, and prove that it is off."""
+    with step.work() as work:
+        told = _described(work)
+        if step.change.check:
+            text = "would be stopped, and kept off" if told["ran"] else "is off, and would be kept so"
+            return dict(came=told, lines=[line(work.claim.instance, step.host.name, "", text)])
+        name, was = work.claim.instance, work.claim.state
+        root, runs = root_of(work), work.container.running
+        # a root that was let go before is not touched again: the copy of it goes on
+        if was != instance_states.LEAVING or runs or is_mounted(work):
+            work.move(instance_states.LEAVING, moves.leaving_note(step.asked.other, told["ran"]))
+            work.autostart = False
+            work.correct([new_container.CONFIGURATION], lambda parts: None)  # it does not start with its host
+            if work.container.running:
+                bring_down(work, Options(timeout=step.asked.timeout, soft_timeout=step.asked.soft_timeout), state=None)
+        if work.container.running:
+            raise HeteroError(ON, name, STOP)
+        root.let_go()
+        if step.change.note(name, {"state": was}, {"state": instance_states.LEAVING}):
+            work.report(PHASE, f"is off, and stays so while its root moves to {step.asked.other}")
+        return dict(came=dict(told, state=work.claim.state, files=root.sizes, bytes=root.bytes))
+
+
+def planned(step: Step) -> Result:
+    """Return which pieces of which file are to be sent, by what the new host has."""
+    with step.left() as work:
+        wanted = []
+        for name, path in root_of(work).files.items():
+            has = {int(number): str(sum) for number, sum in (step.asked.has.get(name) or {}).items()}
+            wanted += [[name, number] for number in sparse_copy.wanted(path, has)]
+        return dict(todo=wanted)
+
+
+def read(step: Step) -> Result:
+    """Return a piece of a file."""
+    with step.left() as work:
+        name, number = step.asked.piece["file"], int(step.asked.piece["number"])
+        return dict(piece=dict(sparse_copy.read(_file(work, name), number), file=name))
+
+
+def digested(step: Step) -> Result:
+    """Return the sums of the whole files."""
+    with step.left() as work:
+        return dict(digests={name: sparse_copy.digest(path) for name, path in root_of(work).files.items()})
+
+
+def gone(step: Step) -> Result:
+    """End the claim of an instance that runs on the other host by now, and remove its former root."""
+    if step.host.store.claim_of(step.asked.instance) is None:
+        return {}
+    with step.work() as work:
+        if work.claim.state not in (instance_states.LEAVING, instance_states.ENDING):
+            raise Refused(NOT_LEAVING.format(state=work.claim.state), step.asked.instance, LOOK)
+        work.must_be_own()
+        end(work, f"its root here is removed, for it has moved to {step.asked.other}")
+        return {}
+
+
+def back(step: Step) -> Result:
+    """Have the instance be this host's alone again; it is stopped. Return whether it ran before."""
+    with step.work() as work:
+        ran = moves.ran(work.claim.note)
+        if work.claim.state == instance_states.LEAVING:
+            step.change.note(step.asked.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})
+            work.move(instance_states.STOPPED)
+            work.report(PHASE, f"stays on {step.host.name}")
+            return dict(ran=ran)
+        return dict(ran=False)
+
+
+def _file(work: Work, name: Any) -> str:
+    files = root_of(work).files
+    if name not in files:
+        raise BadInput(f"is {name!r}", "file", f"give one of {', '.join(files)}")
+    return files[str(name)]

@@ -1,0 +1,127 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A step by which an instance moves from one compute host to another: a call on one of the two, under its lock.
+
+departures.py has the steps on the host that it leaves, arrivals.py those on the host to which it moves. Each looks
+first, so that a move which was cut off anywhere goes on when all steps are taken again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping
+
+from ..core.deadline import Deadline
+from ..core.errors import Refused, naming
+from ..core.plays import play
+from ..core.this_node import THIS_NODE
+from ..site import instance_states
+from ..site.moves import GOES_ON
+from ..site.owners import must_be_made, must_own
+from .lifecycle import held, reporter, work_of
+
+if TYPE_CHECKING:
+    from ..core.changes import Change
+    from .host import Host
+    from .work import Work
+
+#: A module's result.
+Result = Dict[str, Any]
+VERB, PHASE = "migrate", "move"
+MAY_HAVE_RUN = "was started here, and its tenant may have written to its root since: nothing of it is removed"
+WORD = (
+    f"{play('migrate_instance', instance='{name}')} goes on; an operator's word, with -e back=true, gives up what was "
+    "written here, and starts the former root again"
+)
+LOOK = f"{play('status')} shows where it is"
+NOT_OFF = "is not off, or does not leave this host any more: nothing of its root is read"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a step is asked for.
+
+    :param created: when the instance was claimed (unix seconds); a later claim of that name is refused.
+    :param owner: if given, another owner's instance is refused.
+    :param other: the other host, by its name in the inventory.
+    :param came: what the old host `described`.
+    :param has: {file: {number: sum}} of the pieces that the new host has.
+    :param piece: a piece of a file (sparse_copy.py), with the name of the `file`.
+    :param digests: {file: digest} of the whole files on the old host.
+    :param force: give up also what was started (given_up).
+    """
+
+    instance: str
+    created: float
+    owner: str | None = None
+    other: str = ""
+    came: Mapping[str, Any] = field(default_factory=dict)
+    has: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    piece: Mapping[str, Any] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    force: bool = False
+    timeout: float = 300.0
+    soft_timeout: float = 30.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on one host."""
+
+    host: Host
+    asked: Asked
+    change: Change
+    lines: list[Result] = field(default_factory=list)
+
+    @contextmanager
+    def work(self) -> Iterator[Work]:
+        """Give the work on the instance, under its lock."""
+        host, asked = self.host, self.asked
+        claim = host.store.claim_of(asked.instance)
+        if claim is None:
+            raise Refused(f"no such instance on {THIS_NODE}", asked.instance, LOOK)
+        must_own(claim, asked.owner)
+        must_be_made(claim, (asked.created,))
+        report = reporter(host, claim.instance, self.change, self.lines)
+        work = work_of(host, claim, self.change, Deadline(asked.timeout), report)
+        with naming(claim.instance), held(work, VERB, work.deadline):
+            work.read()
+            yield work
+
+    @contextmanager
+    def left(self) -> Iterator[Work]:
+        """Give the work on an instance that is leaving, and off."""
+        with self.work() as work:
+            if work.claim.state != instance_states.LEAVING or work.container.running or is_mounted(work):
+                raise Refused(NOT_OFF, self.asked.instance, GOES_ON.format(name=self.asked.instance))
+            yield work
+
+    @contextmanager
+    def arrives(self) -> Iterator[Work]:
+        """Give the work on an instance that arrives, and was never started here."""
+        with self.work() as work:
+            if work.claim.state != instance_states.ARRIVING:
+                raise Refused(MAY_HAVE_RUN, self.asked.instance, WORD.format(name=self.asked.instance))
+            yield work
+
+
+def is_mounted(work: Work) -> bool:
+    """Return whether this host has the root of a container mounted."""
+    return os.path.ismount(os.path.join(os.path.dirname(work.sign), "rootfs"))
+
+
+def end(work: Work, text: str) -> None:
+    """Remove what was made for an instance here, and end its claim; each is read back."""
+    work.change.note(work.claim.instance, {"state": work.claim.state}, {})
+    if work.change.check:
+        return
+    start = time.monotonic()
+    work.move(instance_states.ENDING)
+    work.remove()
+    work.give_back()
+    work.host.store.release(work.claim.instance)
+    work.report(PHASE, text, time.monotonic() - start)

@@ -1,0 +1,120 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An instance that moves from one compute host to another has a claim on each, of one name and one time: which of the
+two is the instance at present, and what people read of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Iterable, List, Mapping, NamedTuple, Tuple
+
+from ..core.errors import Refused
+from ..core.plays import play
+from .instance_states import ARRIVING, LEAVING
+from .owners import is_of
+
+#: Notes of the two claims.
+TO, FROM, WAS_OFF = "moves to {host}", "moves from {host}", ", and did not run"
+GOES_ON = f"{play('migrate_instance', instance='{name}')} goes on"
+MOVES = f"{{name}} moves from {{leaves}} to {{arrives}}: {GOES_ON}"
+
+#: A node's answer, with the node as `item`; and what people and plays read of a claim.
+Result = Mapping[str, Any]
+Claim = Mapping[str, Any]
+
+
+class Move(NamedTuple):
+    """The two claims of an instance that moves.
+
+    :param leaves, arrives: the nodes, by their names in the inventory.
+    :param of, to: the claims there.
+    :param was_started: whether it may have run on the new host: the new claim is the instance since.
+    """
+
+    instance: str
+    leaves: str
+    arrives: str
+    of: Claim
+    to: Claim
+    was_started: bool
+
+    @property
+    def told(self) -> str:
+        """Return in words that it moves, and how that goes on."""
+        return MOVES.format(name=self.instance, leaves=self.leaves, arrives=self.arrives)
+
+    def is_of(self, request: str) -> bool:
+        """Return whether it is the instance of that name, or one of that request."""
+        return is_of(self.of, request)
+
+    @property
+    def half(self) -> Tuple[str, Claim]:
+        """Return (node, claim) of the half that is not the instance at present."""
+        return (self.leaves, self.of) if self.was_started else (self.arrives, self.to)
+
+
+def leaving_note(host: str, ran: bool) -> str:
+    """Return the note of a claim in state LEAVING.
+
+    :param host: to which it moves.
+    :param ran: whether it is to run again if it goes back.
+    """
+    return TO.format(host=host) + ("" if ran else WAS_OFF)
+
+
+def host_of(note: str) -> str:
+    """Return to which host an instance moves, by the note of the claim that leaves."""
+    begin = TO.partition("{")[0]
+    return note[len(begin) :].partition(",")[0] if note.startswith(begin) else ""
+
+
+def ran(note: str) -> bool:
+    """Return whether an instance ran before it left, by the note of its claim."""
+    return not note.endswith(WAS_OFF)
+
+
+def must_not_move(instance: str, state: str, note: str) -> None:
+    """Raise Refused where an instance moves, by one of its two claims."""
+    if state in (LEAVING, ARRIVING):
+        raise Refused(note or state, instance, GOES_ON.format(name=instance))
+
+
+def moving(results: Iterable[Result], key: str = "claims") -> List[Move]:
+    """Return the instances that move, of which two nodes have a claim.
+
+    :param results: of host_info, each with its node as `item`.
+    :param key: where in them the claims are.
+    """
+    found: dict[tuple[str, float], list[tuple[str, Claim]]] = {}
+    for result in results:
+        for claim in result.get(key) or ():
+            if "created" in claim and claim.get("state") is not None:
+                found.setdefault((claim["instance"], claim["created"]), []).append((str(result["item"]), claim))
+    told = []
+    for (instance, _created), both in sorted(found.items()):
+        arrives = [one for one in both if one[1]["state"] == ARRIVING]
+        leaves = [one for one in both if one[1]["state"] == LEAVING]
+        if len(both) == 2 and (len(arrives) == 1 or len(leaves) == 1):  # else a node lies, or is asked by two names
+            to = arrives[0] if len(arrives) == 1 else next(one for one in both if one is not leaves[0])
+            of = next(one for one in both if one is not to)
+            told.append(Move(instance, of[0], to[0], of[1], to[1], to[1]["state"] != ARRIVING))
+    return told
+
+
+def without_halves(results: Iterable[Result], moves: Collection[Move], key: str = "claims") -> List[dict[str, Any]]:
+    """Return answers without the halves of instances that move: each is there once."""
+    left_out = {(node, claim["instance"], claim["created"]) for node, claim in (move.half for move in moves)}
+    return [
+        {
+            **result,
+            key: [
+                claim
+                for claim in result.get(key) or ()
+                if (str(result["item"]), claim["instance"], claim.get("created")) not in left_out
+            ],
+        }
+        if key in result
+        else dict(result)
+        for result in results
+    ]

@@ -1,0 +1,123 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a play decides about an instance that is to move to another compute host: to which one (`target`), and where it
+is from then on (`moved`).
+
+They are steps as those of request_steps.py, which finds the instance.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, Sequence
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import one_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import like
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import CONTAINER
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Answer, Plan, Stop
+
+SEVERAL = "{name} is {count} instances, and one at a time moves: name it, such as -e instance={first}"
+ELSEWHERE = "{name} moves to {arrives} already, not to {node}: leave out node=, or take that back: {back}"
+NO_MOVE = "{name} does not move, so there is nothing to take back"
+LEFT = (
+    "{name} leaves {leaves} for {arrives}, which was not asked, and may have started it: have that in the inventory, "
+    "and leave it out by no without="
+)
+NO_HOST = "node is {node}: give the name of a GPU host or KVM host, such as -e node={near}"
+NO_ANSWER = "{node} cannot be asked: {why}"
+NOWHERE = "{name} cannot move: {why}"
+ALONE = "the site has no other GPU host or KVM host"
+IS_THERE = "{name} is on {node} already"
+MOVES = "moves from {leaves} to {arrives}: {mib} MiB of its root are copied"
+
+
+def target(
+    request: Mapping[str, Any],
+    answers: Sequence[Answer],
+    plan: Plan,
+    came: Mapping[str, Any],
+    node: str,
+    back: bool = False,
+) -> Plan:
+    """Return to which host an instance moves.
+
+    :param answers: of all nodes, on all that they have.
+    :param plan: of step `find`.
+    :param came: what the host that it leaves says of it (module instance_copy, step described); {} where it was started
+        on the other one already.
+    :param node: the host that is wanted; "" for any.
+    :param back: whether it is to be where it was, and its move is to be given up.
+    :returns: the plan: leaves and arrives, by their names in the inventory; copies, whether its root is yet to be
+        copied; goes_back; lines for people.
+    :raises Stop: it cannot move, or not there; or a host that may have started it was not asked.
+    """
+    name, claims = request["instance"], [claim for part in plan["parts"] for claim in part["claims"]]
+    if len(claims) != 1:
+        first = sorted(claim["instance"] for claim in claims)[0]
+        raise Stop(SEVERAL.format(name=name, count=len(claims), first=first))
+    name, here = claims[0]["instance"], plan["parts"][0]["item"]
+    for move in plan.get("moves") or ():
+        leaves, arrives = move["leaves"], move["arrives"]
+        if node not in ("", arrives) and not back:
+            word = play("migrate_instance", instance=name, back="true")
+            raise Stop(ELSEWHERE.format(name=name, arrives=arrives, node=node, back=word))
+        copies = not back and not move["was_started"]
+        return dict(leaves=leaves, arrives=arrives, copies=copies, goes_back=back, lines=[])
+    left_for = came.get("other") or ""
+    if left_for and left_for not in {answer["item"] for answer in answers}:
+        raise Stop(LEFT.format(name=name, leaves=here, arrives=left_for))
+    if back and left_for:
+        return dict(leaves=here, arrives="", copies=False, goes_back=True, lines=[])
+    if back:
+        raise Stop(NO_MOVE.format(name=name))
+    if node == here:
+        lines = [IS_THERE.format(name=name, node=node)]
+        return dict(leaves="", arrives=here, copies=False, goes_back=False, lines=lines)
+    arrives = _chosen(name, answers, here, came, node)
+    told = MOVES.format(leaves=here, arrives=arrives, mib=-(-int(came["bytes"]) >> 20))
+    return dict(leaves=here, arrives=arrives, copies=True, goes_back=False, lines=[f"{name:<7} {told}"])
+
+
+def _chosen(name: str, answers: Sequence[Answer], here: str, came: Mapping[str, Any], node: str) -> str:
+    """Return the best host for an instance, other than the one where it is."""
+    hosts = [answer for answer in answers if "hypervisors" in answer and answer["item"] != here]
+    if node:
+        asked = next((answer for answer in answers if answer["item"] == node), None)
+        if asked is not None and "claims" not in asked:
+            raise Stop(NO_ANSWER.format(node=node, why=words_of(asked)))
+        names = [answer["item"] for answer in hosts]
+        if node not in names:
+            raise Stop(NO_HOST.format(node=one_line(node)[:60], near=like(node, names) or "HOST"))
+        hosts = [answer for answer in hosts if answer["item"] == node]
+    if not hosts:
+        raise Stop(NOWHERE.format(name=name, why=ALONE))
+    found = schedule(hosts, _wanted(came), image=came["image"])
+    if not found["visits"]:
+        raise Stop(found["text"].replace("somebody", name, 1))
+    best: str = found["visits"][0]["item"]
+    return best
+
+
+def _wanted(came: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flavor of an instance, with the architecture of the GPUs that it has."""
+    flavor = dict(came["flavor"])
+    if came.get("kind") == CONTAINER.section and came["kinds"]:
+        flavor["extra_specs"] = {**(flavor.get("extra_specs") or {}), "gpu_arch": f"s== {came['kinds'][0]}"}
+        flavor["extra_specs"].pop("capabilities:gpu_arch", None)
+    return flavor
+
+
+def moved(plan: Plan, to: Plan, runs: bool, check: bool) -> Plan:
+    """Return the plan of step `find` with the instance where it is after its root was copied, or was not.
+
+    :param to: the plan of step `target`.
+    :param runs: whether it is to be started there.
+    :param check: whether nothing was done, as in check mode.
+    """
+    at = to["leaves"] if to["goes_back"] else to["arrives"]
+    nothing = not runs or (check and bool(to["leaves"]))
+    parts: Iterable[Any] = [] if nothing else [dict(part, item=at, boards=[]) for part in plan["parts"]]
+    return dict(plan, parts=list(parts), leaves="" if to["goes_back"] or check else to["leaves"], arrives=to["arrives"])

@@ -1,0 +1,82 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An instance that moves has two claims. If these fail, people and verbs see two instances, or the wrong one."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import moves
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance_states import ARRIVING, LEAVING
+
+CREATED = 1764430000.25
+
+
+def answer(node, state=None, created=CREATED, instance="ml-8", request=None):
+    claim = dict(instance=instance, request=request or instance, created=created, owner="jo", state=state, name=node)
+    return dict(item=node, claims=[claim] if state else [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_at"),
+    [
+        ("running", ARRIVING, "gpu1"),
+        (LEAVING, ARRIVING, "gpu1"),
+        (LEAVING, "starting", "gpu2"),
+        (LEAVING, "running", "gpu2"),
+        (LEAVING, "error", "gpu2"),
+        ("ending", ARRIVING, "gpu1"),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_it_is_where_its_tenant_may_have_written_last(old, new, is_at, turned):
+    """Lost: what a tenant wrote on the new host, to a verb that takes the former root for the instance."""
+    answers = [answer("gpu1", old), answer("gpu2", new), answer("gpu3")]
+    answers = answers[::-1] if turned else answers
+    (move,) = moves.moving(answers)
+    assert (move.leaves, move.arrives, move.was_started) == ("gpu1", "gpu2", is_at == "gpu2")
+    told = "ml-8 moves from gpu1 to gpu2: ansible-playbook hetero.compute.migrate_instance -e instance=ml-8 goes on"
+    assert move.told == told
+    left = moves.without_halves(answers, [move])
+    assert [one["item"] for one in left if one["claims"]] == [is_at]
+    assert [one["item"] for one in left] == [one["item"] for one in answers]
+
+
+def test_what_only_looks_like_a_move_is_none():
+    """Lost: one of two instances of one name, which are there since two plays asked at once, or a node lies."""
+    for answers in (
+        [answer("gpu1", "running"), answer("gpu2", "running")],
+        [answer("gpu1", LEAVING), answer("gpu2", ARRIVING, CREATED + 1)],
+        [answer("gpu1", LEAVING), answer("gpu2", LEAVING)],
+        [answer("gpu1", LEAVING), answer("gpu2", ARRIVING), answer("gpu3", ARRIVING)],
+        [answer("gpu1", LEAVING)],
+        [dict(item="p1", claims=[dict(instance="ml-8", created=CREATED)]), answer("gpu1", LEAVING)],
+        [dict(item="down", msg="no route")],
+    ):
+        assert moves.moving(answers) == []
+
+
+def test_a_move_is_of_the_instance_and_of_its_request():
+    """Lost: that one of several moves, to a verb on all of them."""
+    (move,) = moves.moving([answer(node, state, request="ml") for node, state in (("a", LEAVING), ("b", ARRIVING))])
+    assert (move.is_of("ml"), move.is_of("ml-8"), move.is_of("ml-9")) == (True, True, False)
+
+
+def test_notes_say_where_to_and_whether_it_runs_again():
+    """Lost: an instance that was off before, and starts because its move was taken back; or one that does not."""
+    for host, ran in (("gpu2", True), ("gpu2", False), ("gpu-2.site", False)):
+        note = moves.leaving_note(host, ran)
+        assert (moves.host_of(note), moves.ran(note)) == (host, ran)
+    assert moves.host_of("moves from gpu1") == ""
+
+
+@pytest.mark.parametrize("state", [LEAVING, ARRIVING])
+def test_other_verbs_are_told_what_goes_on(state):
+    """Lost: what to type."""
+    with pytest.raises(Refused) as refused:
+        moves.must_not_move("ml-8", state, "moves to gpu2")
+    said = "ml-8: moves to gpu2: ansible-playbook hetero.compute.migrate_instance -e instance=ml-8 goes on"
+    assert str(refused.value) == said
+    moves.must_not_move("ml-8", "running", "")
