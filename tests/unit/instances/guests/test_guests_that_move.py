@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.guest import GuestWork
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import sysfs
@@ -185,6 +186,21 @@ def test_what_was_started_is_given_up_by_an_operators_word_alone(win, two):
     assert win.state(new) == "running"
     win.step(new, "given_up", force=True)
     assert (win.claim(new), win.step(old, "back")) == (None, {"ran": True})
+
+
+def test_one_that_was_killed_as_it_starts_may_have_run(win, two, monkeypatch):
+    """Lost: what a tenant wrote on the new host, where the play was killed before it saw that the guest had started."""
+    win.copied()
+
+    def killed(work):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GuestWork, "start", killed)
+    with pytest.raises(KeyboardInterrupt):
+        win.started()
+    assert win.state(two[1]) == "starting"
+    with pytest.raises(Refused, match="may have written to its root since: nothing of it is removed"):
+        win.step(two[1], "given_up")
 
 
 def test_a_former_root_is_removed_of_one_that_left_alone(win, two):
