@@ -91,6 +91,12 @@ def test_names_of_the_inventory_are_no_names_for_instances(tmp_path):
     assert said == [words + tail if words else "" for _one, words in ASKED]
 
 
+#: Playbooks for operators that work on a board, and what else they need.
+OF_BOARDS = (
+    *(("cabling", {}), ("check", {}), ("console", {}), ("repair", {})),
+    ("maintenance", dict(state="on", reason="fan")),
+)
+TWO = "which are two boards: give one of them"
 WIPES = "give discard, zero or secure_erase"
 NAMES = "give 1 to 63 of a-z, 0-9 and -, with a letter or digit first and last"
 HOURS = "give more than 0 and at most 87600, such as -e hours=24, or none for no end"
@@ -177,6 +183,16 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
         ("maintenance", dict(node="3,board5,7", proxy="p1", state="off"), "then -e node=board5, then -e node=board7"),
         ("repair", dict(node="board3,", proxy="p1"), "One board at a time: -e node=board3"),
         ("repair", dict(node="bord3", proxy="p1"), "node is bord3. Name the board (-e node=board3)"),
+        # the word that was given is the word that is said
+        ("repair", dict(board="bord3", proxy="p1"), "board is bord3. Name the board (-e node=board3)"),
+        ("check", dict(board="bord3", proxy="p1"), "board is bord3. Name boards as board3,board4"),
+        ("maintenance", dict(board="3,board5", proxy="p1", state="off"), "-e node=board3, then -e node=board5"),
+        # two boards where one is worked on: of these, power or disk would be those of node= without a word
+        *(
+            (playbook, dict(more, board="board4", node="3", proxy="p1"), f"board is board4 and node is 3, {TWO}")
+            for playbook, more in OF_BOARDS
+        ),
+        ("cabling", dict(board="3,board4", node="board3,5", proxy="p1"), f"3,board4 and node is board3,5, {TWO}"),
         (
             "console",
             dict(node="jackie", proxy="p1"),

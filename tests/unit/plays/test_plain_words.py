@@ -96,6 +96,19 @@ def test_a_board_is_named_by_node_and_by_board(alone):
     assert "node chooses a board here, such as -e node=board3" in text
 
 
+@pytest.mark.parametrize(
+    ("playbook", "says"), [("cabling", "pdu-a outlet 2 would be switched on"), ("check", "board1")]
+)
+def test_either_word_names_a_board_to_operators_too(alone, playbook, says):
+    """Lost: `board=board1`, or the board, to who works on it; both words together say the same."""
+    _proxy, plays = alone
+    for words in (dict(board="board1"), dict(board="1"), dict(board="board1", node="1")):
+        rc, output = plays.play(playbook, "--check", **words)
+        text = " ".join(output.split())
+        assert says in text, (words, rc, output)
+        assert "board0" not in text, (words, output)
+
+
 @pytest.mark.parametrize("playbook", ["terminate_instance", "stop_instance", "rebuild_instance"])
 def test_who_means_a_part_of_an_instance_is_not_given_all_of_it(alone, playbook):
     """Lost: jackie-2's root, by `terminate_instance -e instance=jackie -e count=1`."""
