@@ -595,6 +595,21 @@ def test_a_board_in_use_is_not_touched(disks):
     assert SECRET in disks.disk(1).read_bytes()
 
 
+@pytest.mark.parametrize("note", ["nova", ""])
+def test_a_board_in_maintenance_that_is_on_is_not_cut(disks, note):
+    """Lost: the power of who is at work there, such as a tenant of Nova's; and their disk, by an operator who looks."""
+    with disks.proxy() as proxy:
+        proxy.store.move(0, "maintenance", note)
+    disks.cut(0, "on")
+    result = disks.wipe(0, inspect=True)
+    assert result["failed"]
+    assert f"it is in maintenance{note and ': '}{note}: nothing is switched" in result["msg"]
+    assert (disks.power(0), disks.shells[0].ran, disks.record(0).state) == ("on", [], "maintenance")
+    disks.cut(0, "off")
+    assert not disks.wipe(0, inspect=True)["failed"]
+    assert (disks.power(0), disks.record(0).state, disks.record(0).note) == ("off", "maintenance", note)
+
+
 def test_dry_run(disks):
     """--check would wipe."""
     disks.use(0)

@@ -59,6 +59,10 @@ WOULD_ASK = (
     "{cut}"
 )
 ON_BY_NOW = "its outlet was off and is on by now: not switched, {name} may be at work there: run this again"
+ON_OUT_OF_USE = (
+    "its outlet is on, and it is in maintenance{note}: nothing is switched, for somebody may be at work there: once it "
+    "is known that nobody is, switch {outlet} off (pdu_power)"
+)
 
 
 class Starting(BootLoop):
@@ -188,7 +192,7 @@ class Starting(BootLoop):
         if boot.stage != DECIDING or boot.outlet_now is None or is_broken(work):
             return
         if work.only_from_off and boot.outlet_now == "on":
-            work.fail(None, f"{work.board.name}: {ON_BY_NOW.format(name=work.instance)}")
+            work.fail(None, f"{work.board.name}: {self._why_not(work)}")
         elif self.reboot and boot.outlet_now == "on" and not self._was_ours(boot):
             self._leave_nobodys(boot)
         elif self.reboot:
@@ -301,6 +305,14 @@ class Starting(BootLoop):
             return
         work.say("error", f"nothing is switched: {note}")
         work.fail(None, f"{work.board.name}: {note}")
+
+    @staticmethod
+    def _why_not(work: BoardWork) -> str:
+        """Return why a board that is on is not switched on from off."""
+        if work.state != board_states.MAINTENANCE:
+            return ON_BY_NOW.format(name=work.instance)
+        note = work.record.note
+        return ON_OUT_OF_USE.format(note=f": {note}" if note else "", outlet=work.outlet_name)
 
     def _cold_start(self, boot: Boot) -> None:
         """Switch a board off and on, each read back. One that was found off is only switched on."""

@@ -217,6 +217,8 @@ def _plan(work: Wipe, request: WipeRequest, drivers: BootDrivers, never_ran: boo
             work.over = True
             return
         work.driver = drivers.of(board)
+        # Whoever has it on is not known here: an operator at work, or Nova.
+        work.only_from_off = work.state == board_states.MAINTENANCE
         if work.needed:
             names = ", ".join(proxy.disks(board))
             work.note(f"{board.name} disks", {"wiped": False}, {"wiped": names, "method": request.method})
