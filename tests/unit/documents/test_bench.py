@@ -114,6 +114,7 @@ def test_each_goal_is_measured_by_a_part_of_make_bench():
         ("provision of 1 again, nothing to do", "≤ 1.5 s"),
         ("status of 10 boards", "≤ 1.2 s"),
         ("commands to the node of a provision, again", "≤ 2"),
+        ("lines of a request, asked again", "≤ 3"),
         ("provision of 8: over 8 own boots at once", "≤ 2.0 s"),
         ("200 users at once: 99 of 100, times the median", "≤ 3.0"),
         ("1,000 played boards, started in one request", "≤ 30 s"),
@@ -165,3 +166,17 @@ def test_a_start_of_played_boards_is_measured_beside_the_simulated_one(monkeypat
     measured, simulated = float(found[2]), float(found[4])
     assert measured >= 2.4, "each waited until the one before had its kernel, 0.7 s after its power"
     assert 2.4 <= simulated <= 3.0
+
+
+@pytest.mark.dear
+@pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
+def test_lines_that_people_read_are_counted(tmp_path, monkeypatch):
+    """Those of a status and of a slip; a request needs the time of `make bench`. So is a log that is named."""
+    monkeypatch.setenv("QUICK", "1")
+    (tmp_path / "demo.log").write_text("one\ntwo\n")
+    said = measured(tmp_path, "bench/lines.py", str(tmp_path / "demo.log"))
+    found = re.search(r"^a request with a slip in it +([0-9]+) +([0-9]+)$", said, re.MULTILINE)
+    assert int(found[2]) <= 3 < int(found[1])
+    assert re.search(r"^status of ten boards +[0-9]+ +[0-9]+$", said, re.MULTILINE)
+    assert f"{tmp_path}/demo.log: 2 lines" in said
+    assert [json.loads(line)["met"] for line in (tmp_path / "records").read_text().splitlines()] == [True]
