@@ -209,7 +209,7 @@ def are_pieces(value: object) -> bool:
 
 
 #: What a module of a claim says where it fails, which the scheduler reads.
-FAILURE = dict(rejected=left_out(are_reasons), unfit=maybe(is_mapping))
+FAILURE = dict(rejected=left_out(are_reasons), unfit=maybe(is_mapping), room=maybe(is_number))
 #: Module → its answer. Keys that only some requests return may be missing, so that one shape serves all.
 SHAPES: dict[str, Shape] = {
     "board_info": dict(

@@ -14,7 +14,7 @@ from typing import Any, Iterable, Mapping, Sequence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import like
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import CONTAINER
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD, CONTAINER
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Answer, Plan, Stop
@@ -27,6 +27,8 @@ LEFT = (
     "and leave it out by no without="
 )
 NO_HOST = "node is {node}: give the name of a GPU host or KVM host, such as -e node={near}"
+NO_BOARD = "{name} is a {kind} on {here}, and board is {board}: leave it out, or name the host: -e node=HOST"
+OF_A_BOARD = "{name} has a board of {here}, and node is {node}: name another board of it: -e board=ID"
 NO_ANSWER = "{node} cannot be asked: {why}"
 NOWHERE = "{name} cannot move: {why}"
 ALONE = "the site has no other GPU host or KVM host"
@@ -55,10 +57,15 @@ def target(
     :raises Stop: it cannot move, or not there; or a host that may have started it was not asked.
     """
     name, claims = request["instance"], [claim for part in plan["parts"] for claim in part["claims"]]
+    kind, board, here = plan["parts"][0]["kind"], request.get("board") or "", plan["parts"][0]["item"]
+    if kind == BOARD.name:
+        raise Stop(OF_A_BOARD.format(name=name, here=here, node=one_line(node)[:60]))
+    if board:
+        raise Stop(NO_BOARD.format(name=name, kind=kind, here=here, board=one_line(board)[:60]))
     if len(claims) != 1:
         first = sorted(claim["instance"] for claim in claims)[0]
         raise Stop(SEVERAL.format(name=name, count=len(claims), first=first))
-    name, here = claims[0]["instance"], plan["parts"][0]["item"]
+    name = claims[0]["instance"]
     for move in plan.get("moves") or ():
         leaves, arrives = move["leaves"], move["arrives"]
         if node not in ("", arrives) and not back:

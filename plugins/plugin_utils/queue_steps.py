@@ -81,10 +81,11 @@ class Wait:
         moved = there != plan.get("there", 0) or now - plan["looked_at"] >= LOOK
         several = [dict(place, node=node) for node, place in places.items() if len(said) > 1]
         known = several or list(places.values())
-        told = as_text(known, plan["waiting"], least, wall, bool(silent)) if places else plan["waiting"]
         lasts = max(LASTS, ROUNDS * (self.interval + now - plan.get("renewed", now)))
         until = plan.get("until", now + 60 * self.minutes)
-        plan = dict(plan, asked=asked, settled=settled, there=there, renewed=now, lasts=lasts, until=until)
+        ends = plan.get("ends", wall + until - now)  # once: a line that only repeats it is not said again
+        told = as_text(known, plan["waiting"], least, wall, bool(silent), ends) if places else plan["waiting"]
+        plan = dict(plan, asked=asked, settled=settled, there=there, renewed=now, lasts=lasts, until=until, ends=ends)
         plan["queue"], left = _told(plan["queue"], places, silent), until - now
         if left <= 0:
             text = f"{plan['text']}\n  waited {self.minutes:g} min: {told}{plan['ways']}"
@@ -134,13 +135,21 @@ def with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:
     return "\n  ".join([text, *filter(None, ["; or ".join(ways)])])
 
 
-def as_text(places: Iterable[Mapping[str, Any]], waiting: str, least: int, now: float, more: bool = False) -> str:
-    """Return in one line how a request stands: its place, what is held for it, and until when others have the rest; or
-    why nothing is held for it.
+def as_text(
+    places: Iterable[Mapping[str, Any]],
+    waiting: str,
+    least: int,
+    now: float,
+    more: bool = False,
+    ends: float | None = None,
+) -> str:
+    """Return in one line how a request stands: its place, what is held for it, until when others have the rest, and
+    when it is expected to start; or why nothing is held for it.
 
     :param places: of all nodes; where there are several, each with its `node`.
     :param waiting: what the nodes are doing that could serve it, if no leases tell when they end.
     :param more: whether there are nodes that have not said what they could give.
+    :param ends: when its wait ends (unix seconds).
     """
     places = list(places)
     ahead = {(one["request"], one["owner"]) for place in places for one in place["ahead"]}
@@ -149,13 +158,14 @@ def as_text(places: Iterable[Mapping[str, Any]], waiting: str, least: int, now: 
     if possible < least and not more:
         return f"{position}, {HOPELESS.format(possible=possible or 'none', least=least)}; {_stuck(places) or waiting}"
     held = sum(place["held"] for place in places)
-    ends = sorted((end["when"], end["name"], end["owner"]) for place in places for end in place["ends"])
-    named = [f"{name} until {clock(when, now)} ({one_line(brief(owner))})" for when, name, owner in ends[:ENDS]]
-    rest = ", ".join([*named, *(["…"] if ends[ENDS:] else [])]) or waiting
+    leases = sorted((end["when"], end["name"], end["owner"]) for place in places for end in place["ends"])
+    named = [f"{name} until {clock(when, now)} ({one_line(brief(owner))})" for when, name, owner in leases[:ENDS]]
+    rest = ", ".join([*named, *(["…"] if leases[ENDS:] else [])]) or waiting
     start = expected(now, [_steps(place) for place in places], least)
     free = f"{held} free and held for it" if held else "none free for it"
     when = f": expected {clock(start, now)}" if start is not None and start > now else ""
-    return f"{position}, {free}; {rest}{when}"
+    late = f", after the end of your wait ({clock(ends, now)})" if when and ends and start and start > ends else ""
+    return f"{position}, {free}; {rest}{when}{late}"
 
 
 def _stuck(places: Iterable[Mapping[str, Any]]) -> str:

@@ -9,6 +9,7 @@ asked for is the runner's, as its hooks do not get the job's own variables: a la
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import sys
@@ -24,22 +25,31 @@ from .names import name_of
 def main():
     """Do what the hook is for; return the exit code: a job whose board did not come up is not begun."""
     hook = sys.argv[1]
+    _join_streams()
     try:
         with cancelled.raised():
             missing = [name for name in NEEDS[hook] if not os.environ.get(name)]
             if missing:
-                why = f"{' and '.join(missing)} is not set: a runner of GitHub Actions sets it for its hooks (guide_ci)"
-                raise NoBoard(endings.OTHER, why)
+                are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
+                what = f"{' and '.join(missing)} {are} not set"
+                raise NoBoard(endings.OTHER, f"{what}: a runner of GitHub Actions sets {them} for its hooks (guide_ci)")
             # whatever HETERO_NAME or CI_JOB_ID a step has set, this job's board is meant
             name = name_of(os.environ, only="github")
-            return HOOKS[hook](request_of(parser().parse_args(["take", "--name", name, *_folder(name)])))
+            asked = request_of(parser().parse_args(["take", "--name", name, *_folder(name)]))
+            with _unheeded():
+                stays = HOOKS[hook](asked)
     except (NoBoard, OSError) as error:
         error = as_told(error)
-        sys.stdout.write(f"::error title=No board for this job::{_escaped(str(error))}\n")
-        sys.stdout.write(_unheeded(error.console))
+        print(f"::error title=No board for this job::{_escaped(str(error))}")
+        if error.console:
+            with _unheeded():
+                print("".join(f"  | {line}\n" for line in error.console), end="")
         return error.code
     except Cancelled as error:
         return error.code
+    if stays:
+        print(f"::warning title={name} was not given back::{_escaped(stays.why)}")
+    return 0
 
 
 def started(asked):
@@ -47,15 +57,11 @@ def started(asked):
     board = taken(asked)
     with open(os.environ["GITHUB_ENV"], "a", encoding="utf-8") as file:
         file.writelines(f"{key}={value}\n" for key, value in board.environment.items())
-    return 0
 
 
 def completed(asked):
-    """Give it back; where that fails, it ends with its lease, and the job is what it was."""
-    error = given_back(asked)
-    if error:
-        sys.stdout.write(f"::warning title={asked.name} was not given back::{_escaped(error.why)}\n")
-    return 0
+    """Give it back; return why that failed, or None. It ends with its lease then, and the job is what it was."""
+    return given_back(asked)
 
 
 HOOKS = {"started": started, "completed": completed}
@@ -69,14 +75,25 @@ def _folder(name):
     return ["--state", state] if told == name and os.path.isdir(state) else []
 
 
-def _unheeded(console):
-    """Return the lines of a console in a block whose commands the runner obeys none of: it looks for those of its older
-    form (##[error], ##[add-mask]) anywhere in a line, and whoever has the board writes there.
+def _join_streams():
+    """Have all output on one stream: a runner reads two, and a line of the one may come before an earlier one of the
+    other.
     """
-    if not console:
-        return ""
-    token, lines = secrets.token_hex(16), "".join(f"  | {line}\n" for line in console)
-    return f"::stop-commands::{token}\n{lines}::{token}::\n"
+    sys.stdout.reconfigure(line_buffering=True)
+    os.dup2(sys.stdout.fileno(), sys.stderr.fileno())
+
+
+@contextlib.contextmanager
+def _unheeded():
+    """Have the runner obey none of what is said in the block. It looks for commands of their older form (##[error],
+    ##[add-mask]) anywhere in a line; and lines of consoles, and of a playbook, are also written by whoever has a board.
+    """
+    token = secrets.token_hex(16)
+    print(f"::stop-commands::{token}")
+    try:
+        yield
+    finally:
+        print(f"\n::{token}::")  # it is heard at the beginning of a line, and a playbook that was ended ends in one
 
 
 def _escaped(text):

@@ -20,9 +20,12 @@ from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import Runner 
 TAKE = ("take", "--flavor", "x", "--name", "mine")
 
 
-def asking(process):
-    """Wait until a program's playbook asks for a board; return a handle of that playbook."""
-    while (line := process.stderr.readline()) != "provision_instance runs\n":
+def asking(process, output=None):
+    """Wait until a program's playbook asks for a board; return a handle of that playbook.
+
+    :param output: where its lines come, if not on standard error.
+    """
+    while (line := (output or process.stderr).readline()) != "provision_instance runs\n":
         assert line
     with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
         children = file.read().split()
@@ -47,7 +50,7 @@ def test_nobody_gets_what_a_killed_job_waited_for(machine, who):
         "board": lambda: machine.start(*TAKE),
     }[who]
     process = start()
-    playbook, wait = asking(process), keeper_of(process)
+    playbook, wait = asking(process, process.stdout if who == "github" else None), keeper_of(process)
     process.kill()
     process.wait(LIMIT)
     wait()

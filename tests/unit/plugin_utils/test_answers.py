@@ -127,7 +127,9 @@ def test_who_fails_says_nothing_of_what_there_is():
     assert checked(dict(failed=True, msg="no", instances=[1], failure={}), "instance")["instances"] == [1]
 
 
-@pytest.mark.parametrize("failure", [5, [], "x", dict(rejected=5), dict(rejected=dict(board0=5)), dict(unfit=[])])
+@pytest.mark.parametrize(
+    "failure", [5, [], "x", dict(rejected=5), dict(rejected=dict(board0=5)), dict(unfit=[]), dict(room="3")]
+)
 def test_a_reason_that_cannot_be_is_left_out(failure):
     """Lost: why a request was refused, to an error about a dict; the scheduler reads the reasons of who refused."""
     given = dict(failed=True, msg="wants 2 boards", failure=failure)

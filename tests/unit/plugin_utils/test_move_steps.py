@@ -48,6 +48,19 @@ def target(answers, node="", back=False, came=CAME):
     return move_steps.target(ASKED, answers, found(answers), came, node, back)
 
 
+def test_what_chooses_of_another_kind_is_refused_before_anything_is_switched():
+    """Lost: an instance that is off, and minutes of a copy, to a slip that is found at the end; or a board in place
+    of the host that was asked for.
+    """
+    answers = [host("gpu1", "running"), host("gpu2")]
+    plan = found(answers)
+    with pytest.raises(Stop, match="ml-8 is a container on gpu1, and board is 3: leave it out, or name the host:"):
+        move_steps.target(dict(ASKED, board="3"), answers, plan, {}, "", False)
+    on_board = dict(plan, parts=[dict(plan["parts"][0], kind="board", item="p1")])
+    with pytest.raises(Stop, match="ml-8 has a board of p1, and node is gpu2: name another board of it: -e board=ID"):
+        move_steps.target(ASKED, answers, on_board, {}, "gpu2", False)
+
+
 def test_the_best_other_host_is_chosen_by_the_flavor_and_its_present_gpus():
     """Lost: an instance whose program is made for one kind of GPU, and finds another one."""
     answers = [host("gpu1", "running"), host("gpu2", free=1), host("gpu3", free=3), host("gpu4", arch="kepler", free=9)]

@@ -149,6 +149,21 @@ def test_what_others_have_until_when_is_told():
     assert as_text(late, "", 8, WALL).endswith("board0 until 2023-11-18 09:33 (a\\x0ab): expected 2023-11-18 09:33")
 
 
+def test_a_wait_that_is_too_short_is_told_so_at_once(clock):
+    """Lost: an hour of a wait that cannot help, and the boards that go to others meanwhile."""
+    wait = Wait(60.0)
+    said = {"p1": place(ends=[("board0", "ann", WALL + 7200)], steps=[(WALL + 7200, 1)])}
+    plan = wait.waited(asked(), planned(wait), said)
+    late = "board0 until 00:13 (ann): expected 00:13, after the end of your wait (23:13)"
+    assert plan["lines"] == [f"lab waits for tp64, 60 min at most: 1st in the queue, none free for it; {late}"]
+    clock[0] += 10.5
+    assert wait.waited(asked(), plan, said)["lines"] == [], "it is said once"
+    sooner = {"p1": place(ends=[("board0", "ann", WALL + 3600)], steps=[(WALL + 3600, 1)])}
+    assert wait.waited(asked(), plan, sooner)["lines"][0].endswith("board0 until 23:13 (ann): expected 23:13")
+    clock[0] += 3600
+    assert wait.waited(asked(), plan, said)["text"].endswith(late)
+
+
 def test_a_request_that_nobody_can_serve_says_what_an_operator_has_to_do():
     """Lost: hours of a wait that nothing ends but a repair of which nobody thinks."""
     why = "is in error: it sme\x1bells: ansible-playbook hetero.compute.repair -e node=board2 makes it free again"

@@ -8,7 +8,12 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import BOARDS, IN_USE, Verdict
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import Refusal, Schedule, plan
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.schedule import (
+    Refusal,
+    Schedule,
+    plan,
+    refusals,
+)
 from ansible_collections.hetero.compute.tests.unit.scheduling.test_schedule import (
     CG1,
     KVM,
@@ -54,6 +59,21 @@ def test_after_a_race_was_lost_no_number_of_free_nodes_is_told(never, head):
     refused = {("p1", "board0"): Refusal(["no"], never)}
     one = Schedule(FLAVOR, [verdict("board0"), verdict("board1")], 2, refused=refused)
     assert one.text("bob", 2).splitlines()[0].endswith(f": {head}.")
+
+
+@pytest.mark.parametrize(
+    ("room", "head", "some"), [(1, "1 of 3 boards", True), (0, "no node", False), (3, "no node", False)]
+)
+def test_after_a_refusal_it_is_told_how_many_could_be_given(room, head, some):
+    """Lost: four boards at once, to somebody who asked for six and was told that there is no node."""
+    failure = dict(rejected=dict(board0=["reserved for ann"], board1=["reserved for bob"]), room=room)
+    refused = refusals([dict(item="p1", failure=failure)])
+    one = Schedule(FLAVOR, [verdict(f"board{number}") for number in range(3)], 3, refused=refused)
+    assert one.text("ci", 3).splitlines()[0].endswith(f": {head}.")
+    assert one.some is some
+    # what others have free counts beside that
+    both = Schedule(FLAVOR, [*one.found, verdict("board0", "p2")], 3, refused=refused)
+    assert both.free == room + 1
 
 
 @pytest.mark.parametrize(("room", "found"), [(7, "7 of 10 boards"), (0, "no node")])

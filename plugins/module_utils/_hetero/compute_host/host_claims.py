@@ -270,7 +270,7 @@ def _no_node(
     lines = summary(rejected)
     head = f"{request.wants}: {nodes_found(found, len(request.instances), there)}."
     text = "\n".join([head, *(f"  {reason}" for reason in lines)])
-    return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit or {})
+    return NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit or {}, room=found)
 
 
 class Containers:

@@ -110,7 +110,17 @@ class Schedule:
     @property
     def some(self) -> bool:
         """Return whether `partial` would get a part of the request, all of which there is no room for."""
-        return not self.partial and 0 < self.room < self.count
+        return not self.partial and 0 < (self.room if self.free is None else self.free) < self.count
+
+    @property
+    def free(self) -> int | None:
+        """Return how many further instances of the request could be had at present; None where that is not known, as
+        an owner that was asked gave nothing, and did not say how many it could give.
+        """
+        told = {owner: refusal.room for (owner, _node), refusal in self.refused.items() if not refusal.never}
+        rooms = [one for owner, one in self.rooms.items() if owner not in told]
+        known = [room for room in told.values() if room is not None]
+        return None if len(known) < len(told) else sum([*rooms, *known])
 
     def shares(self) -> list[tuple[str, int]]:
         """Return [(owner, how many instances to ask it for)]."""
@@ -130,7 +140,9 @@ class Schedule:
         :param asked: how many instances it wants, of which some may exist already.
         """
         lost = any(not refusal.never for refusal in self.refused.values())
-        free = 0 if lost else min(self.room, self.count)
+        free = min(self.free or 0, self.count)
+        # of a race that was lost no number is told that would have been enough
+        free = 0 if lost and free == self.count else free
         could = {one.kind for one in self.found if not self._never(one)}
         nodes = SEVERAL.get(could.pop(), "nodes") if len(could) == 1 else "nodes"
         head = f"{self.wants(who, asked)}: {nodes_found(free, asked, asked - self.count, nodes)}."
@@ -182,10 +194,12 @@ class Schedule:
 
 
 class Refusal:
-    """An owner's answer for one node: reasons, and whether they hold for ever."""
+    """An owner's answer for one node: reasons, whether they hold for ever, and how many instances the owner could give
+    on all of its nodes, None where it does not say.
+    """
 
-    def __init__(self, reasons: Iterable[str] = (), never: bool = False) -> None:
-        self.reasons, self.never = tuple(reasons), never
+    def __init__(self, reasons: Iterable[str] = (), never: bool = False, room: int | None = None) -> None:
+        self.reasons, self.never, self.room = tuple(reasons), never, room
 
 
 NOT_REFUSED = Refusal()
@@ -199,9 +213,10 @@ def refusals(failed: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Refusal]
     found = {}
     for one in failed:
         failure = one["failure"]
-        unfit = failure.get("unfit") or {}
+        unfit, room = failure.get("unfit") or {}, failure.get("room")
+        room = None if room is None else max(0, int(room))
         for node, reasons in failure["rejected"].items():
-            found[one["item"], node] = Refusal(reasons, bool(unfit.get(node)))
+            found[one["item"], node] = Refusal(reasons, bool(unfit.get(node)), room)
     return found
 
 
@@ -242,9 +257,7 @@ def plan(
     return dict(parts=parts, surplus=surplus, visits=list(visits.values()))
 
 
-def missing_of(
-    parts: Iterable[dict[str, Any]], request: str, total: int, wanted: Collection[int] = ()
-) -> list[str]:
+def missing_of(parts: Iterable[dict[str, Any]], request: str, total: int, wanted: Collection[int] = ()) -> list[str]:
     """Return the names of the instances that nobody has, of those numbers that are wanted; none for all."""
     held = {claim["instance"] for part in parts for claim in part["claims"]}
     return [name for name in names_of(request, total, wanted) if name not in held]

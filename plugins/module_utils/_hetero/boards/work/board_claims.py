@@ -362,5 +362,5 @@ def _no_node(
     unfit = {name: reasons for name, reasons in unfit.items() if reasons}
     missing = 1 if request.partial else len(request.instances) - there
     error = NoneFree(text, rejected=rejected, rejected_lines=lines, unfit=unfit, held=held)
-    error.facts.update(missing=missing, lacks=max(1, missing - free))
+    error.facts.update(missing=missing, lacks=max(1, missing - free), room=free)
     return error
