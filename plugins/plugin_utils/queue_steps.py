@@ -29,6 +29,9 @@ ROUNDS = 3
 #: Ends of leases that a line tells, and nodes that only an operator can make free; and most steps of others that a node
 #: is told.
 ENDS, STEPS = 2, 1000
+#: The option that waits; and what is said in its place where all that could serve is out of use.
+WAIT = "wait for it: -e wait=MINUTES"
+ONLY_BY_HAND = "nothing of it gets free by itself: ask an operator, and wait for that: -e wait=MINUTES"
 #: What a line says where nobody can serve a request before an operator does something.
 HOPELESS = "nothing is held for it, for {possible} of {least} can become free by themselves"
 
@@ -128,7 +131,7 @@ def with_ways(text: str, found: Mapping[str, Any], wait: bool = False) -> str:
     :param found: what `schedule` returned.
     :param wait: whether to name the option that waits.
     """
-    ways = ["wait for it: -e wait=MINUTES"] if wait and found["possible"] else []
+    ways = [WAIT if any(found["could"].values()) else ONLY_BY_HAND] if wait and found["possible"] else []
     ways += ["take what there is: -e partial=true"] if found["some"] else []
     if not found["possible"] and found["most"]:
         text += f"\n  no wait helps: of these there are {found['most']} in all, whoever has them"

@@ -70,6 +70,11 @@ def test_there_is_nothing_to_wait_for(wait, found, ending):
     [
         (Wait(0.0), FOUND, ["wait for it: -e wait=MINUTES"]),
         (Wait(0.0), dict(FOUND, some=True), ["wait for it: -e wait=MINUTES; or take what there is: -e partial=true"]),
+        (
+            Wait(0.0),
+            dict(FOUND, could={"p1": 0, "p9": 0}),
+            ["nothing of it gets free by itself: ask an operator, and wait for that: -e wait=MINUTES"],
+        ),
         (Wait(0.0), dict(FOUND, possible=False, most=0), []),
         (
             Wait(5.0),
