@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 from itertools import chain, combinations
 
 import pytest
@@ -151,6 +152,53 @@ def test_memory_is_reserved_too():
     had = [Holding(0.0, {"memory_mb": 300}, ()), Holding(None, {"memory_mb": 100}, (), "lab", "ann")]
     assert rule.room(12, had, Taker("bob", 15, {"memory_mb": 100}), 5)[0] == 2, "what she has is of it"
     assert rule.room(0, free, Taker("bob", None, {"vcpus": 1}), 5)[0] == 5
+
+
+def test_what_is_reserved_for_an_owner_keeps_nothing_from_it():
+    """Lost: an owner's own memory, to its own reservation; but what is reserved for another stays."""
+    mine = Reserved("ann", 0, 20, count=2, amounts={"memory_mb": 100})
+    free = [Holding(0.0, {"memory_mb": 350}, ())]
+    large = Taker("ann", 15, {"memory_mb": 150})
+    assert Reserves([mine]).room(5, free, large, 9) == (9, {})
+    theirs = Reserved("bob", 10, 20, count=1, amounts={"memory_mb": 100})
+    both = Reserves([mine, theirs])
+    assert both.room(5, free, large, 9)[0] == 1
+    assert both.room(5, free, replace(large, until=10), 9) == (9, {}), "it is over by then"
+    assert both.headroom(5, free, large, "memory_mb")[0] == 250
+    assert both.headroom(5, free, Taker("eve", 15), "memory_mb")[0] == 50
+    assert both.headroom(5, free, Taker("eve", 15), "vcpus") is None
+
+
+@pytest.mark.parametrize("hundred", range(3))
+def test_an_amount_is_left_for_others_whoever_takes_it(hundred):
+    """Lost: the room of a course, to one of many claims before it; or room that nobody reserved."""
+    for seed in range(100 * hundred, 100 * hundred + 100):
+        chance, boards = random.Random(seed), [f"board{number}" for number in range(6)]
+        parts, total = ((frozenset(boards), 1),), chance.randint(20, 60)
+        reserved = [
+            Reserved(f"o{number}", start, start + chance.randint(1, 9), count=chance.randint(1, 2),
+                     amounts={"roots": chance.randint(1, 9)}, devices=parts, by_devices=True)
+            for number, start in enumerate(chance.sample(range(20), 3))
+        ]  # fmt: skip
+        rule, claims = Reserves(reserved), {}
+        for now in range(25):
+            claims = {board: one for board, one in claims.items() if one[1] > now}
+            left = total - sum(size for _who, _end, size in claims.values())
+            lent = [Holding(end, {"roots": size}, (board,), board, who) for board, (who, end, size) in claims.items()]
+            free = [board for board in boards if board not in claims]
+            holdings = [Holding(0.0, {"roots": left}, tuple(free)), *lent]
+            owner, end = f"o{chance.randint(0, 4)}", now + chance.randint(1, 9)
+            found = rule.headroom(now, holdings, Taker(owner, end), "roots")
+            most = min(left, found[0]) if found else left
+            others = Reserves([one for one in reserved if one.owner != owner])
+            before = {(one.reserved.owner, one.missing) for one in others.lacks(now, holdings) if one.short}
+            if free and most:
+                size = chance.randint(1, most)
+                claims[free[0]] = (owner, end, size)
+                rest = Holding(0.0, {"roots": left - size}, tuple(free[1:]))
+                after = [rest, *lent, Holding(end, {"roots": size}, (free[0],), free[0], owner)]
+                short = {(one.reserved.owner, one.missing) for one in others.lacks(now, after) if one.short}
+                assert short <= before, (seed, now)
 
 
 def test_a_reservation_that_cannot_be_served_says_why():

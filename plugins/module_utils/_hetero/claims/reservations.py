@@ -28,10 +28,14 @@ SHOWN = 100
 
 
 class Needs(NamedTuple):
-    """What each instance of a request takes, as scheduling/queue.py has it."""
+    """What each instance of a request takes, as scheduling/queue.py has it.
+
+    :param by_devices: as Reserved.by_devices.
+    """
 
     amounts: Mapping[str, int]
     devices: tuple[tuple[frozenset[str], int], ...]
+    by_devices: bool = False
 
 
 class Reserving(ABC):
@@ -50,7 +54,7 @@ class Reserving(ABC):
 
     @abstractmethod
     def fits(self, reservation: Reservation) -> Needs:
-        """Return what each instance of a reservation takes here, or what the certain devices are that it names."""
+        """Return what each instance of a reservation takes here; of certain devices, each is an instance."""
 
     @property
     def reserves(self) -> Reserves:
@@ -62,8 +66,9 @@ class Reserving(ABC):
 
     def _seen(self, one: Reservation) -> Reserved:
         needs = self.fits(one)
-        devices = tuple((names, count) for names, count in needs.devices)
-        return Reserved(one.owner, one.start, one.end, one.what, one.why, one.count or 1, needs.amounts, devices)
+        count = one.count or len(one.which)
+        what = one.what, one.why, count, needs.amounts, needs.devices, needs.by_devices
+        return Reserved(one.owner, one.start, one.end, *what)
 
     def kept_from(self, owner: str, until: float | None, offered: Iterable[str]) -> dict[str, str]:
         """Return {device: why} of free devices that a claim does not get, as they are reserved.
@@ -86,6 +91,25 @@ class Reserving(ABC):
         taker = Taker(owner, until, needs.amounts, needs.devices)
         _many, short = self.reserves.room(now, self.holdings(now), taker, 1)
         return {key: (size, why.text(now)) for key, (size, why) in short.items()}
+
+    def may_take(self, owner: str, until: float | None, key: str, needs: Needs, many: int) -> tuple[int, str] | None:
+        """Return (how much a request may have of what can be divided, why no more); None for all. As `kept_from`.
+
+        :param needs: the most that each of its instances takes.
+        :param many: how many instances it wants.
+        """
+        if not self.reserves:
+            return None
+        now = time.time()
+        holdings = self.holdings(now)
+        found = self.reserves.headroom(now, holdings, Taker(owner, until), key)
+        if found is None:
+            return None
+        most, why = found
+        if self.reserves.is_owner(owner):  # where reservations contradict each other, who asks first is served
+            taker = Taker(owner, until, needs.amounts, needs.devices)
+            most = max(most, needs.amounts.get(key, 0) * self.reserves.room(now, holdings, taker, many)[0])
+        return most, why.text(now)
 
     def must_not_reach(self, claim: MadeClaim, lot: str, old: float | None, expires: float | None) -> None:
         """Raise Refused where a longer lease would reach into what is reserved for another.

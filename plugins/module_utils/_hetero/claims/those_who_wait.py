@@ -226,8 +226,8 @@ class Waiting(Reserving, Generic[AnyRequest]):
         now, askers = time.time(), {}
         for name, flavor in flavors.items():
             validate(flavor)
-            amounts, devices = self.fits(Reservation(owner, now, now, count=1, flavor=flavor))
-            one = Wish(name, owner, now, MOST, 1, amounts=amounts, devices=devices, seconds=3600 * STEP)
+            needs = self.fits(Reservation(owner, now, now, count=MOST, flavor=flavor))
+            one = Wish(name, owner, now, MOST, 1, amounts=needs.amounts, devices=needs.devices, seconds=3600 * STEP)
             askers[name] = replace(one, most=limits[name])
         wishes = self._wishes(tickets)
         lots = self.lots(now)

@@ -84,7 +84,7 @@ class HostQueue(Waiting[ClaimRequest]):
     def fits(self, reservation: Reservation) -> Needs:
         if reservation.which:
             names = frozenset(one.lower() for one in reservation.which)
-            return Needs({}, ((names, len(names)),))
+            return Needs({}, ((names, 1),))
         flavor = dict(reservation.flavor)
         like = ClaimRequest("reserved", reservation.owner, flavor, "", "")
         amounts = {name: int(flavor.get(name) or 0) for name in AMOUNTS}

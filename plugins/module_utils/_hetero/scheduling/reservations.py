@@ -82,6 +82,18 @@ class Reserves:
                 short.setdefault(key, (size, one.why(taker.owner, key)))
         return many, short
 
+    def headroom(self, now: float, holdings: Sequence[Holding], taker: Taker, key: str) -> tuple[int, Blocked] | None:
+        """Return how much of what can be divided a request may have, and what keeps it from more; None for all.
+
+        What is reserved for itself keeps nothing from it.
+        """
+        found: tuple[int, Blocked] | None = None
+        for one in self._moments(now, holdings, taker) if key in self._amounts else ():
+            most = one.beside_others(taker.owner, key)
+            if most is not None and (found is None or most < found[0]):
+                found = most, one.why(taker.owner, key)
+        return found
+
     def reaches(
         self, now: float, holdings: Sequence[Holding], name: str, taker: Taker, old: float | None
     ) -> Blocked | None:
@@ -106,10 +118,12 @@ class Reserves:
         """Return the reservations that cannot be served by present leases, each once, the earliest first."""
         found: dict[int, Lack] = {}
         for moment in self._moments(now, holdings, Taker("", None)):
-            for number, missing in moment.missing().items():
+            missing, short = moment.missing()
+            for number, many in missing.items():
                 one = self.all[number]
                 if number not in found:
-                    found[number] = Lack(one, missing, _others(one, moment.when, holdings))
+                    keys = tuple(short.get(number, ()))
+                    found[number] = Lack(one, many, _others(one, moment.when, holdings, keys), keys)
         return list(found.values())
 
     def _moments(self, now: float, holdings: Iterable[Holding], taker: Taker) -> Iterator[_Moment]:
@@ -161,11 +175,19 @@ class Reserves:
         return self._wants[device]
 
 
-def _others(one: Reserved, when: float, holdings: Iterable[Holding]) -> list[Holding]:
-    """Return the claims of others that have what would do for a reservation longer than until a time."""
+def _others(one: Reserved, when: float, holdings: Iterable[Holding], short: Iterable[str]) -> list[Holding]:
+    """Return the claims of others that have what would do for a reservation longer than until a time.
+
+    :param short: of what can be divided, what there is too little of.
+    """
     longer = [other for other in holdings if other.who and (other.when is None or other.when > when)]
     theirs = [other for other in longer if not same(other.who, one.owner)]
-    return [other for other in theirs if not one.devices or one.every_device & set(other.devices)]
+    wanted = one.every_device
+    return [
+        other
+        for other in theirs
+        if not one.devices or wanted & set(other.devices) or any(other.amounts.get(key) for key in short)
+    ]
 
 
 def _with(holdings: Sequence[Holding], offered: Sequence[str]) -> list[Holding]:
@@ -206,7 +228,7 @@ class _Moment:
             elif one.who:
                 self._own.append((one.who, one.amounts, frozenset(one.devices)))
         self._there.pop(frozenset(), None)
-        self._served = sum(self._flow(Counter()))
+        self._most: int | None = None
 
     def serves(self, wants: Wants, owner: str | None) -> Serves:
         """Return the demands that a device serves as long as it is free, or of those of an owner who has it."""
@@ -227,8 +249,18 @@ class _Moment:
                 change[own] += many
         return any(change.values()) and sum(self._flow(change)) < self._served
 
+    @property
+    def _served(self) -> int:
+        """Return how many devices of all that are reserved there are, looked up once."""
+        if self._most is None:
+            self._most = sum(self._flow(Counter()))
+        return self._most
+
     def short_of(self, taker: Taker, many: int) -> dict[str, int]:
-        """Return {key: how much is reserved} of what would be short for reservations with so many instances more."""
+        """Return {key: how much is reserved} of what would be short for reservations with so many instances more.
+
+        What is reserved for the taker itself keeps nothing from it.
+        """
         if not many:
             return {}
         before, names = self._by_owners(self._own), frozenset().union(*(names for names, _count in taker.devices))
@@ -239,28 +271,40 @@ class _Moment:
             could = before.get(key, 0) + min(free, wanted - before.get(key, 0))
             rest = max(0, free - many * size)
             if size and after.get(key, 0) + min(rest, wanted - after.get(key, 0)) < could:
-                short[key] = min(free, wanted - after.get(key, 0))
+                others = self.beside_others(taker.owner, key)
+                if others is not None and many * size > others:
+                    short[key] = min(free, wanted - after.get(key, 0))
         return short
 
-    def missing(self) -> dict[int, int]:
-        """Return {number of a reservation: how many of its instances cannot be served}."""
+    def beside_others(self, owner: str, key: str) -> int | None:
+        """Return how much of what can be divided is not needed for what is reserved for others; None where they need
+        nothing of it.
+        """
+        theirs = [one for one in self._active.values() if not same(one.owner, owner)]
+        has = self._by_owners(one for one in self._own if not same(one[0], owner))
+        need = sum(one.count * one.amounts.get(key, 0) for one in theirs) - has.get(key, 0)
+        return max(0, self._free.get(key, 0) - need) if need > 0 else None
+
+    def missing(self) -> tuple[dict[int, int], dict[int, list[str]]]:
+        """Return {number of a reservation: how many of its instances cannot be served}, and {number: the keys of what
+        can be divided of which there is too little}.
+        """
         found: dict[int, int] = {}
+        little: dict[int, list[str]] = {}
         for (number, part), need, there in zip(self._parts, self._needs, self._flow(Counter())):
-            one = self._active[number]
-            # of certain devices each counts, of others the instances that lack one
-            certain = one.count == 1 and not one.amounts
-            lacks = need - there if certain else math.ceil((need - there) / one.devices[part][1])
+            lacks = math.ceil((need - there) / self._active[number].devices[part][1])
             if lacks:
                 found[number] = max(found.get(number, 0), lacks)
         has = self._by_owners(self._own)
-        for key in {key for one in self._active.values() for key in one.amounts}:
+        for key in sorted({key for one in self._active.values() for key in one.amounts}):
             short = self._reserved(key) - has.get(key, 0) - self._free.get(key, 0)
             for number, one in reversed(list(self._active.items())):
                 size, part = one.amounts.get(key, 0), min(short, one.count * one.amounts.get(key, 0))
                 if part > 0:
                     found[number] = max(found.get(number, 0), math.ceil(part / size))
+                    little.setdefault(number, []).append(key)
                     short -= part
-        return found
+        return found, little
 
     def why(self, owner: str, what: Wants | str) -> Blocked:
         """Return what devices of a kind, or a key's amount, would be needed for: of another owner, if there is one."""
@@ -280,7 +324,7 @@ class _Moment:
         for owner, amounts, devices in own if left else ():
             for number in [number for number in left if same(owner, self._active[number].owner)]:
                 one = self._active[number]
-                enough = all(amounts.get(key, 0) >= size for key, size in one.amounts.items())
+                enough = one.by_devices or all(amounts.get(key, 0) >= size for key, size in one.amounts.items())
                 if enough and all(len(names & devices) >= count for names, count in one.devices):
                     has.update((key, has.get(key, 0) + size) for key, size in one.amounts.items())
                     left[number] -= 1

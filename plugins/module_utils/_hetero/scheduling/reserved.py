@@ -19,6 +19,10 @@ Part = Tuple[FrozenSet[str], int]
 STEP, TIME_TO_ASK = 0.1, 300.0
 #: How many of those who have longer what is reserved are named.
 TOLD = 3
+#: What boards have in common that can be divided: bytes that may yet be promised to roots.
+ROOTS = "roots"
+#: What can be divided, in words.
+WORDS = {ROOTS: "room for roots", "memory_mb": "memory", "vcpus": "processors", "local_gb": "disk"}
 
 
 class Holding(NamedTuple):
@@ -43,6 +47,7 @@ class Reserved:
     :param what, why: for people.
     :param count: how many instances.
     :param amounts, devices: what each instance takes, as a queue.Wish has it.
+    :param by_devices: an instance of the owner's that has the devices is one of them, however much else it takes.
     """
 
     owner: str
@@ -53,6 +58,7 @@ class Reserved:
     count: int = 1
     amounts: Amounts = field(default_factory=dict)
     devices: Tuple[Part, ...] = ()
+    by_devices: bool = False
 
     @property
     def for_what(self) -> str:
@@ -110,18 +116,21 @@ class Lack(NamedTuple):
 
     :param missing: how many instances, or devices of those that are named.
     :param others: the claims of others that last longer than its begin.
+    :param short: of what can be divided, what there is too little of.
     """
 
     reserved: Reserved
     missing: int
     others: List[Holding]
+    short: Tuple[str, ...] = ()
 
     def text(self) -> str:
         """Return it in words."""
         ends = [f"until {at(one.when)}" if one.when is not None else "without end" for one in self.others[:TOLD]]
         named = [f"{one.name} is {one.who}'s {end}" for one, end in zip(self.others, ends)]
         more = ", …" if self.others[TOLD:] else ""
-        why = ", ".join(named) + more or "no more are here and in order"
+        little = f"there is too little {' and '.join(WORDS.get(key, key) for key in self.short)}" if self.short else ""
+        why = ", ".join(named) + more or little or "no more are here and in order"
         return f"{self.missing} of it cannot be had then by present leases: {why}"
 
 

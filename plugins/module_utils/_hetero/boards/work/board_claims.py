@@ -154,13 +154,20 @@ def _at_present(
     held, size_held = queue.held(request, busy)
     busy.update(held)
     promises.take(size_held)
-    wanted = {name: sizes[name] for name, why in busy.items() if why is None}
-    full = dict.fromkeys(wanted, NO_SPACE) if store.is_short else without_room(promises, wanted)
+    # a board whose root has no room by itself serves no reservation, and one that is reserved uses up no room
+    free = [name for name, why in busy.items() if why is None]
+    full = dict.fromkeys(free, NO_SPACE) if store.is_short else {}
+    full = full or {one: promises.why(sizes[one]) for one in free if sizes[one] and not promises.fits(sizes[one])}
     busy.update(full)
     # those that are checked last: they would be free for who may have them
     checked = [board.name for board in fit if checked_boards.gives_way(proxy, records[board.id])]
     reserved = _reserved(queue, request, [*(board.name for board in fit if busy[board.name] is None), *checked])
     busy.update(reserved)
+    full.update(without_room(promises, _free(busy, sizes)))
+    busy.update(full)
+    if not _takes_none(store, request):
+        reserved.update(queue.without_room(request, _free(busy, sizes)))
+        busy.update(reserved)
     held = {**held, **reserved}
     fed = _fed(feeds, [board for board in fit if busy[board.name] is None], len(request.instances))
     busy.update(fed)
@@ -168,6 +175,11 @@ def _at_present(
     busy.update(over)
     open_to_all = [board.id for board in fit if not (board.name in {**held, **full, **fed, **over} or others[board.id])]
     return busy, open_to_all, held
+
+
+def _free(busy: Mapping[str, str | None], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return {board name: bytes of its root} of the boards that nothing keeps from being given."""
+    return {name: sizes[name] for name, why in busy.items() if why is None}
 
 
 def _reserved(queue: BoardQueue, request: ClaimRequest, free: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ claims/those_who_wait.py keeps the places, and tells a claim what it may have.
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ...claims.reservations import Needs
@@ -16,11 +17,14 @@ from ...claims.those_who_wait import NOTHING, Waiting
 from ...claims.tickets import Ticket
 from ...core.plays import play
 from ...drivers.boot.driver import DISK_ROOT
+from ...images.capacity import Promises, without_room
 from ...images.room import room_of, size_of
 from ...scheduling.fit import rejections
 from ...scheduling.places import held_for
 from ...scheduling.queue import Lot
+from ...scheduling.reserved import ROOTS
 from ...site import board_states
+from ...site.instance import gibibytes
 from ...site.leases import not_before
 from ..evidence.free_boards import somebodys
 from . import checked_boards
@@ -28,14 +32,11 @@ from .board_fit import ClaimRequest, root_sizes, unfit_boards
 from .owner_limits import limits_of
 
 if TYPE_CHECKING:
-    from ...images.capacity import Promises
     from ...site.reservations import Reservation
     from ..records.board_records import Record
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
 
-#: What boards have in common that can be divided: bytes that may yet be promised to roots.
-ROOTS = "roots"
 #: State in which the end of a claim makes no board free → why, and what an operator does.
 OUT = {
     board_states.ERROR: f"is in error: {{note}}: {play('repair', node='{board}')} makes it free again",
@@ -72,6 +73,11 @@ class BoardQueue(Waiting[ClaimRequest]):
             self._promises = room_of(self.proxy).promises
         return self._promises
 
+    def look(self) -> None:
+        super().look()
+        if self.reserves:
+            _looked_up = self.promises
+
     def request_of(self, ticket: Ticket) -> ClaimRequest:
         wish = dict(ticket.wish, numbers=tuple(ticket.wish["numbers"]))
         return ClaimRequest(ticket.request, ticket.owner, ssh_public_key="", **wish)
@@ -98,15 +104,33 @@ class BoardQueue(Waiting[ClaimRequest]):
         return self.proxy.config.reservations
 
     def fits(self, reservation: Reservation) -> Needs:
-        """Return the boards that would do, whatever image is asked for then."""
-        if reservation.which:
-            names = frozenset(f"board{one}" if one.isdigit() else one for one in reservation.which)
-            return Needs({}, ((names, len(names)),))
-        every = self.proxy.boards.values()
-        flavor = dict(reservation.flavor)
-        fits = frozenset(board.name for board in every if not rejections(flavor, board))
-        self._wanted |= fits
-        return Needs({}, ((fits, 1),))
+        """Return the boards that would do, whatever image is asked for then, and the bytes of their roots."""
+        every, flavor = self.proxy.boards.values(), dict(reservation.flavor)
+        names = frozenset(f"board{one}" if one.isdigit() else one for one in reservation.which)
+        fits = [board for board in every if (board.name in names if names else not rejections(flavor, board))]
+        names = names or frozenset(board.name for board in fits)
+        self._wanted |= names
+        # they may be the largest ones
+        sizes = sorted((size_of(self.proxy, board, flavor) for board in fits), reverse=True)
+        sizes = sizes[: reservation.count or len(names)]
+        amounts = {ROOTS: -(-sum(sizes) // len(sizes))} if sizes else {}
+        return Needs(amounts, ((names, 1),), by_devices=True)
+
+    def without_room(self, request: ClaimRequest, sizes: dict[str, int]) -> dict[str, str]:
+        """Return {board name: why} of the free boards for whose roots there is no room beside what is reserved.
+
+        It is called in the transaction of the claim.
+
+        :param sizes: {board name: bytes of its root} of the boards that nothing else keeps from a request.
+        """
+        until = time.time() + 3600 * request.lease_hours if request.lease_hours else None
+        needs = Needs({ROOTS: max(sizes.values(), default=0)}, ((frozenset(sizes), 1),))
+        found = self.may_take(request.owner, until, ROOTS, needs, len(request.instances))
+        if found is None:
+            return {}
+        most, why = found
+        kept = without_room(Promises(0, most, 1), sizes)
+        return {name: f"the room for a root of {gibibytes(sizes[name])} is {why}" for name in kept}
 
     def lots(self, now: float) -> list[Lot]:
         """Return them as Waiting.lots does. Of free boards those that failed least come first, as a claim takes them;
@@ -125,7 +149,9 @@ class BoardQueue(Waiting[ClaimRequest]):
         there = (*(f"board{one.board}" for one in free), *checked)
         soon = [name for name in (f"board{one.board}" for one in unclaimed) if name not in there]
         lent = [one.claim for _id, one in records if one.claim is not None and one.state not in OUT]
-        now_free = Lot(0.0, {ROOTS: int(self.promises.left)}, there)
+        # the root of a claim that is just being made is not there yet, and is not free any more
+        coming = sum(self._size(claim) for claim in lent if not claim.image_hash)
+        now_free = Lot(0.0, {ROOTS: max(0, int(self.promises.left) - coming)}, there)
         return [now_free, *(self._lent(claim, now) for claim in lent), *(Lot(None, {}, (name,), name) for name in soon)]
 
     def stuck(self) -> dict[str, str]:
@@ -141,9 +167,13 @@ class BoardQueue(Waiting[ClaimRequest]):
         return self.busy[name] if name in self.busy else somebodys(self.proxy, self.proxy.boards[record.board], record)
 
     def _lent(self, claim: Claim, now: float) -> Lot:
-        board, name = self.proxy.boards[claim.board], f"board{claim.board}"
-        size = 0 if claim.boot_source == DISK_ROOT else size_of(self.proxy, board, claim.flavor)
-        return Lot(not_before(claim.expires, now), {ROOTS: size}, (name,), name, claim.owner)
+        name = f"board{claim.board}"
+        return Lot(not_before(claim.expires, now), {ROOTS: self._size(claim)}, (name,), name, claim.owner)
+
+    def _size(self, claim: Claim) -> int:
+        """Return the bytes of a claim's root on the proxy."""
+        board = self.proxy.boards[claim.board]
+        return 0 if claim.boot_source == DISK_ROOT else size_of(self.proxy, board, claim.flavor)
 
     def held(self, request: ClaimRequest, busy: Mapping[str, str | None]) -> tuple[dict[str, str], int]:
         """Return {board name: for whom it is held} of the free boards that a request does not get, also of those that
