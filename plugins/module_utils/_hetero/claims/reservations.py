@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
@@ -49,6 +48,11 @@ class Reserving(ABC):
 
     @property
     @abstractmethod
+    def now(self) -> float:
+        """Return the time by which something is reserved or over."""
+
+    @property
+    @abstractmethod
     def reservations(self) -> Sequence[Reservation]:
         """The table of the node's configuration."""
 
@@ -60,7 +64,7 @@ class Reserving(ABC):
     def reserves(self) -> Reserves:
         """What is reserved and not over, looked up once."""
         if self._reserves is None:
-            now = time.time()
+            now = self.now
             self._reserves = Reserves(self._seen(one) for one in self.reservations if one.end > now)
         return self._reserves
 
@@ -79,7 +83,7 @@ class Reserving(ABC):
         """
         if not self.reserves:
             return {}
-        now = time.time()
+        now = self.now
         blocked = self.reserves.blocked(now, self.holdings(now), Taker(owner, until), offered)
         return {name: why.text(now) for name, why in blocked.items()}
 
@@ -87,7 +91,7 @@ class Reserving(ABC):
         """Return {key: (how much of it is reserved, why)} of what one instance more does not get; as `kept_from`."""
         if not self.reserves:
             return {}
-        now = time.time()
+        now = self.now
         taker = Taker(owner, until, needs.amounts, needs.devices)
         _many, short = self.reserves.room(now, self.holdings(now), taker, 1)
         return {key: (size, why.text(now)) for key, (size, why) in short.items()}
@@ -100,7 +104,7 @@ class Reserving(ABC):
         """
         if not self.reserves:
             return None
-        now = time.time()
+        now = self.now
         holdings = self.holdings(now)
         found = self.reserves.headroom(now, holdings, Taker(owner, until), key)
         if found is None:
@@ -119,7 +123,7 @@ class Reserving(ABC):
         """
         if not self.reserves:
             return
-        now = time.time()
+        now = self.now
         blocked = self.reserves.reaches(now, self.holdings(now), lot, Taker(claim.owner, expires), old)
         if blocked is not None:
             what = f"would keep what is {blocked.words}"
@@ -129,7 +133,7 @@ class Reserving(ABC):
         """Return what is reserved, as `status` shows it: the next first."""
         if not self.reserves:
             return []
-        now = time.time()
+        now = self.now
         lacks = {id(one.reserved): one.text() for one in self.reserves.lacks(now, self.holdings(now))}
         every = sorted(self.reserves.all, key=lambda one: (one.start, one.end, one.owner))
         return [

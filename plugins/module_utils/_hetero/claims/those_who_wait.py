@@ -20,6 +20,7 @@ from ..scheduling.places import offer, place, shown
 from ..scheduling.queue import Left, Wish, left, starts
 from ..scheduling.reserved import STEP
 from ..site.leases import at
+from ..site.node_clock import believed
 from ..site.owners import OTHER_NAME, WAITED_FOR, is_name_of, refuse_taken
 from ..site.reservations import MOST, Reservation
 from .reservations import Reserving
@@ -99,6 +100,10 @@ class Waiting(Reserving, Generic[AnyRequest]):
         :param flavor: the name of their flavor, whose own limit counts too.
         """
         return None
+
+    @property
+    def now(self) -> float:
+        return believed(self.store)
 
     def look(self) -> None:
         """Find what would do for those who wait, and what is reserved, before a transaction keeps others waiting."""

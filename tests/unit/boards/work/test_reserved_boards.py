@@ -19,6 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import node_clock
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.leases import at
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.tests.unit.boards.nodes import FLAVOR, claimed
@@ -238,3 +239,31 @@ def test_what_is_held_or_too_much_is_not_offered(node):
     with node.proxy() as proxy:
         present(proxy, "eve", owner="eve")
     assert offer(node) == (0, ["eve may have no more of it"])
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_clock_that_jumps_ahead_ends_no_reservation(node, monkeypatch, kept):
+    """Lost: the boards of a course, for good, to who asks in the minute in which a clock shows next year. One
+    that a time server keeps is right.
+    """
+    node.image()
+    reserve(node, -1, 10, count=3, flavor=FLAVOR["name"])
+    real = time.time
+    monkeypatch.setattr(node_clock, "synchronised", lambda: kept)
+    with node.proxy() as proxy:
+        node_clock.set_right(proxy.store.path)
+        end = proxy.config.reservations[0].end
+    monkeypatch.setattr(time, "time", lambda: real() + 400 * 86400)
+    with node.proxy() as proxy:
+        shown = [one["text"] for one in information(proxy)["reservations"]]
+        assert len(shown) == (0 if kept else 1)
+        if kept:
+            assert boards(present(proxy, "eve")) == [0]
+            return
+        with pytest.raises(NoneFree) as error:
+            present(proxy, "eve")
+        assert why(error, "board0") == [f"reserved for ann until {at(end)} (course)"]
+        assert boards(present(proxy, "lab", owner="ann")) == [0]
+    monkeypatch.setattr(time, "time", lambda: real() - 400 * 86400)
+    with node.proxy() as proxy, pytest.raises(NoneFree, match="reserved for ann from"):
+        present(proxy, "eve")
