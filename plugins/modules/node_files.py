@@ -150,6 +150,7 @@ seconds:
 """
 
 import os
+from contextlib import nullcontext
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -159,6 +160,7 @@ from ..module_utils._hetero.core.errors import HeteroError, naming
 from ..module_utils._hetero.core.module import failed, run
 from ..module_utils._hetero.drivers.boot.uboot_script import script_image
 from ..module_utils._hetero.nodes.files import (
+    alone_in,
     check_file,
     keep_by_hand,
     keep_file,
@@ -206,6 +208,12 @@ def content(file, change):
     return (file["content"] if file["secret"] is None else file["secret"]).encode()
 
 
+def one_at_a_time(file, check):
+    """A context in which no other set-up writes its own keys into the same file; of other files nobody keeps a part."""
+    folder = os.path.dirname(file["path"])
+    return nullcontext() if file["keys"] is None or check else alone_in(folder)
+
+
 def write(params, wanted, change, kept):
     """Write all folders and files. An error says whether something was changed before it.
 
@@ -222,7 +230,9 @@ def write(params, wanted, change, kept):
                 done = change.changed
         with change.step("files"):
             for file, data in wanted:
-                with naming(file["path"]):
+                with naming(file["path"]), one_at_a_time(file, change.check):
+                    if file["keys"] is not None:  # others may have written theirs since they were looked at
+                        data = content(file, change)
                     if data is None and file["keys"] is not None:
                         no_file(file["path"], change)
                     elif data is not None:

@@ -6,6 +6,7 @@ service running with yesterday's configuration."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
@@ -303,3 +304,47 @@ def test_what_lies_in_the_place_of_a_file_that_a_later_release_brings_is_in_no_d
     assert "hunter2" not in json.dumps(keep(path, b"# Written by hetero.compute\n").diff)
     lines = keep(path, b"# Written by hetero.compute\nnew\n").diff[0]["before"]["lines"]
     assert lines == ["# Written by hetero.compute", ""], "of ours, what changes is shown"
+
+
+def of_one_role(path, section):
+    keys = {section: {"name": section}}
+    more = dict(content=None, source=None, secret=None, uboot_script=None, mode="0644", validate="", variables=[])
+    written = [dict(path=path, keys=keys, **more)]
+    return dict(folders={os.path.dirname(path): "0755"}, files=written, units={}, units_off=[])
+
+
+def test_two_set_ups_at_once_each_keep_their_part_of_a_file(path, monkeypatch):
+    """Lost: the guests of a host, to who sets up its containers in the same second; each said that all is well."""
+    check, done = node_files.check_file, []
+
+    def meanwhile(*words):
+        check(*words)
+        if not done:
+            done.append(True)
+            assert node_files.work(of_one_role(path, "kvm"), False)["changed"]
+
+    monkeypatch.setattr(node_files, "check_file", meanwhile)
+    assert node_files.work(of_one_role(path, "lxc"), False)["changed"]
+    with open(path, encoding="utf-8") as file:
+        assert sorted(json.load(file)) == ["kvm", "lxc"]
+
+
+def test_a_part_is_written_while_nobody_else_writes_one(path, monkeypatch):
+    """Lost: the same, to who looks while the other writes."""
+    keep_file, tried = node_files.keep_file, []
+
+    def held(*words, **more):
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(folder)
+        tried.append(True)
+        keep_file(*words, **more)
+
+    monkeypatch.setattr(node_files, "keep_file", held)
+    node_files.work(of_one_role(path, "lxc"), False)
+    assert tried
+    with files.alone_in(os.path.dirname(path)):
+        pass
+    with files.alone_in(os.path.join(path, "no folder")):
+        pass

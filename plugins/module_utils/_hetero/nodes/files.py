@@ -10,6 +10,7 @@ template module fails in check mode where the folder of the file is yet to be ma
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -17,7 +18,8 @@ import shlex
 import stat
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any, Collection, Mapping, Sequence, TypedDict
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Collection, Iterator, Mapping, Sequence, TypedDict
 
 from ..core.command import command
 from ..core.errors import BadInput, HeteroError
@@ -129,6 +131,22 @@ def source_bytes(path: str, change: Change) -> bytes | None:
         if change.check:
             return None
         raise BadInput("no such file to copy from", path, "install its package") from error
+
+
+@contextmanager
+def alone_in(folder: str) -> Iterator[None]:
+    """Keep other processes that ask for the same from a folder for the block: a flock, which the kernel drops with its
+    process. Where there is no such folder yet, nobody has anything in it.
+    """
+    if not os.path.isdir(folder):
+        yield
+        return
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)  # held for one look and one file
+        yield
+    finally:
+        os.close(opened)
 
 
 def with_keys(path: str, keys: Mapping[str, Any]) -> bytes | None:
