@@ -128,7 +128,15 @@ def work(params, check):
 
 
 def main():
-    run(AnsibleModule(**SPEC.kwargs), work)
+    module = AnsibleModule(**SPEC.kwargs)
+
+    def warned(params, check):
+        result = work(params, check)
+        for note in result["notes"] if params["settings"] else ():  # role pci_passthrough asks several times
+            module.warn(note)
+        return result
+
+    run(module, warned)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
+from ..claims.owner_limits import OTHERS
 from ..core.command import ended
 from ..core.errors import HeteroError
 from ..core.typed_keys import PATH, read_all, shown
 from ..images import sources
+from ..site import reservations
 from ..site.image_names import NAME
+from ..site.leases import at
+from ..site.owners import must_be_owner, same
 
 if TYPE_CHECKING:
     from ..core.findings import Findings
@@ -27,6 +32,11 @@ SPAN_LENGTH, MICROSECONDS = 100, re.compile(r"^ *\S+s: (\d+)$", re.MULTILINE)
 LEAST, NEVER = 10**6, 2**64 - 1
 #: Keys of host.json that the roles' variables call differently.
 CALLED = {"name": "inventory_hostname", "guests_folder": "kvm_guests_folder", "gpu_overrides": "gpu_lxc_overrides"}
+#: How many reservations that are over are named, and what is done about them.
+TOLD = 4
+OVER = "correct the dates where they are wrong, or take it out"
+#: What is wrong with an owner's second limit: accents are one character or two.
+TWICE = "is there twice, typed in two ways that look alike"
 SPANS = "give a time span of systemd of a second or more (30s, 5min)"
 
 
@@ -52,8 +62,42 @@ def settings(role: str, kind: Record, given: Mapping[str, Any], found: Findings)
     for one in wrong:
         key, dot, inner = str(one.thing)[len(role) + 1 :].partition(".")
         variable = CALLED.get(key, f"{role}_{key}")
-        if variable not in said:
+        if not {variable, f"{variable}{dot}{inner}"} & said:
             found.defect(f"{variable}{dot}{inner}", one.what, one.remedy)
+    tables(role, given, found)
+
+
+def tables(role: str, given: Mapping[str, Any], found: Findings) -> None:
+    """Report owners of limits and reservations whom nobody can be, as a node that was set up before goes on with these,
+    and note reservations that are over.
+    """
+    limits, table = given.get("owner_limits"), given.get("reservations")
+    names = [name for name in limits if name != OTHERS] if isinstance(limits, dict) else []
+    named = [(f"{role}_owner_limits.{name}", name) for name in names]
+    named += [(f"{role}_reservations[{number}].owner", one.owner) for number, one in reservations.entries(table)]
+    for place, name in named:
+        try:
+            must_be_owner(name)
+        except HeteroError as error:
+            found.defect(place, error.what, error.remedy)
+    for number, name in enumerate(names):
+        other = next((one for one in names[:number] if same(str(one), str(name))), None)
+        if other is not None:
+            found.defect(f"{role}_owner_limits.{name}", TWICE, "keep the one that is to hold")
+    _over(f"{role}_reservations", table, found)
+
+
+def _over(variable: str, table: Any, found: Findings) -> None:
+    """Note the reservations whose dates are over by this machine's clock, as these may have a wrong year.
+
+    :param table: as the role writes it (site/reservations.py).
+    """
+    now = time.time()
+    over = [(number, one) for number, one in reservations.entries(table) if one.end <= now]
+    if over:
+        told = [f"[{number}] ({one.what} for {one.owner} until {at(one.end)})" for number, one in over[:TOLD]]
+        more = f" and {len(over) - TOLD} more" if over[TOLD:] else ""
+        found.note(variable, f"over is {', '.join(told)}{more}: nothing is reserved by that", OVER)
 
 
 def said_before(mistakes: Iterable[Mapping[str, Any]], found: Findings) -> None:

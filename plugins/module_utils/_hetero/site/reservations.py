@@ -166,5 +166,12 @@ def _contradictions(
         yield BadInput(f"is {shown(flavor)}, which is no flavor", f"{place}.{FLAVOR}", remedy)
 
 
+def entries(value: Any) -> list[tuple[int, Reservation]]:
+    """Return the entries of a table in which nothing is wrong, each with its number."""
+    said, flavors = _parts(value) or ([], {})
+    read = [(number, _entry(one, "", flavors, [])) for number, one in enumerate(said)]
+    return [(number, one) for number, one in read if one is not None]
+
+
 #: The kind of key `reservations`.
 RESERVATIONS = _Table()

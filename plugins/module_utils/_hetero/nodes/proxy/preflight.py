@@ -125,6 +125,7 @@ def look(plan: Plan) -> Findings:
         packages = [*plan.packages, *drivers.packages, *nfs_check.SERVERS[server].packages]
         found.facts.update(nfs_server=server, nfs_servers_off=aside, missing_packages=missing_packages(packages))
     settings_check.say(mistakes, found)
+    settings_check.reservations_here(plan, boards, found)
     found.facts["drivers_gone"] = outside_check.gone(plan)
     outside_check.loads(plan, drivers, boards, found)
     found.facts["boards"] = [dict(id=board.id, name=board.name, ip=board.ip, mac=board.mac) for board in boards]
@@ -220,9 +221,7 @@ def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mappin
     disks(plan, thing, wire, board.arch if board else None, found)
 
 
-def _ram_key(
-    thing: str, wire: Entry, board: Board | None, drivers: outside_check.Known, found: Findings
-) -> None:
+def _ram_key(thing: str, wire: Entry, board: Board | None, drivers: outside_check.Known, found: Findings) -> None:
     """Check the boot driver of a board, and whether its boards prove a key where the wiring counts on one."""
     words_check.boot_driver(thing, wire, found, drivers.boot)
     ram_key = wire.get("ram_key")

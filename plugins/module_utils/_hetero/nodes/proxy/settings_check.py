@@ -12,15 +12,20 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import time
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from ...core.errors import BadInput, HeteroError
+from ...core.spelling import in_spans
 from ...core.typed_keys import ADDRESS, Kind, number, read_all
 from ...images.store import ImageStore
+from ...site import reservations
 from ...site.proxy_config import FILE
+from .. import plan_check
 
 if TYPE_CHECKING:
     from ...core.findings import Findings
+    from ...site.boards_file import Board
     from .setup_plan import Plan
 
 VARIABLES = "tftp_proxy"
@@ -49,6 +54,8 @@ OTHERS = {
 
 #: The key of proxy.json that the role makes of two variables, which http_check looks at.
 OF_HTTP = "boot_http"
+#: Variables of which several mistakes are said, each with its own place: the controller looks for other ones.
+TABLES = (f"{VARIABLES}_owner_limits", f"{VARIABLES}_reservations")
 #: Keys of proxy.json that a plan has a field for, by which the machine is looked at.
 OF_PLAN = ("server", "tftp_root", "state_folder", "roots_overcommit", "root_gb", "ram_images", "wipe", "pdus")
 
@@ -75,13 +82,29 @@ def wrong_keys(wrong: Iterable[HeteroError]) -> set[str]:
 
 
 def say(wrong: Sequence[HeteroError], found: Findings) -> None:
-    """Report each of them as a defect, unless another look has said one of its variable."""
-    said = {_variable(defect) for defect in found.defects}
-    found.defects += [one for one in wrong if _variable(one) not in said]
+    """Report each of them as a defect, unless another look has said one of its variable, in TABLES of its place."""
+    said = {str(defect.thing) for defect in found.defects}
+    said |= {_variable(defect) for defect in found.defects} - {*TABLES}
+    found.defects += [one for one in wrong if not {_variable(one), str(one.thing)} & said]
 
 
 def _variable(error: HeteroError) -> str:
     return re.split(r"[.,\[]", str(error.thing), maxsplit=1)[0]
+
+
+def reservations_here(plan: Plan, boards: Sequence[Board], found: Findings) -> None:
+    """Report reservations of boards that are not in the boards file, and what plan_check.tables does.
+
+    :param boards: of the boards file; none where that has mistakes.
+    """
+    table, names = plan.settings.get("reservations"), {board.name for board in boards}
+    plan_check.tables(VARIABLES, plan.settings, found)
+    for index, one in reservations.entries(table) if boards else ():
+        wanted = (f"board{which}" if which.isdigit() else which for which in one.which)
+        missing = [name for name in wanted if name not in names]
+        if missing and one.end > time.time():
+            what = f"names {', '.join(missing)}, and the boards file has {in_spans(board.id for board in boards)}"
+            found.defect(f"{TABLES[1]}[{index}].which", what, "name boards of it, by number or as board3")
 
 
 def ram_images(plan: Plan, found: Findings) -> None:
