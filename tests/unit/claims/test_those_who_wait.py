@@ -106,6 +106,15 @@ def test_what_is_free_is_held_for_who_asked_first(store):
     assert Node(store, 3000).left_to(Request("lab")).may == 1, "there is one more"
 
 
+def test_who_does_not_wait_comes_after_all_who_do(store):
+    """Lost: the turn of who waits, to whoever asks a node whose clock is behind the controller's."""
+    store.tickets.keep(ticket("first", asked=time.time() + 3600, count=2))
+    node = Node(store, 2000)
+    assert node.left_to(Request("lab")).may == 0
+    assert node.left_to(Request("lab", priority=1)).may == 1
+    assert node.left_to(Request("lab", asked=time.time())).may == 1
+
+
 def test_a_request_that_this_node_never_serves_holds_nothing_up(store):
     """Lost: a node, which waits for a request that can only be served elsewhere."""
     store.tickets.keep(ticket("first"))

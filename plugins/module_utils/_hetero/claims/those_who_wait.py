@@ -126,7 +126,8 @@ class Waiting(Reserving, Generic[AnyRequest]):
         if needs is None:
             return NOTHING
         now, own = time.time(), self._own(request)
-        asked = own.asked if own else request.asked or now
+        # who does not wait comes after all who do, also where their controllers' clocks are ahead of this node's
+        asked = own.asked if own else request.asked or max([now, *(one.asked + 1.0 for one in others)])
         asker = _wish(request, needs, missing, asked, own.priority if own else request.priority)
         asker = replace(asker, most=self.may_have(request.owner, request.flavor.get("name")))
         wishes = self._wishes(others)
