@@ -33,6 +33,8 @@ HOURS, WAIT = "2", "60"
 OF_ANY_VERB, OF_ITS_END = ("owner", "without"), ("wipe", "wipe_verify")
 #: What is said of an instance that another job got by this name (site/key_prints.py of the collection).
 ANOTHERS = "has another ssh key than only_key"
+#: The file in its folder that says that a `take` has it.
+KEPT = "kept"
 #: What ssh reads, after the file that the playbook has written. A board that says nothing for two minutes ends a login.
 SSH_CONFIG = """\
 Include "{folder}/ssh/*"
@@ -105,6 +107,15 @@ class Board:
     def is_taken(self):
         """Return whether an earlier process of this job has it, and may use it."""
         return os.path.exists(os.path.join(self.request.folder, "board.json"))
+
+    @property
+    def is_kept(self):
+        """Return whether a `take` has it for later steps of the job, which `give_back` ends."""
+        return self.is_taken and os.path.exists(os.path.join(self.request.folder, KEPT))
+
+    def keep(self):
+        """Have it stay for later steps of the job."""
+        self._write(KEPT, "")
 
     def take(self, keeps=False):
         """Ask for it, and wait until it runs; what failed is given back.

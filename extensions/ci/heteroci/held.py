@@ -21,15 +21,22 @@ from .keeper import Keeper
 from .names import began
 
 RUN, TAKE, GIVE_BACK = "run", "take", "give-back"
+#: What a `run` is told whose name is that of a board that later steps of the job need.
+IS_KEPT = (
+    "{name} is the board that this job has by `board take`, or by its runner's hook, and would end with this: log in "
+    "to it ($HETERO_SSH), give it back first (board give-back), or tell the two apart (--part 2)"
+)
 
 
 @contextlib.contextmanager
 def held(request):
     """Take a board for the block, and give it back after it, whatever ends the block or this process.
 
-    :raises NoBoard: there is none, and why.
+    :raises NoBoard: there is none, and why; or a `take` has it, which it would end under the job's later steps.
     """
     with _alone(request, RUN) as lock:
+        if Board(request).is_kept:
+            raise NoBoard(endings.REQUEST, IS_KEPT.format(name=request.name))
         private_folder(request.folder)
         keeper = Keeper(request, lock)
         board, is_none = Board(request, keeper.watch), False
@@ -59,6 +66,7 @@ def taken(request):
         board, is_settled = Board(request, keeper.watch), keeps
         try:
             board.take(keeps)
+            board.keep()
             is_settled = True
         except NoBoard:
             is_settled = True

@@ -65,6 +65,8 @@ class Playbooks:
         argv += [word for inventory in self.inventories for word in ("-i", inventory)]
         argv += [f"hetero.compute.{name}", "-e", json.dumps(options)]
         output = subprocess.PIPE if quiet else sys.stderr.fileno()
+        # the job's own ssh may have left its output, which is this one, as Ansible refuses it
+        os.set_blocking(sys.stderr.fileno(), True)
         sys.stderr.flush()
         try:
             # a session of its own: what ends this program ends no playbook between two steps (stop does)

@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -281,6 +282,17 @@ def test_a_report_that_cannot_be_written(machine, command, code):
     assert (rc, "Traceback" in said) == (code, False), said
     assert said.endswith(f"board: {report} was not written: No such file or directory\n")
     assert machine.verbs[-1] == "terminate_instance"
+
+
+def test_output_that_the_command_left_unblocked(machine):
+    """Lost: the board, for the whole lease: Ansible refuses such output, and an ssh that is ended leaves it so."""
+    program = machine.folder / "bin" / "ansible-playbook"
+    first, rest = program.read_text().split("\n", 1)
+    check = "import os, sys\nassert os.get_blocking(1) and os.get_blocking(2), 'Ansible requires blocking IO'\n"
+    program.write_text(f"{first}\n{check}{rest}")
+    command = f"{sys.executable} -c 'import os; [os.set_blocking(fd, False) for fd in (1, 2)]'"
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "sh", "-c", command)
+    assert (rc, machine.verbs, "was not given back" in said) == (0, ["provision_instance", "terminate_instance"], False)
 
 
 def test_no_space_for_the_playbook_that_gives_back(machine):

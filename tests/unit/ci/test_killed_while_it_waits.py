@@ -115,6 +115,25 @@ def test_what_was_cut_off_is_given_back_where_the_next_try_is_refused(machine):
     assert list(machine.state.iterdir()) == []
 
 
+@pytest.mark.parametrize("who", ["take", "github"])
+def test_a_run_does_not_end_the_board_that_the_job_has(machine, who):
+    """Lost: the board below a job's next steps, with all that is on it, as one of them called `board run`."""
+    step, github = {}, GitHubRunner(machine)
+    if who == "take":
+        assert machine.run("take", "--flavor", "x", CI_JOB_ID="4711", CI_SERVER_HOST="g")[0] == 0
+        step = dict(CI_JOB_ID="4711", CI_SERVER_HOST="g")
+    else:
+        assert github.hook("started")[0] == 0
+        step = dict(github.env, **dict(line.split("=", 1) for line in github.file.read_text().splitlines()))
+    rc, _out, said = machine.run("run", "--flavor", "x", "--", "true", **step)
+    assert (rc, "is the board that this job has by `board take`" in said) == (111, True), said
+    assert machine.verbs == ["provision_instance"]
+    rc, _out, said = machine.run("run", "--flavor", "x", "--part", "2", "--", "true", **step)
+    assert (rc, machine.verbs) == (0, ["provision_instance"] * 2 + ["terminate_instance"]), said
+    rc = github.hook("completed")[0] if who == "github" else machine.run("give-back", **step)[0]
+    assert (rc, machine.verbs[2:], list(machine.state.iterdir())) == (0, ["terminate_instance"] * 2, [])
+
+
 def test_a_board_that_is_used_by_a_run_is_not_given_back_under_it(machine):
     """Lost: the board below a test that runs, to somebody's `give-back` of the same name on this machine."""
     words = ("run", "--flavor", "x", "--name", "mine", "--", "sh", "-c")
