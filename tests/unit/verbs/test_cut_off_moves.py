@@ -4,7 +4,7 @@
 """A move that was killed, and that nobody takes up: its instance ends, or gets a new root. If these fail, what an ended
 instance had stays on the proxy, its name and a board are nobody's for ever, or a broken board is given to the next.
 
-Tests boards/work/cut_off_moves.py, boards/verbs/ended_moves.py.
+Tests boards/work/cut_off_moves.py, boards/verbs/ended_moves.py, boards/verbs/left_boards.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import ended_moves, migration
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import left_boards, migration
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import run_alone
 from ansible_collections.hetero.compute.tests.unit.verbs.test_migrated import killed_in, migrate, root, wrote
@@ -38,7 +38,7 @@ def turn(site):
 
     def work():
         with site.proxy() as proxy:
-            return dict(done=ended_moves.take_up(proxy, "reap", said.append), said=said)
+            return dict(done=left_boards.take_up(proxy, "reap", said.append), said=said)
 
     result = run_alone(site.points, work)
     assert result["done"] is True, result

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import checks, ended_checks
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import checks, left_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import locks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
@@ -72,7 +72,7 @@ def kill(site, point):
 
 def taken_up(site, said=None):
     with site.proxy() as proxy:
-        return ended_checks.take_up(proxy, "reap", (said if said is not None else []).append)
+        return left_boards.take_up(proxy, "reap", (said if said is not None else []).append)
 
 
 def reconciled(site, check=False):

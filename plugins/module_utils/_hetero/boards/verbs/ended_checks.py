@@ -3,18 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Free boards whose check (checks.py) has ended, or was killed: off, without what they booted, disks as they are.
 
-What a killed check left is taken up by the next check of the board, by reconcile, and by `hetero reap`.
+What a killed check left is taken up by the next check of the board, by reconcile, and by left_boards.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
-from ...core.changes import Change
-from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused, naming
-from ...core.locks import held_by_another
 from ...core.plays import play
 from ...drivers.boot.registry import BootDrivers
 from ...site import board_states
@@ -22,19 +19,15 @@ from ..boot.ram_boot import clear
 from ..evidence.free_boards import WIPE, in_the_way, left_by
 from ..records.board_records import STATE_PHASE, SWITCH
 from ..records.disk_records import unwiped, used
-from ..records.store import NOBODY
-from ..work.board_locks import locked
-from ..work.board_work import BoardWork
 from .lifecycle import Options, switch_off
 
 if TYPE_CHECKING:
     from ...site.boards_file import Board
     from ..records.board_records import Event, Record
     from ..records.proxy import Proxy
+    from ..work.board_work import BoardWork
     from ..work.looks import Look
 
-#: Seconds that it waits for a board's lock: who has it by now works on the board.
-PATIENCE = 1.0
 #: What is found of such a board, and what is done about it.
 KILLED, FREE = "its check was killed", "off, free"
 
@@ -84,26 +77,6 @@ def free(work: BoardWork, options: Options, is_off: bool = False) -> None:
             work.record = proxy.store.record(board.id)
     except HeteroError as error:
         work.fail(None, error, **error.facts)
-
-
-def take_up(proxy: Proxy, verb: str, say: Callable[[str], object]) -> bool:
-    """Free the boards whose checks were killed; return whether all of them could be freed.
-
-    :param verb: the command that does so, for the locks.
-    :param say: called with a text for each.
-    """
-    done = True
-    for number, record in proxy.store.records(sorted(proxy.boards)).items():
-        board = proxy.board(number)
-        if not is_left(record) or held_by_another(proxy.config.run_folder, board.name):
-            continue
-        work = BoardWork(proxy, board, Change(), NOBODY)
-        with locked([work], verb, Deadline(PATIENCE)):
-            if not work.over and is_left(work.record):
-                free(work, Options())
-        done = done and not work.failed
-        say(f"{board.name}: {KILLED}: {f'not freed: {work.error}; it is tried again' if work.failed else FREE}")
-    return done
 
 
 def settled(proxy: Proxy, look: Look) -> bool:

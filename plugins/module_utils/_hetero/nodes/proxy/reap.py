@@ -9,8 +9,8 @@ so does one whose lease is over only because the clock jumped (site/node_clock.p
 that may end as nobody foresaw, of what a tenant left; then each is, by one of its own. A board whose disks are to be
 wiped, which may take hours, has one of its own for that, and the leases of others go on ending meanwhile.
 
-Boards whose checks were killed are freed, too (boards/verbs/ended_checks.py), and those that a killed move has left
-(ended_moves.py), so that none is out of use, or on, for that.
+Boards that killed checks and moves have left are freed, too (boards/verbs/left_boards.py), so that none is out of use,
+or on, for that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Callable, Collection, Iterable, Mapping, Sequence
 
 from ...boards.records.proxy import Proxy
-from ...boards.verbs import ended_checks, ended_moves
+from ...boards.verbs import left_boards
 from ...boards.verbs.lifecycle import Options
 from ...boards.verbs.release import release
 from ...boards.work import console
@@ -189,8 +189,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _take_up(files: Mapping[str, str]) -> bool:
     with Proxy(files, VERB, create=False, write=True) as proxy:
-        done = ended_checks.take_up(proxy, VERB, _say)
-        return ended_moves.take_up(proxy, VERB, _say) and done
+        return left_boards.take_up(proxy, VERB, _say)
 
 
 def _led_to_kernels(files: Mapping[str, str]) -> bool:
