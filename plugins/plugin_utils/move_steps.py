@@ -15,12 +15,15 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import like
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD, CONTAINER
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import GOES_ON
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Answer, Plan, Stop
 
 SEVERAL = "{name} is {count} instances, and one at a time moves: name it, such as -e instance={first}"
-ELSEWHERE = "{name} moves to {arrives} already, not to {node}: leave out node=, or take that back: {back}"
+ELSEWHERE = "{name} moves to {arrives} already, not to {node}: leave out node="
+TAKE_BACK = ", or take that back: {back}"
+NO_WAY_BACK = "{name} is on {arrives}, and what it had on {leaves} is being removed: nothing is taken back; {goes_on}"
 NO_MOVE = "{name} does not move, so there is nothing to take back"
 LEFT = (
     "{name} leaves {leaves} for {arrives}, which was not asked, and may have started it: have that in the inventory, "
@@ -68,9 +71,15 @@ def target(
     name = claims[0]["instance"]
     for move in plan.get("moves") or ():
         leaves, arrives = move["leaves"], move["arrives"]
+        if move["ended"] and not (back and move["goes_back"]):
+            raise Stop(move["ended"])
+        if back and not move["goes_back"]:
+            goes_on = GOES_ON.format(name=name)
+            raise Stop(NO_WAY_BACK.format(name=name, arrives=arrives, leaves=leaves, goes_on=goes_on))
         if node not in ("", arrives) and not back:
             word = play("migrate_instance", instance=name, back="true")
-            raise Stop(ELSEWHERE.format(name=name, arrives=arrives, node=node, back=word))
+            way = TAKE_BACK.format(back=word) if move["goes_back"] else ""
+            raise Stop(ELSEWHERE.format(name=name, arrives=arrives, node=node) + way)
         copies = not back and not move["was_started"]
         return dict(leaves=leaves, arrives=arrives, copies=copies, goes_back=back, lines=[])
     left_for = came.get("other") or ""

@@ -94,6 +94,36 @@ def test_where_there_is_no_other_host_or_it_is_there_already():
     assert move_steps.moved(found([host("gpu1", "running")]), to, True, True)["parts"][0]["item"] == "gpu1"
 
 
+def test_one_whose_end_was_begun_on_its_new_host_does_not_go_on():
+    """Lost: what the tenant has: a new root would be made there in place of one that is being removed, and be the only
+    one; or what to type.
+    """
+    answers = [host("gpu1", "leaving"), host("gpu2", "ending"), host("gpu3", free=9)]
+    for node in ("", "gpu2", "gpu3"):
+        with pytest.raises(Stop, match=r"ml-8: its end was begun on gpu2: .*terminate_instance.*, or.* -e back=true"):
+            target(answers, node=node)
+    to = target(answers, back=True)
+    assert (to["leaves"], to["arrives"], to["copies"], to["goes_back"]) == ("gpu1", "gpu2", False, True)
+    with pytest.raises(Stop, match=r"ml-8: its end was begun on gpu1: .*terminate_instance -e instance=ml-8 ends all"):
+        target([host("gpu1", "ending"), host("gpu2", "arriving")], back=True)
+    parts = found(answers, to=None)["parts"]
+    assert sorted(part["item"] for part in parts) == ["gpu1", "gpu2"], "terminate ends both"
+
+
+def test_the_end_of_a_former_root_goes_on_and_is_not_taken_back():
+    """Lost: the only root, to a move that is taken back to where it is being removed; or every verb, for good, as the
+    instance is there twice.
+    """
+    for state in ("running", "stopped"):
+        answers = [host("gpu1", "ending"), host("gpu2", state)]
+        to = target(answers)
+        assert (to["leaves"], to["arrives"], to["copies"], to["goes_back"]) == ("gpu1", "gpu2", False, False)
+        with pytest.raises(Stop, match="ml-8 is on gpu2, and what it had on gpu1 is being removed: nothing is taken"):
+            target(answers, back=True)
+        with pytest.raises(Stop, match=r"ml-8 moves to gpu2 already, not to gpu3: leave out node=$"):
+            target(answers, node="gpu3")
+
+
 @pytest.mark.parametrize(("new", "copies"), [("arriving", True), ("starting", False), ("error", False)])
 def test_one_that_moves_goes_on_where_it_was_going(new, copies):
     """Lost: a second copy, on a third host, of an instance whose tenant may work on the second."""

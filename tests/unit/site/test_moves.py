@@ -27,7 +27,8 @@ def answer(node, state=None, created=CREATED, instance="ml-8", request=None):
         (LEAVING, "starting", "gpu2"),
         (LEAVING, "running", "gpu2"),
         (LEAVING, "error", "gpu2"),
-        ("ending", ARRIVING, "gpu1"),
+        ("ending", "running", "gpu2"),
+        ("ending", "stopped", "gpu2"),
     ],
 )
 @pytest.mark.parametrize("turned", [False, True])
@@ -44,6 +45,24 @@ def test_it_is_where_its_tenant_may_have_written_last(old, new, is_at, turned):
     assert [one["item"] for one in left] == [one["item"] for one in answers]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "node", "goes_back"),
+    [
+        (LEAVING, "ending", "gpu2", True),
+        ("ending", ARRIVING, "gpu1", False),
+        ("ending", "ending", "gpu2", False),
+    ],
+)
+def test_one_whose_end_was_cut_off_is_no_move_that_goes_on(old, new, node, goes_back):
+    """Lost: what to type; or the root: a move made a new one in place of what was removed, and ended the former."""
+    (move,) = moves.moving([answer("gpu1", old), answer("gpu2", new)])
+    end = "ansible-playbook hetero.compute.terminate_instance -e instance=ml-8 ends all of it"
+    back = "ansible-playbook hetero.compute.migrate_instance -e instance=ml-8 -e back=true has it on gpu1 again"
+    or_back = f", or, by an operator's word, {back}, as it was there" if goes_back else ""
+    assert move.told == move.ended == f"ml-8: its end was begun on {node}: {end}{or_back}"
+    assert (move.was_started, move.goes_back) == (False, goes_back)
+
+
 def test_what_only_looks_like_a_move_is_none():
     """Lost: one of two instances of one name, which are there since two plays asked at once, or a node lies."""
     for answers in (
@@ -52,6 +71,7 @@ def test_what_only_looks_like_a_move_is_none():
         [answer("gpu1", LEAVING), answer("gpu2", LEAVING)],
         [answer("gpu1", LEAVING), answer("gpu2", ARRIVING), answer("gpu3", ARRIVING)],
         [answer("gpu1", LEAVING)],
+        [answer("gpu1", "ending"), dict(answer("gpu1", "ending"), item="gpu1-by-another-name")],
         [dict(item="p1", claims=[dict(instance="ml-8", created=CREATED)]), answer("gpu1", LEAVING)],
         [dict(item="down", msg="no route")],
     ):

@@ -24,7 +24,7 @@ from ..site.owners import number_of
 from .claim_request import ClaimRequest
 from .host_claims import present
 from .lifecycle import bring_up, each
-from .move_step import MAY_HAVE_RUN, PHASE, VERB, WORD, Asked, Result, Step, end
+from .move_step import MAY_HAVE_RUN, PHASE, VERB, WORD, Asked, Result, Step, end, must_not_end
 from .moved_roots import NAMES, must_have_room, root_of
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def arriving(step: Step) -> Result:
         if step.change.check:
             return dict(lines=claimed["lines"])
     with step.work() as work:
+        must_not_end(work)
         if work.claim.state == instance_states.ARRIVING and not work.is_made:
             try:
                 root_of(work).must_be_takeable(came["root"])
@@ -159,6 +160,7 @@ def migrated(host: Host, request: str, options: Options, change: Change) -> Resu
     """Start an instance whose root was `taken` here; from then on its tenant may write to it."""
 
     def one(work: Work) -> None:
+        must_not_end(work)
         if work.claim.state == instance_states.LEAVING:
             moves.must_not_move(work.claim.instance, work.claim.state, work.claim.note)
         if work.claim.state == instance_states.ARRIVING:

@@ -18,7 +18,7 @@ from ..hypervisors.lxc import new_container
 from ..site import instance_states, moves
 from ..site.leases import over
 from .lifecycle import bring_down, must_know_the_lease
-from .move_step import LOOK, PHASE, Result, Step, end, is_mounted
+from .move_step import LOOK, PHASE, Result, Step, end, is_mounted, must_not_end
 from .moved_roots import root_of
 from .verb_options import Options
 
@@ -49,6 +49,7 @@ def described(step: Step) -> Result:
 
 def _described(work: Work) -> Result:
     claim = work.claim
+    must_not_end(work)
     if claim.state not in MOVABLE:
         raise Refused(NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
     work.must_not_be_lost()

@@ -20,7 +20,7 @@ from ..core.errors import Refused, naming
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
 from ..site import instance_states
-from ..site.moves import GOES_ON
+from ..site.moves import END, ENDED, GOES_ON
 from ..site.owners import must_be_made, must_own
 from .lifecycle import held, reporter, work_of
 
@@ -104,9 +104,17 @@ class Step:
     def arrives(self) -> Iterator[Work]:
         """Give the work on an instance that arrives, and was never started here."""
         with self.work() as work:
+            must_not_end(work)
             if work.claim.state != instance_states.ARRIVING:
                 raise Refused(MAY_HAVE_RUN, self.asked.instance, WORD.format(name=self.asked.instance))
             yield work
+
+
+def must_not_end(work: Work) -> None:
+    """Raise Refused where the end of an instance was begun here: what is left of it is no root that runs."""
+    if work.claim.state == instance_states.ENDING:
+        name = work.claim.instance
+        raise Refused(ENDED.format(node=work.host.name), name, END.format(name=name))
 
 
 def is_mounted(work: Work) -> bool:

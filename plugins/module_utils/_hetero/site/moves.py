@@ -7,17 +7,22 @@ two is the instance at present, and what people read of it.
 
 from __future__ import annotations
 
-from typing import Any, Collection, Iterable, List, Mapping, NamedTuple, Tuple
+from typing import Any, Collection, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..core.errors import Refused
 from ..core.plays import play
-from .instance_states import ARRIVING, LEAVING
+from .instance_states import ARRIVING, ENDING, LEAVING
 from .owners import is_of
 
 #: Notes of the two claims.
 TO, FROM, WAS_OFF = "moves to {host}", "moves from {host}", ", and did not run"
 GOES_ON = f"{play('migrate_instance', instance='{name}')} goes on"
 MOVES = f"{{name}} moves from {{leaves}} to {{arrives}}: {GOES_ON}"
+#: What is said, and can be typed, of one whose end was begun on one of its hosts, and cut off.
+ENDED = "its end was begun on {node}"
+END = f"{play('terminate_instance', instance='{name}')} ends all of it"
+BACK = play("migrate_instance", instance="{name}", back="true")
+OR_BACK = f", or, by an operator's word, {BACK} has it on {{leaves}} again, as it was there"
 
 #: A node's answer, with the node as `item`; and what people and plays read of a claim.
 Result = Mapping[str, Any]
@@ -29,7 +34,8 @@ class Move(NamedTuple):
 
     :param leaves, arrives: the nodes, by their names in the inventory.
     :param of, to: the claims there.
-    :param was_started: whether it may have run on the new host: the new claim is the instance since.
+    :param was_started: whether it may have run on the new host, and has not ended there: the new claim is the instance
+        since.
     """
 
     instance: str
@@ -42,7 +48,24 @@ class Move(NamedTuple):
     @property
     def told(self) -> str:
         """Return in words that it moves, and how that goes on."""
-        return MOVES.format(name=self.instance, leaves=self.leaves, arrives=self.arrives)
+        return self.ended or MOVES.format(name=self.instance, leaves=self.leaves, arrives=self.arrives)
+
+    @property
+    def ended(self) -> str:
+        """Return in words that its end was begun, and what to do; "" where it was not.
+
+        Where only its former root was being removed, as it runs on the new host, that is no end of it.
+        """
+        if ENDING not in (self.to["state"], self.of["state"]) or self.was_started:
+            return ""
+        node = self.arrives if self.to["state"] == ENDING else self.leaves
+        ways = f"{END}{OR_BACK if self.goes_back else ''}".format(name=self.instance, leaves=self.leaves)
+        return f"{self.instance}: {ENDED.format(node=node)}: {ways}"
+
+    @property
+    def goes_back(self) -> bool:
+        """Return whether it can be where it was: nothing is removed there."""
+        return bool(self.of["state"] != ENDING)
 
     def is_of(self, request: str) -> bool:
         """Return whether it is the instance of that name, or one of that request."""
@@ -93,13 +116,25 @@ def moving(results: Iterable[Result], key: str = "claims") -> List[Move]:
                 found.setdefault((claim["instance"], claim["created"]), []).append((str(result["item"]), claim))
     told = []
     for (instance, _created), both in sorted(found.items()):
-        arrives = [one for one in both if one[1]["state"] == ARRIVING]
-        leaves = [one for one in both if one[1]["state"] == LEAVING]
-        if len(both) == 2 and (len(arrives) == 1 or len(leaves) == 1):  # else a node lies, or is asked by two names
-            to = arrives[0] if len(arrives) == 1 else next(one for one in both if one is not leaves[0])
+        to = _arrives(both)
+        if to is not None:
             of = next(one for one in both if one is not to)
-            told.append(Move(instance, of[0], to[0], of[1], to[1], to[1]["state"] != ARRIVING))
+            told.append(Move(instance, of[0], to[0], of[1], to[1], to[1]["state"] not in (ARRIVING, ENDING)))
     return told
+
+
+def _arrives(both: Sequence[Tuple[str, Claim]]) -> Tuple[str, Claim] | None:
+    """Return which of the claims of an instance is where it moves to; None where it does not move."""
+    arrives, leaves, ends = ([one for one in both if one[1]["state"] == state] for state in (ARRIVING, LEAVING, ENDING))
+    if len(both) != 2:  # a node lies
+        return None
+    if len(arrives) == 1:
+        return arrives[0]
+    if len(leaves) == 1:
+        return next(one for one in both if one is not leaves[0])
+    if ends and both[0][1].get("name") != both[1][1].get("name"):  # else a node is asked by two names
+        return next((one for one in both if one not in ends), both[1])
+    return None
 
 
 def without_halves(results: Iterable[Result], moves: Collection[Move], key: str = "claims") -> List[dict[str, Any]]:

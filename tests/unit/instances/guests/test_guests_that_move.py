@@ -203,6 +203,36 @@ def test_one_that_was_killed_as_it_starts_may_have_run(win, two, monkeypatch):
         win.step(two[1], "given_up")
 
 
+def test_one_whose_end_was_cut_off_on_its_new_host_is_not_made_anew_there(win, two, monkeypatch):
+    """Lost: the tenant's disk: an empty one was made of the image in its place, and started, and then the former one
+    removed, as of a move that is over. The end goes on, or is taken back, and the former disk is there.
+    """
+    old, new, here, _opened = two
+    win.copied()
+
+    def killed(work):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GuestWork, "give_back", killed)
+        with pytest.raises(KeyboardInterrupt):
+            win.step(new, "given_up")
+    assert (win.state(new), new.files("win")) == ("ending", [])
+    end = "ansible-playbook hetero.compute.terminate_instance -e instance=win ends all of it"
+    said = f"win: its end was begun on kvm2: {end}"
+    with pytest.raises(AssertionError, match=said):
+        win.started()
+    came = win.step(old, "described")["came"]
+    for step in ("arriving", "begun"):
+        with pytest.raises(Refused, match=said):
+            win.step(new, step, came=came)
+    assert (win.state(new), new.files("win")) == ("ending", [])
+    win.step(new, "given_up")
+    assert (win.claim(new), win.step(old, "back")) == (None, {"ran": True})
+    with here(old):
+        assert not old.do("running", "win").get("failed")
+
+
 def test_a_former_root_is_removed_of_one_that_left_alone(win, two):
     """Lost: the only root of an instance that is running where a step thinks that it has left."""
     with pytest.raises(Refused, match="is running here, and does not move: nothing of it is removed"):
