@@ -30,7 +30,7 @@ CLAIM = SimpleNamespace(instance="jackie-1", request="jackie", created=12.5)
 class Work:
     def __init__(self, claim=CLAIM, over=False):
         self.did, self.claim, self.over, self.may_be_ended, self.gives_way = [], claim, over, True, False
-        self.instance = claim and claim.instance
+        self.instance, self.proxy, self.board = claim and claim.instance, None, SimpleNamespace(name="")
 
     def say(self, *given):
         self.did.append(given)
@@ -39,6 +39,14 @@ class Work:
         self.did.append((blame, str(error)))
         self.evidence = evidence
         self.over = True
+
+
+@pytest.fixture(autouse=True)
+def moved(monkeypatch):
+    """`from`: the board from which the instances came."""
+    known = {}
+    monkeypatch.setattr(ended_boots, "came_by", lambda _proxy, _claim: known.get("from"))
+    return known
 
 
 def boot_of(work, stage=BOOTING):
@@ -108,7 +116,7 @@ class Loop(ended_boots.EndedBoots):
         super().__init__(SimpleNamespace(config=SimpleNamespace(run_folder=run_folder)))
         self.boots = dict(enumerate(boots.values()))
         for name, boot in boots.items():
-            boot.board.name = name
+            boot.board.name = boot.work.board.name = name
         self.heard = []
 
     def _asking(self, pdu):
@@ -132,6 +140,20 @@ def test_requests_for_its_boards_are_heard(tmp_path):
             stack.enter_context(end_requests.asked(str(tmp_path), name, asked))
         loop._listen_for_ends()
     assert loop.heard == [(loop._on_end_request, board0, asked)]
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_an_end_is_heard_on_the_board_that_was_left_and_a_stop_is_not(tmp_path, moved, stays):
+    """Lost: minutes until an instance ends that moves to a board which does not come up; or the move, to a stop."""
+    moved["from"] = "board7"
+    board0 = boot_of(Work())
+    loop = Loop(str(tmp_path), board0=board0)
+    asked, later = EndRequest("jackie", [12.5], stays), EndRequest("jackie-1", [])
+    with end_requests.asked(str(tmp_path), "board7", asked), ExitStack() as stack:
+        looked = stack.enter_context(end_requests.asked(str(tmp_path), "board0", later)) if stays else None
+        loop._listen_for_ends()
+    assert looked is None
+    assert loop.heard == [(loop._on_end_request, board0, later if stays else asked)]
 
 
 def test_who_listens_ends_with_the_loop(tmp_path):

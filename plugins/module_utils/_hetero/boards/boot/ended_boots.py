@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ...core import end_requests
 from ...core.errors import Refused
 from ..power.pdu_loop import PduLoop
+from ..work.cut_off_moves import came_by
 from .boot_progress import ASKED, BOOTING, DECIDING, QUEUED
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ class EndedBoots(PduLoop):
 
     def _listen_for_ends(self) -> None:
         """Look whether anybody asks for the boards of this loop, until it ends."""
-        boots = {boot.board.name: boot for boot in self.boots.values() if boot.work.may_be_ended}
+        boots = {name: boot for boot in self.boots.values() if boot.work.may_be_ended for name in _places(boot.work)}
         while boots and not self._ended.wait(TICK):
             for name in end_requests.names(self.proxy.config.run_folder) & boots.keys():
                 boot = boots[name]
                 asked = None if boot.work.over else end_requests.of(self.proxy.config.run_folder, name)
-                if asked:
+                if asked and not (asked.stays and name != boot.board.name):
                     self._post(self._on_end_request, boot, asked)
 
     @staticmethod
@@ -77,9 +78,17 @@ def refuse_ending(work: BoardWork) -> None:
     again for boots would else keep the instance from its end.
     """
     claim = work.claim
-    asked = end_requests.of(work.proxy.config.run_folder, work.board.name) if claim else None
-    if claim and asked and not asked.stays and _is_meant(claim, asked):
-        _let_go(work, work.board.name, asked)
+    for name in _places(work) if claim else ():
+        asked = end_requests.of(work.proxy.config.run_folder, name)
+        if claim and asked and not asked.stays and _is_meant(claim, asked):
+            _let_go(work, work.board.name, asked)
+            return
+
+
+def _places(work: BoardWork) -> list[str]:
+    """Return the names of the boards at which the end of an instance may be asked for: also that which it has left."""
+    before = came_by(work.proxy, work.claim) if work.claim else None
+    return [work.board.name, *([before] if before else [])]
 
 
 def _let_go(work: BoardWork, board_name: str, asked: EndRequest) -> None:

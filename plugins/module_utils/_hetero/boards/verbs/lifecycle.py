@@ -40,6 +40,7 @@ from ..records.disk_records import withdraw
 from ..records.store import AGAIN
 from ..work.board_locks import locked
 from ..work.board_work import BoardWork, must_be_each_once, refuse, summary
+from ..work.each_board import LEFT, LOOK
 from ..work.maintenance import BY_DATABASE
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ def switch_off(proxy: Proxy, works: Sequence[BoardWork], options: Options) -> No
         if not work.over:
             _look_whose(work)
         if not work.over and options.keep:
+            _must_have_its_board(work, options)
             _must_start_again(work)
         work.look_if_over()
     Stopping(proxy, [work for work in works if not work.over], options).run()
@@ -183,6 +185,13 @@ def _end_stop(work: BoardWork, options: Options) -> None:
 def _keep_stopped(work: BoardWork, options: Options) -> None:
     if options.keep and not work.failed and work.claim and work.state == board_states.SHUTTING_DOWN:
         work.move(board_states.POWER_OFF, STOPPED)
+
+
+def _must_have_its_board(work: BoardWork, options: Options) -> None:
+    """Refuse to stop an instance on a board that it has left while its lock was waited for."""
+    name = options.instance
+    if name and work.claim is None:
+        work.fail(INSTANCE, Refused(LEFT.format(request=name), work.board.name, LOOK.format(request=name)))
 
 
 def _must_start_again(work: BoardWork) -> None:

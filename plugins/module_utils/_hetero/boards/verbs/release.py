@@ -24,15 +24,19 @@ from ..records.disk_records import unwiped
 from ..records.store import NOBODY, must_be_of
 from ..work.board_locks import locked
 from ..work.board_releases import RELEASE, end_claim, nothing_yet
-from ..work.board_work import summary
+from ..work.board_work import BoardWork, summary
 from .lifecycle import switch_off, works_of
 
 if TYPE_CHECKING:
+    from ..records.claim_records import Claim
     from ..records.proxy import Proxy
-    from ..work.board_work import BoardWork
     from .lifecycle import Options
 
 GONE = "its claim was ended meanwhile: nothing is touched"
+#: How often an instance that is to end may move while its board is waited for: somebody moves it on purpose.
+MOST_MOVES = 3
+MOVED = "it has moved to {board} meanwhile, and ends there"
+MOVES_ON = "got it again and again, as it moves, while another board was waited for"
 #: The steps, for the result of one that failed.
 STEPS = ("stop", "remove", "wipe", RELEASE)
 
@@ -40,29 +44,31 @@ STEPS = ("stop", "remove", "wipe", RELEASE)
 def end(
     proxy: Proxy, ids: Sequence[int], request: WipeRequest, options: Options, at_fault: Mapping[int, str] | None = None
 ) -> dict[str, Any]:
-    """End the claims of boards: free the boards, each as soon as its own disks are wiped.
+    """End the claims of boards: free the boards, each as soon as its own disks are wiped. An instance that moved while
+    its board was waited for ends on the one that it has then.
 
     :param at_fault: {board id: why nobody is to get the board afterwards}.
     :returns: the module's result; in it `step`, the first step that failed, and `ended`, the names of instances whose
         claims ended.
     """
     works, change = works_of(proxy, ids, options)
-    told = nothing_yet()
-
-    def free(work: BoardWork) -> None:
-        if work.claim:
-            end_claim(proxy, work.claim, change, told, True, (at_fault or {}).get(work.board.id))
-            work.changed = True
-
-    with locked(works, RELEASE, Deadline(options.limit), ends=not options.never_ran):
+    had, told, done = {claim.board: claim for claim in proxy.store.claims()}, nothing_yet(), list(works[:0])
+    for _move in range(MOST_MOVES):
+        if not works:
+            break
+        with locked(works, RELEASE, Deadline(options.limit), ends=not options.never_ran):
+            _end(proxy, works, request, options, told, at_fault or {})
+        at = {work.board.id: _moved_to(proxy, had.get(work.board.id), work.board.id) for work in works}
+        done += [work for work in works if at[work.board.id] is None]
+        had = {claim.board: claim for claim in at.values() if claim}
+        works = [BoardWork(proxy, proxy.board(id), change, one.instance, (one.created,)) for id, one in had.items()]
         for work in works:
-            if not work.over and work.claim is None:  # another end was first; whose the board is now is not known
-                work.line(RELEASE, GONE)
-                work.over = True
-                work.let_go()
-        release(proxy, works, options, request, free=free)
-    result, freed = summary(works, change), {board["board"]: board for board in told["boards"]}
-    failed = [work.step or STEPS[0] for work in works if work.failed]
+            work.record = proxy.store.record(work.board.id)
+            work.say("wait", MOVED.format(board=work.board.name))
+    for work in works:
+        work.fail(None, Refused(MOVES_ON, work.board.name, play("terminate_instance", instance=str(work.wanted))))
+    result, freed = summary([*done, *works], change), {board["board"]: board for board in told["boards"]}
+    failed = [work.step or STEPS[0] for work in [*done, *works] if work.failed]
     return dict(
         result,
         boards=[freed.get(board["board"], board) for board in result["boards"]],
@@ -70,6 +76,35 @@ def end(
         step=min(failed, key=STEPS.index, default=RELEASE),
         ended=[] if change.check else [board["instance"] for board in freed.values()],
     )
+
+
+def _moved_to(proxy: Proxy, had: Claim | None, board: int) -> Claim | None:
+    """Return the claim that a board had, where its instance has another board by now; else None."""
+    now = proxy.store.claim_of(had.instance) if had else None
+    return now if now and now.is_same(had) and now.board != board and now.board in proxy.boards else None
+
+
+def _end(
+    proxy: Proxy,
+    works: Sequence[BoardWork],
+    request: WipeRequest,
+    options: Options,
+    told: dict[str, Any],
+    at_fault: Mapping[int, str],
+) -> None:
+    """Free boards whose locks are held, and end their claims; what that says goes to `told`."""
+
+    def free(work: BoardWork) -> None:
+        if work.claim:
+            end_claim(proxy, work.claim, work.change, told, True, at_fault.get(work.board.id))
+            work.changed = True
+
+    for work in works:
+        if not work.over and work.claim is None:  # another end was first; whose the board is now is not known
+            work.line(RELEASE, GONE)
+            work.over = True
+            work.let_go()
+    release(proxy, works, options, request, free=free)
 
 
 def release(

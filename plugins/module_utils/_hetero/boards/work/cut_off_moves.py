@@ -38,10 +38,11 @@ SEE = f"see who is at work there; or {play('migrate_instance', instance='{name}'
 WOULD = "its root would be brought from {board}, where a move was cut off"
 
 
-def came_from(proxy: Proxy, claim: Claim, board: int) -> bool:
-    """Return whether the last that is known of a claim's board is that the instance moved there from another one."""
+def came_by(proxy: Proxy, claim: Claim) -> str | None:
+    """Return the name of the board from which an instance moved to its own; None where it did not move there."""
     newest = proxy.store.newest_told(CLAIM_PHASE, "%", claim.board)
-    return newest is not None and newest.text.endswith(MOVES.format(board=f"board{board}"))
+    _text, moves, board = newest.text.rpartition(MOVES.partition("{")[0]) if newest else ("", "", "")
+    return board if moves else None
 
 
 def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report: Report, deadline: Deadline) -> None:
@@ -55,7 +56,7 @@ def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report
     if not claim.image_hash or root_of_board(proxy, board.id).exists():
         return
     there = moved_root.lies_at(proxy, claim, board.id)
-    if there is None or there not in proxy.boards or not came_from(proxy, claim, there):
+    if there is None or there not in proxy.boards or came_by(proxy, claim) != f"board{there}":
         return
     before = proxy.boards[there]
     if change.check:

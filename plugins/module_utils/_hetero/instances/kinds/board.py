@@ -258,7 +258,8 @@ class Request:
         ended = self.steps.boards
         # What was asked for anew meanwhile is left; what the boards file does not name is told here.
         anew = [claim.board for claim in self.claims if claim.instance in result["ended"]]
-        change, deadline, left = Change(self.check), Deadline(CLAIM_TIME), [*left, *ids, *anew]
+        left = [*left, *ids, *anew, *(board["board"] for board in ended)]  # also where it has moved meanwhile
+        change, deadline = Change(self.check), Deadline(CLAIM_TIME)
         with change.step("claim"):
             rest = board_releases.absent(self.proxy, self.asked, change, deadline, left=left, on=True)
         self.steps.took(dict(rest, **change.result), "release")

@@ -97,6 +97,8 @@ def _migrated(request: Request, move: Migration, wanted: int | None) -> None:
 
 def _go_back(request: Request, move: Migration) -> None:
     """Have the instance run again where it ran before, or say where all is; the migration has failed in any case."""
+    if request.steps.being_ended:
+        return
     steps, old = request.steps, move.left
     try:
         if old and steps.took(move.move(old), PHASE) and request.bring_up([old.id]):
