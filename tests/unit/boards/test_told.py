@@ -14,8 +14,13 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.cabling import wiring_lines
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import hardware
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import outlet_power, power_proof
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import (
+    outlet_power,
+    pdu_sessions,
+    power_proof,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_work
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import (
     FIRMWARE,
@@ -221,16 +226,17 @@ def test_which_boards_have_power(monkeypatch):
         def status(self):
             return {"1": "on", "2": "off"}
 
-    monkeypatch.setattr(outlet_power, "session", lambda name, *given: Session(name))
+    monkeypatch.setattr(pdu_sessions, "session", lambda name, *given: Session(name))
     proxy = SimpleNamespace(
         wiring=lambda board: Wire(**wires[board]),
         board=lambda number: number,
         pdu=lambda name: ({}, {}),
+        silent_pdus={},
         config=ProxyConfig(run_folder=""),
         actor="test",
     )
     boards = [dict(id=number, power="on", power_seen=1.0) for number in wires]
-    errors = outlet_power.outlet_power(proxy, boards, None)
+    errors = outlet_power.outlet_power(proxy, boards, Deadline(60))
     assert errors == {
         "a": "a: has no outlet 7: correct the wiring in proxy.json",
         "b": "b: is away: look at it",

@@ -17,11 +17,14 @@ import time
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop, pdu_sessions
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import migration
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import Ticket
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import wait_notes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.drawn import Drawn
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds import board_moves
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.sweep.proxy_site import FLAVOR
@@ -281,6 +284,59 @@ def test_what_is_reserved_for_another_is_not_taken(hers):
     assert "none is free. It stays where it is.\n  board1: " in result["msg"], result["msg"]
     assert "ann" in result["msg"]
     assert hers.record(0).state == "running"
+
+
+def waits(site):
+    """The PDUs that were waited for, once for each question."""
+    return (site.folder / "waits").read_text().split()
+
+
+def hangs(site, monkeypatch):
+    """From now on the PDU hangs."""
+    real = Fake._hang
+
+    def hang(self, data):
+        if data["faults"].get("hang"):
+            with (site.folder / "waits").open("a") as file:
+                file.write(f"{self.name}\n")
+        real(self, data)
+
+    monkeypatch.setattr(Fake, "_hang", hang)
+    for module in (pdu_loop, pdu_sessions):
+        monkeypatch.setattr(module, "PDU", 0.5)
+    monkeypatch.setattr(pdu_sessions, "LEAST", 0.1)
+    site.pdu(faults={"hang": True})
+
+
+def test_a_pdu_that_hangs_is_waited_for_once(hers, monkeypatch):
+    """Lost: minutes, in each of which nothing is done and nothing is said; the instance runs as before."""
+    monkeypatch.setattr(wait_notes, "QUIET", 0.05)
+    hangs(hers, monkeypatch)
+    result = migrate(hers, timeout=300)
+    assert "board1: is not off: its outlet is pdu-a: no answer" in result["msg"], result["msg"]
+    assert waits(hers) == ["pdu-a"]
+    told = [event.text for event in hers.events(1, "wait")]
+    assert told[0] == "pdu-a: the login takes longer; it is waited for until 0.5 s are over", told
+    assert (hers.board_of("jackie"), hers.record(0).state, hers.record(1).state) == (0, "running", "power off")
+
+
+def test_a_pdu_that_hangs_in_the_middle_is_not_waited_for_by_each_further_step(hers, monkeypatch):
+    """Lost: the same, three times; nothing of the way back is begun before both boards can be proven off."""
+    real = migration.Migration._bring
+
+    def then_hangs(self, *given):
+        real(self, *given)
+        hangs(hers, monkeypatch)
+
+    monkeypatch.setattr(migration.Migration, "_bring", then_hangs)
+    result = migrate(hers)
+    assert result["failed"]
+    assert waits(hers) == ["pdu-a"]
+    assert f"jackie has board1 now, with its root in {root(hers, 1).parent}, which is whole" in result["msg"]
+    monkeypatch.setattr(migration.Migration, "_bring", real)
+    hers.pdu()
+    assert not migrate(hers).get("failed")
+    assert runs_on(hers, 1)
 
 
 def killed_in(site, monkeypatch, name):

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import outlet_power as module
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_sessions
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Busy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import ProxyConfig, Wire
@@ -43,13 +44,14 @@ def pdus(monkeypatch):
             raise answer
         yield SimpleNamespace(status=answer if callable(answer) else lambda: answer)
 
-    monkeypatch.setattr(module, "session", session)
+    monkeypatch.setattr(pdu_sessions, "session", session)
     one.proxy = SimpleNamespace(
         config=ProxyConfig(run_folder="/run/t"),
         actor="jackie",
         board=lambda number: {"board": number},
         wiring=lambda board: Wire(**WIRING[board["board"]]),
         pdu=lambda name: ({"host": name}, {"username": "apc"}),
+        silent_pdus={},
     )
     return one
 

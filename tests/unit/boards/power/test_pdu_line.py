@@ -40,7 +40,8 @@ def line(pdu):
 
     def start(seconds=60.0):
         config = ProxyConfig(run_folder=str(pdu.folder / "locks"))
-        proxy = SimpleNamespace(config=config, actor="jackie", pdu=lambda name: (pdu.settings, pdu.secrets))
+        given = (pdu.settings, pdu.secrets)
+        proxy = SimpleNamespace(config=config, actor="jackie", silent_pdus={}, pdu=lambda name: given)
         said = queue.Queue()
         listener = pdu_line.Listener(
             on_status=lambda outlets: said.put(("status", outlets["1"])),

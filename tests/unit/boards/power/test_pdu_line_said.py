@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_line, pdu_sessions
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
     BadInput,
     Busy,
@@ -42,11 +42,10 @@ def line(monkeypatch):
         if error:
             raise error  # pylint: disable=raising-bad-type
 
-    monkeypatch.setattr(pdu_line, "session", session)
+    monkeypatch.setattr(pdu_sessions, "session", session)
     monkeypatch.setattr(pdu_line, "set_outlets", set_outlets)
-    proxy = SimpleNamespace(
-        config=ProxyConfig(run_folder="/run/t"), actor="jackie", pdu=lambda name: ({"host": name}, {"username": "apc"})
-    )
+    proxy = SimpleNamespace(config=ProxyConfig(run_folder="/run/t"), actor="jackie", silent_pdus={})
+    proxy.pdu = lambda name: ({"host": name}, {"username": "apc"})
     listener = pdu_line.Listener(
         on_status=lambda outlets: told.append(("status", outlets)),
         on_switched=lambda *_done: None,
@@ -173,7 +172,7 @@ def test_a_disk_that_is_full_is_the_end_of_the_line_and_has_its_name(line, monke
         raise OSError(28, "No space left on device")
         yield  # pylint: disable=unreachable
 
-    monkeypatch.setattr(pdu_line, "session", session)
+    monkeypatch.setattr(pdu_sessions, "session", session)
     line.run()
     [(kind, which, error)] = line.told
     assert (kind, which, error.thing) == ("down", line, "pdu-t")

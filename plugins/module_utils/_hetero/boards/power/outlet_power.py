@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Tuple
 
 from ...core.errors import HeteroError
-from ...drivers.power.outlets import session
+from .pdu_sessions import opened
 
 if TYPE_CHECKING:
     from ...core.deadline import Deadline
@@ -31,9 +31,15 @@ AT_ONCE = 100
 
 
 def outlet_power(
-    proxy: Proxy, boards: Iterable[dict[str, Any]], deadline: Deadline, meters: dict[int, Drawn] | None = None
+    proxy: Proxy,
+    boards: Iterable[dict[str, Any]],
+    deadline: Deadline,
+    meters: dict[int, Drawn] | None = None,
+    tell: Tell | None = None,
 ) -> dict[str, str]:
     """Ask the PDUs of these boards and put the answers into their `power` and `power_seen`; None without an answer.
+
+    Each is waited for PDU seconds at most (pdu_sessions.py).
 
     :param boards: boards as work/info.py describes them.
     :param meters: where given, the outlets' meters are read as well: {board id: Drawn} of those that tell is put here.
@@ -54,7 +60,7 @@ def outlet_power(
 
     errors = {}
     also = None if meters is None else measure
-    for name, (status, error) in statuses(proxy, outlets, deadline, also=also).items():
+    for name, (status, error) in statuses(proxy, outlets, deadline, tell, also).items():
         fed = outlets[name]
         missing = [outlet for outlet, board in fed if error is None and outlet not in status]
         if missing:
@@ -78,9 +84,7 @@ def statuses(
 
 def _ask(proxy: Proxy, name: str, deadline: Deadline, tell: Tell | None, also: Also | None) -> Status:
     try:
-        settings, secrets = proxy.pdu(name)
-        run_folder, telling = proxy.config.run_folder, partial(tell, name) if tell else None
-        with session(name, settings, secrets, deadline, run_folder, proxy.actor, telling) as pdu:
+        with opened(proxy, name, deadline, partial(tell, name) if tell else None) as pdu:
             status = pdu.status()
             if also:
                 also(name, pdu)

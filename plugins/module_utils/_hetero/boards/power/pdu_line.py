@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, Busy, HeteroError, Lost, TimedOut, naming
-from ...drivers.power.outlets import OutletsFailed, session, set_outlets
+from ...drivers.power.outlets import OutletsFailed, set_outlets
+from .pdu_sessions import opened
 
 if TYPE_CHECKING:
     from ...drivers.power.drawn import Drawn
@@ -109,10 +110,9 @@ class PduLine:
 
     def _session(self, wanted: dict[str, str]) -> dict[str, str]:
         """Have one session, until nothing is asked for, and return what it leaves to the next one."""
-        settings, secrets = self.proxy.pdu(self.name)
-        deadline, place = Deadline(self.seconds), (self.proxy.config.run_folder, self.proxy.actor)
+        deadline = Deadline(self.seconds)
         # names the PDU in errors of its client's files, such as a full disk
-        with naming(self.name), session(self.name, settings, secrets, deadline, *place, self.listener.on_wait) as pdu:
+        with naming(self.name), opened(self.proxy, self.name, deadline, self.listener.on_wait) as pdu:
             while True:
                 if not self._told:
                     self._told = True

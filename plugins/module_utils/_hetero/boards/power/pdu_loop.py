@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence
 
 from ...core.deadline import Deadline
 from .pdu_line import Listener, PduLine
+from .pdu_sessions import PDU
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from ..records.proxy import Proxy
     from .board_views import PowerWork
 
-#: Longest wait for a PDU whose one session others have (seconds): a dozen plays, a few seconds each.
-PDU = 90.0
 #: Most results that are handled before what they wrote is committed, and seconds after which no further one is begun:
 #: so long other plays wait for their turn to write.
 AT_ONCE, LONGEST_TURN = 64, 0.1

@@ -22,6 +22,7 @@ from .store import Store
 if TYPE_CHECKING:
     from typing import Self
 
+    from ...core.errors import TimedOut
     from ...site.boards_file import Board
     from ...site.proxy_config import Wire
 
@@ -37,6 +38,7 @@ class Proxy:
     :param write: whether one of an older release is upgraded (default: as `create`).
     :param lost: whether the caller has a database that is lost made anew (reconcile).
     :param boardless: whether the caller ends claims of boards that are gone, so that there may be none left.
+    :ivar silent_pdus: {name of a PDU: (monotonic time, error)} of those that did not answer (power/pdu_sessions.py).
     :raises BadInput: a file is missing or wrong; each defect is named.
     :raises HeteroError: the database is lost, or cannot be read; or the boards file is empty, and instances were made.
     """
@@ -53,6 +55,7 @@ class Proxy:
         self.config = read_config(params["config"])
         self.boards = {board.id: board for board in read_boards(params["boards_file"])}
         self.actor = actor or f"pid {os.getpid()}"
+        self.silent_pdus: dict[str, tuple[float, TimedOut]] = {}
         if not lost:
             must_not_be_lost(params["state_db"], self.config.state_folder)
         self.store = Store(params["state_db"], self.actor, create, write=write, records=self.folder(FOLDER))
