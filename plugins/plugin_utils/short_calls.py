@@ -69,6 +69,21 @@ WORK = dict(
     extended="new lease of",
     absent="end of",
 )
+#: What module instance_copy does, by its option step, in words.
+COPIES = dict(
+    described="look at",
+    arriving="claim for",
+    leaving="stop of",
+    begun="look at the copy of",
+    planned="look at the root of",
+    read="reading of a piece of",
+    written="writing of a piece of",
+    digested="sums over the root of",
+    taken="comparison of the copy of",
+    gone="removal of the former root of",
+    given_up="removal of the copy of",
+    back="way back of",
+)
 #: Words of an operator to such a module, and what it does for them.
 BY_WORD = {"adopt": "adopts {}", "forget": "ends the claims of {}", "remove": "removes what lies there of {}"}
 #: Most names in such a line.
@@ -137,6 +152,10 @@ def work_of(module: str, given: dict[str, Any]) -> str:
     """
     if module == "instance":
         return one_line(brief(f"{WORK.get(str(given.get('state', 'running')), 'work on')} {given.get('instance')}"))
+    if module == "instance_copy":
+        return one_line(brief(f"{COPIES.get(str(given.get('step')), 'move of')} {given.get('instance')}"))
+    if module == "pdu_info":
+        return one_line(brief(f"look at PDU {given.get('pdu') or given.get('host')}"))
     if module == "image_store" and given.get("name"):
         return one_line(brief(f"{'removal' if given.get('state') == 'absent' else 'import'} of {given['name']}"))
     return module

@@ -9,11 +9,22 @@ Tests plugin_utils/progress.py.
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds.host_moves import STEPS
 from ansible_collections.hetero.compute.plugins.plugin_utils import progress, short_calls, telling
+
+ROOT = Path(__file__).resolve().parents[3]
+#: Modules that wait for a PDU, a board, a lock, a guest, a driver or a whole image.
+LASTING = (
+    *("board_cabling", "board_check", "board_claim", "board_image", "board_info", "board_lease", "board_maintenance"),
+    *("board_rebuild", "board_reconcile", "board_wipe", "gpu_reconcile", "host_info", "host_reconcile", "image_store"),
+    *("instance", "instance_copy", "lxc_gpu_attach", "node_info", "pci_driver", "pdu_info", "ticket", "tilera_boot"),
+)
 
 
 def test_what_lasts_is_told_early_and_then_seldom(monkeypatch):
@@ -32,6 +43,9 @@ def test_what_lasts_is_told_early_and_then_seldom(monkeypatch):
         ("instance", {"instance": "jackie", "state": "rebuilt"}, "p1: rebuild of jackie", telling.QUIET),
         ("image_store", {"name": "debian-12", "source": "/srv/x.tar"}, "p1: import of debian-12", telling.QUIET),
         ("image_store", {"state": "collected"}, "p1: image_store", telling.QUIET),
+        ("instance_copy", {"instance": "ml-8", "step": "taken"}, "p1: comparison of the copy of ml-8", telling.QUIET),
+        ("pdu_info", {"pdu": "pdu-a"}, "p1: look at PDU pdu-a", telling.QUIET),
+        ("pdu_info", {"host": "10.0.100.1"}, "p1: look at PDU 10.0.100.1", telling.QUIET),
         ("gpu_reconcile", {}, "p1: gpu_reconcile, which looks who can open which GPU and", telling.FIRST),
         ("board_reconcile", {"adopt": [], "remove": None}, "p1: board_reconcile, which looks at", telling.FIRST),
         (
@@ -51,6 +65,19 @@ def test_what_lasts_is_told_early_and_then_seldom(monkeypatch):
 def test_what_is_waited_for(module, given, what, first):
     text, seconds = short_calls.lasts("p1", module, given)
     assert (text.startswith(what), seconds) == (True, first)
+
+
+def test_each_step_of_a_move_says_what_it_does():
+    """Lost: whether a root of 500 GB is still compared, or its host hangs."""
+    assert set(short_calls.COPIES) == set(STEPS)
+
+
+@pytest.mark.parametrize("module", LASTING)
+def test_what_may_take_long_is_told_while_it_does(module):
+    """Lost: whether a PDU, a driver or an import is waited for: for a minute and more nothing was said."""
+    routed = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["plugin_routing"]["modules"]
+    own = (ROOT / "plugins" / "action" / f"{module}.py").exists()
+    assert own or "action_plugin" in routed.get(module, {}), module
 
 
 @pytest.mark.parametrize(

@@ -64,15 +64,19 @@ def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report
         return
     with lock(proxy.config.run_folder, before.name, PHASE, proxy.actor, Deadline(PATIENCE)):
         must_be_of(proxy.store.record(there).claim, NOBODY, before.name)
-        _must_be_off(proxy, before, claim, deadline)
+        _must_be_off(proxy, before, claim, report, deadline)
         moved_root.bring(proxy, claim, before, board)
         console_logs.ended(proxy.config, before, claim.instance)
     report(PHASE, f"{MOVES.format(board=before.name)}, which is off")
 
 
-def _must_be_off(proxy: Proxy, board: Board, claim: Claim, deadline: Deadline) -> None:
+def _must_be_off(proxy: Proxy, board: Board, claim: Claim, report: Report, deadline: Deadline) -> None:
     seen: dict[str, Any] = {"id": board.id}
-    unread = "; ".join(outlet_power(proxy, [seen], deadline).values())
+
+    def tell(_pdu: str, text: str) -> None:
+        report("wait", text)
+
+    unread = "; ".join(outlet_power(proxy, [seen], deadline, tell=tell).values())
     if seen["power"] != "off":
         what = NOT_OFF.format(name=claim.instance, power=unread or seen["power"] or "not known")
         raise Refused(what, board.name, SEE.format(name=claim.instance))
