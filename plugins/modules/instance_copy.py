@@ -48,11 +48,13 @@ options:
       - On the host that it leaves, V(described) says what moves, and refuses what would stay behind. V(leaving) stops
         the instance, and nothing starts it from then on. V(planned) says which pieces are needed, V(read) reads one,
         and V(digested) sums the whole files up. V(gone) ends the claim, and removes the former root, once the instance
-        runs on the other host. V(back) leaves it stopped here, as an instance of this host alone.
+        runs on the other host and has proven its key there. V(back) leaves it stopped here, as an instance of this host
+        alone.
       - On the host to which it moves, V(arriving) claims what it needs. V(begun) makes the empty copies, or says which
         pieces they have. V(written) writes a piece. V(taken) compares the whole copies with their sources, and makes
-        the container or guest of them, which is not started. V(given_up) removes all of that, and ends the claim, of
-        an instance that was never started here.
+        the container or guest of them, which is not started. V(settled) writes down, of one that runs, that its former
+        root goes; nothing gives it up from then on. V(given_up) removes all of that, and ends the claim, of an instance
+        that was never started here.
     type: str
     choices:
       - described
@@ -64,6 +66,7 @@ options:
       - written
       - digested
       - taken
+      - settled
       - gone
       - given_up
       - back
@@ -101,6 +104,10 @@ options:
   digests:
     description: RV(digests) of the host that it leaves.
     type: dict
+  host_key:
+    description: With O(step=gone), the public ssh host key that the instance proved on the other host. Where it is not
+      that of the claim here, nothing is removed.
+    type: str
   force:
     description: With O(step=given_up), give up also an instance that was started here, with what its tenant has written
       since. An operator's word.
@@ -190,6 +197,7 @@ SPEC = HOST + ArgumentSpec(
         sha256=dict(type="str", no_log=False),
         data=dict(type="str", no_log=True),
         digests=dict(type="dict"),
+        host_key=dict(type="str", no_log=False),
         force=dict(type="bool", default=False),
         timeout=dict(type="float", default=300),
         soft_timeout=dict(type="float", default=30),
@@ -202,6 +210,7 @@ SPEC = HOST + ArgumentSpec(
         ("step", "read", ("file", "number")),
         ("step", "written", ("file", "number", "offset", "length", "sha256", "data")),
         ("step", "taken", ("came", "digests")),
+        ("step", "gone", ("host_key",)),
     ],
 )
 

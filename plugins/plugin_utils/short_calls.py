@@ -80,6 +80,7 @@ COPIES = dict(
     written="writing of a piece of",
     digested="sums over the root of",
     taken="comparison of the copy of",
+    settled="note on the former root of",
     gone="removal of the former root of",
     given_up="removal of the copy of",
     back="way back of",

@@ -34,6 +34,9 @@ class Mover:
 
     def step(self, site, word, check=False, **more):
         other = "new" if site is self.old else "old"
+        if word == "gone":
+            claim = self.claim(self.new if site is self.old else self.old)
+            more = dict(host_key=claim.host_key if claim else "", **more)
         asked = Asked(self.name, self.created, other=other, timeout=60.0, **more)
         with self.at(site) as host:
             told = STEPS[word](Step(host, asked, Change(check)))
@@ -66,4 +69,5 @@ class Mover:
             self.copied()
         self.started()
         self.step(self.new, "described")  # it could move on
+        self.step(self.new, "settled")
         self.step(self.old, "gone")

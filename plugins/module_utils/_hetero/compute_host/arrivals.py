@@ -2,29 +2,32 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The steps of a move on the host to which an instance moves (move_step.py): its claim is `arriving`; copies are
-`begun` and `written`; they are `taken` as its root. Then it is `migrated`: started. Where it never was, all is
-`given_up`.
+`begun` and `written`; they are `taken` as its root. Then it is `migrated`: started; and `settled`, before its former
+root is removed. Where it never was started, all is `given_up`.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..claims.host.claim_records import Arrival
+from ..claims.host.store import CLAIM_PHASE
 from ..core.errors import BadInput, HeteroError, Refused
 from ..files import sparse_copy
 from ..roots.machine_identity import must_be_keys
 from ..site import instance_states, moves
-from ..site.instance import valid_instance
+from ..site.image_names import valid_image
+from ..site.instance import age, valid_instance
 from ..site.kinds import CONTAINER, OF_HOSTS
 from ..site.moves import GOES_ON
+from ..site.node_clock import SLACK
 from ..site.owners import number_of
 from .claim_request import ClaimRequest
 from .host_claims import present
 from .lifecycle import bring_up, each
-from .move_step import MAY_HAVE_RUN, PHASE, VERB, WORD, Asked, Result, Step, end, must_not_end
+from .move_step import LOOK, MAY_HAVE_RUN, PHASE, VERB, WORD, Asked, Result, Step, end, must_not_end
 from .moved_roots import NAMES, must_have_room, root_of
 
 if TYPE_CHECKING:
@@ -36,14 +39,26 @@ if TYPE_CHECKING:
 ANOTHER = "another instance of that name is here (claimed by {owner})"
 OTHER_NAME = "end one of the two; then run this again"
 OTHER_KINDS = "gets {found}, and has {wanted}"
-NOT_HERE = "its root was not copied here as a whole"
+NOT_HERE = "its root was not copied here as a whole, or was removed again: nothing is made in its place"
 HERE = "has its root here already"
+ANOTHER_NAME = "is {name}, and what moves is {instance}"
+OTHER_ARCH = "is of {other}, and this host is {own}: nothing of it would start here"
+CLOCK = "its clock shows {more} than that of {other}, and a lease ends by the clock of its host: it would end {when}"
+CLOCK_WAY = "have a time server keep both clocks (timedatectl); then run this again"
+SETTLED = "its former root goes, for it runs here"
+IS_SETTLED = "runs here for good, and its former root is removed, or is about to be: nothing of it is given up"
+NOT_UP = "is {state} here, and its former root stays until it runs"
+#: Events of an instance that are looked through for the one that says so.
+EVENTS = 500
 
 
 def arriving(step: Step) -> Result:
     """Claim for the instance what it needs, as its tenant would who asked for it here."""
     came = step.asked.came
     name = valid_instance(came["instance"])
+    if name != step.asked.instance:
+        raise BadInput(ANOTHER_NAME.format(name=name, instance=step.asked.instance), "came", "pass on what moves")
+    _must_be_alike(step)
     old = step.host.store.claim_of(name)
     if old is not None and old.created != step.asked.created:
         raise Refused(ANOTHER.format(owner=old.owner), name, OTHER_NAME)
@@ -69,6 +84,19 @@ def arriving(step: Step) -> Result:
                     step.host.store.release(name)
                 raise
         return dict(lines=claimed["lines"], state=work.claim.state)
+
+
+def _must_be_alike(step: Step) -> None:
+    """Raise Refused where nothing of the other host's architecture runs here, or a lease would end at another time."""
+    host, came, now = step.host, step.asked.came, time.time()
+    if came["cpu_arch"] != host.cpu_arch:
+        what = OTHER_ARCH.format(other=came["cpu_arch"], own=host.cpu_arch)
+        raise Refused(what, host.name, "choose another host: -e node=HOST")
+    off = now - float(came["now"])
+    if came.get("expires") is not None and abs(off) > SLACK:
+        more = f"{age(abs(off))} {'more' if off > 0 else 'less'}"
+        what = CLOCK.format(more=more, other=step.asked.other, when="too early" if off > 0 else "too late")
+        raise Refused(what, host.name, CLOCK_WAY)
 
 
 def _request(asked: Asked) -> ClaimRequest:
@@ -133,10 +161,44 @@ def taken(step: Step) -> Result:
         for name in step.asked.came["files"]:
             sparse_copy.must_be(_path(work, folder, name), str(step.asked.digests.get(name)))
         key = root_of(work).take(step.asked.came["root"])
-        work.put(container=key, host_key=str(step.asked.came["host_key"]), image_hash=step.asked.came["image_hash"])
+        work.put(container=key, **_as_it_left(step.asked.came))
         step.change.note(step.asked.instance, {"root": ""}, {"root": f"of {step.asked.other}"})
         work.report(PHASE, f"its root is here, the same as on {step.asked.other}", time.monotonic() - start)
         return {}
+
+
+def _as_it_left(came: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a claim that may have changed since it was made here and before the instance left: a move
+    that was cut off between these goes on days later.
+    """
+    must_be_keys(str(came["ssh_public_key"]))
+    valid_image(str(came["image"]))
+    ends = came.get("expires")
+    same = {name: str(came[name]) for name in ("host_key", "ssh_public_key", "image")}
+    return dict(same, image_hash=came["image_hash"], expires=None if ends is None else float(ends))
+
+
+def settled(step: Step) -> Result:
+    """Write down that the former root goes. From then on no word gives up what is here: of the two roots, the play and
+    an operator who thinks that it has died would remove one each.
+    """
+    with step.work() as work:
+        if work.claim.state != instance_states.RUNNING or not work.is_made:
+            raise Refused(NOT_UP.format(state=work.claim.state), step.asked.instance, LOOK)
+        if not _is_settled(work):
+            work.report(PHASE, SETTLED)
+            step.change.note(step.asked.instance, {"settled": False}, {"settled": True})
+        return {}
+
+
+def _is_settled(work: Work) -> bool:
+    """Return whether the former root goes, by the events since the instance was claimed here."""
+    for event in reversed(work.host.store.newest_events(work.claim.instance, EVENTS)):
+        if (event.phase, event.text) == (PHASE, SETTLED):
+            return True
+        if event.phase == CLAIM_PHASE:
+            return False
+    return False
 
 
 def given_up(step: Step) -> Result:
@@ -151,6 +213,8 @@ def given_up(step: Step) -> Result:
         never = (instance_states.ARRIVING, instance_states.ENDING)
         if work.claim.state not in never and not step.asked.force:
             raise Refused(MAY_HAVE_RUN, step.asked.instance, WORD.format(name=step.asked.instance))
+        if work.claim.state not in never and _is_settled(work):
+            raise Refused(IS_SETTLED, step.asked.instance, GOES_ON.format(name=step.asked.instance))
         work.must_be_own()
         end(work, "its claim and its copy here are given up")
         return {}
@@ -163,9 +227,10 @@ def migrated(host: Host, request: str, options: Options, change: Change) -> Resu
         must_not_end(work)
         if work.claim.state == instance_states.LEAVING:
             moves.must_not_move(work.claim.instance, work.claim.state, work.claim.note)
+        if not work.is_made:  # whatever its state: a start would make an empty one, for which the former root would go
+            work.must_not_be_lost()
+            raise Refused(NOT_HERE, work.claim.instance, GOES_ON.format(name=work.claim.instance))
         if work.claim.state == instance_states.ARRIVING:
-            if not work.is_made:
-                raise Refused(NOT_HERE, work.claim.instance, GOES_ON.format(name=work.claim.instance))
             work.must_start()
             if not change.check:
                 work.move(instance_states.STARTING)

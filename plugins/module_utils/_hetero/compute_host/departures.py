@@ -10,15 +10,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused
 from ..core.lines import line
 from ..core.plays import play
+from ..drivers.boot import ssh
 from ..files import sparse_copy
 from ..hypervisors.lxc import new_container
 from ..site import instance_states, moves
 from ..site.leases import over
 from .lifecycle import bring_down, must_know_the_lease
-from .move_step import LOOK, PHASE, Result, Step, end, is_mounted, must_not_end
+from .move_step import LOOK, PHASE, Result, Step, end, must_not_end
 from .moved_roots import root_of
 from .verb_options import Options
 
@@ -39,12 +41,25 @@ START = f"{play('start_instance', instance='{name}')} brings it up; then run thi
 NOT_LEAVING = "is {state} here, and does not move: nothing of it is removed"
 ON = "still runs after its stop"
 STOP = "nothing of it is copied: see on its host what it waits for, and end it there; then run this again"
+OTHER_KEY = "shows another host key than it was given, and so could not prove on another host that it is up"
+KEY_WAY = (
+    "have its tenant put the former key back into /etc/ssh; or, once the tenant agrees, "
+    f"{play('rebuild_instance', instance='{name}', fresh='true')} makes it anew, with a key that is known"
+)
+RUNS_HERE = "runs here, although it has moved to another host: nothing of it is removed"
+RUNS_WAY = "see who has started it, and end it once nothing in it is needed; then run this again"
+NOT_IT = "what runs on the other host has another host key than this one: nothing of it is removed"
+NOT_IT_WAY = f"{play('migrate_instance', instance='{name}')} goes on, and compares that again"
+#: Seconds in which a running instance shows its key; one that is silent moves all the same.
+PATIENCE = 6.0
 
 
 def described(step: Step) -> Result:
     """Return what moves; raise Refused if something of the instance would stay behind."""
     with step.work() as work:
-        return dict(came=_described(work))
+        came = _described(work)
+        _must_have_its_key(work)
+        return dict(came=came)
 
 
 def _described(work: Work) -> Result:
@@ -63,7 +78,18 @@ def _described(work: Work) -> Result:
     told = {name: getattr(claim, name) for name in (*fields, "expires", "host_key", "state")}
     leaves = claim.state == instance_states.LEAVING
     ran, told["other"] = (moves.ran(claim.note), moves.host_of(claim.note)) if leaves else (_runs(work), "")
-    return dict(told, node=work.host.name, root=of_root, kinds=root.kinds, files=root.sizes, bytes=root.bytes, ran=ran)
+    told.update(node=work.host.name, cpu_arch=work.host.cpu_arch, now=time.time(), ran=ran)
+    return dict(told, root=of_root, kinds=root.kinds, files=root.sizes, bytes=root.bytes)
+
+
+def _must_have_its_key(work: Work) -> None:
+    """Raise Refused where a running instance shows another host key than that of its claim."""
+    if work.container.running:
+        try:
+            ssh.answers(work.address, work.claim.host_key, Deadline(PATIENCE))
+        except ssh.WrongHostKey as error:
+            name = work.claim.instance
+            raise Refused(OTHER_KEY, name, KEY_WAY.format(name=name)) from error
 
 
 def _runs(work: Work) -> bool:
@@ -79,9 +105,10 @@ def leaving(step: Step) -> Result:
             return dict(came=told, lines=[line(work.claim.instance, step.host.name, "", text)])
         name, was = work.claim.instance, work.claim.state
         root, runs = root_of(work), work.container.running
+        # also of one that was on its way to a third host before: who looks later has to ask the present one
+        work.move(instance_states.LEAVING, moves.leaving_note(step.asked.other, told["ran"]))
         # a root that was let go before is not touched again: the copy of it goes on
-        if was != instance_states.LEAVING or runs or is_mounted(work):
-            work.move(instance_states.LEAVING, moves.leaving_note(step.asked.other, told["ran"]))
+        if was != instance_states.LEAVING or runs or not root.is_let_go:
             work.autostart = False
             work.correct([new_container.CONFIGURATION], lambda parts: None)  # it does not start with its host
             if work.container.running:
@@ -118,12 +145,19 @@ def digested(step: Step) -> Result:
 
 
 def gone(step: Step) -> Result:
-    """End the claim of an instance that runs on the other host by now, and remove its former root."""
+    """End the claim of an instance that runs on the other host by now, and has proven its key there; remove its former
+    root.
+    """
     if step.host.store.claim_of(step.asked.instance) is None:
         return {}
     with step.work() as work:
         if work.claim.state not in (instance_states.LEAVING, instance_states.ENDING):
             raise Refused(NOT_LEAVING.format(state=work.claim.state), step.asked.instance, LOOK)
+        if work.claim.state == instance_states.LEAVING:
+            if step.asked.host_key != work.claim.host_key:
+                raise Refused(NOT_IT, step.asked.instance, NOT_IT_WAY.format(name=step.asked.instance))
+            if work.container.running:
+                raise Refused(RUNS_HERE, step.asked.instance, RUNS_WAY)
         work.must_be_own()
         end(work, f"its root here is removed, for it has moved to {step.asked.other}")
         return {}

@@ -52,6 +52,7 @@ class Asked:
     :param has: {file: {number: sum}} of the pieces that the new host has.
     :param piece: a piece of a file (sparse_copy.py), with the name of the `file`.
     :param digests: {file: digest} of the whole files on the old host.
+    :param host_key: the ssh host key that the instance proved on the new host.
     :param force: give up also what was started (given_up).
     """
 
@@ -63,6 +64,7 @@ class Asked:
     has: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     piece: Mapping[str, Any] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
+    host_key: str = ""
     force: bool = False
     timeout: float = 300.0
     soft_timeout: float = 30.0

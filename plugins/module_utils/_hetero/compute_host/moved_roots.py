@@ -79,6 +79,11 @@ class MovedRoot(ABC):
     def let_go(self) -> None:
         """Have nothing on the host it leaves write to the root of one that is off."""
 
+    @property
+    @abstractmethod
+    def is_let_go(self) -> bool:
+        """Return whether that was done, so that looking into the root again would change it."""
+
     @abstractmethod
     def must_be_takeable(self, of_root: Mapping[str, Any]) -> None:
         """Raise Refused if the host to which it moves cannot have it."""
@@ -143,6 +148,10 @@ class ContainersRoot(MovedRoot):
 
     def let_go(self) -> None:
         disks.unmount(self.container, self.work.host.machine.disks)
+
+    @property
+    def is_let_go(self) -> bool:
+        return not os.path.ismount(disks.root_of(self.container))
 
     def must_be_takeable(self, of_root: Mapping[str, Any]) -> None:
         has_own = of_root.get("first_id") is not None
@@ -224,6 +233,10 @@ class GuestsRoot(MovedRoot):
 
     def let_go(self) -> None:
         """Do nothing: only QEMU has it open, which has ended."""
+
+    @property
+    def is_let_go(self) -> bool:
+        return False  # its disk is not looked into
 
     def must_be_takeable(self, of_root: Mapping[str, Any]) -> None:
         self.work.must_not_be_lost()

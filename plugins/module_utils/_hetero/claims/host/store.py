@@ -48,6 +48,8 @@ FIELDS = (
     *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
     *("first_id", "flavor", *AMOUNTS),
 )
+#: Phase of the event with which a claim begins.
+CLAIM_PHASE = "claim"
 #: What a claim's record tells of what was made for it.
 MADE = ("container", "host_key", "image", "image_hash", "ssh_public_key")
 
@@ -162,7 +164,7 @@ class Store(KeptClaims):
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
         self._touched(asked.instance).begun = True
-        self.event(asked.instance, "claim", f"claimed by {asked.owner}")
+        self.event(asked.instance, CLAIM_PHASE, f"claimed by {asked.owner}")
 
     def put(self, instance: str, **fields: Any) -> Claim:
         """Change FIELDS of a claim. A new container takes over the instance's GPUs.
