@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..core.errors import Refused
 from ..core.plays import play
+from ..scheduling.queue import Left
 from ..scheduling.reservations import Reserves
 from ..scheduling.reserved import Holding, Reserved, Taker, hours_until
 from ..site.leases import SAME
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..site.owners import MadeClaim
     from ..site.reservations import Reservation
 
+NOTHING = Left(0, {}, {})
 #: Most reservations that a node shows.
 SHOWN = 100
 
@@ -41,6 +43,8 @@ class Reserving(ABC):
     """The reservations of one node."""
 
     _reserves: Reserves | None = None
+    #: What of it is held for others who wait beside the request that claims.
+    held_for: Left = NOTHING
 
     @abstractmethod
     def lots(self, now: float) -> Sequence[Lot]:
@@ -142,8 +146,19 @@ class Reserving(ABC):
         ]
 
     def holdings(self, now: float) -> list[Holding]:
-        """Return lots as the rule reads them."""
-        return [Holding(lot.when, lot.amounts, lot.devices, lot.name, lot.who) for lot in self.lots(now)]
+        """Return lots as the rule reads them. What is held for those who wait is theirs already: it serves nothing that
+        is reserved for others.
+        """
+        found, held = [], self.held_for
+        less = {key: size for key, (size, _wish) in held.amounts.items()}
+        for lot in self.lots(now):
+            amounts, devices = dict(lot.amounts), lot.devices
+            if lot.when == 0.0 and (less or held.devices):
+                amounts = {key: max(0, size - less.get(key, 0)) for key, size in amounts.items()}
+                devices = tuple(name for name in devices if name not in held.devices)
+            found.append(Holding(lot.when, amounts, devices, lot.name, lot.who))
+        theirs = [Holding(None, {}, (name,), name, wish.owner) for name, wish in held.devices.items()]
+        return [*found, *theirs]
 
 
 def _shorter(instance: str, blocked: Blocked, old: float | None, now: float) -> str:

@@ -17,22 +17,20 @@ from typing import TYPE_CHECKING, Any, Collection, Generic, Iterable, Mapping, P
 from ..core.errors import Refused
 from ..scheduling.flavor_check import validate
 from ..scheduling.places import offer, place, shown
-from ..scheduling.queue import Left, Wish, left, starts
+from ..scheduling.queue import Wish, left, starts
 from ..scheduling.reserved import STEP
 from ..site.leases import at
 from ..site.node_clock import believed
 from ..site.owners import OTHER_NAME, WAITED_FOR, is_name_of, refuse_taken
 from ..site.reservations import MOST, Reservation
-from .reservations import Reserving
+from .reservations import NOTHING, Reserving
 
 if TYPE_CHECKING:
-    from ..scheduling.queue import Lot
+    from ..scheduling.queue import Left, Lot
     from ..site.owners import MadeClaim
     from .reservations import Needs
     from .store import ClaimsStore
     from .tickets import Ticket
-
-NOTHING = Left(0, {}, {})
 
 
 class Request(Protocol):
@@ -133,6 +131,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
         wishes = self._wishes(others)
         found = left(now, self.lots(now), wishes, asker, self.reserves)
         self._goes_first = found.goes_first
+        self.held_for = found
         return found
 
     def served(self, request: AnyRequest, new: Iterable[MadeClaim]) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable, Sequence
 from ..claims.host.allocation import GpuRequest
 from ..claims.host.config import SET_UP
 from ..claims.host.store import Asked
-from ..claims.those_who_wait import NOTHING
+from ..claims.reservations import NOTHING
 from ..core.errors import BadInput, NoneFree
 from ..core.lines import line
 from ..hypervisors.lxc import id_maps, liblxc
@@ -42,6 +42,7 @@ from .unclaimed_instances import made_unclaimed, of_record
 if TYPE_CHECKING:
     from ..claims.host.claim_records import Claim
     from ..core.changes import Change
+    from ..scheduling.queue import Left
     from .claim_request import ClaimRequest
     from .host import Host
 
@@ -136,7 +137,7 @@ def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before
     claims: list[Claim] = []
     for instance in request.instances:
         if instance not in before:
-            kind.reserved, kind.reserved_amounts = _reserved(host, request)
+            kind.reserved, kind.reserved_amounts = _reserved(host, request, kind.left)
         try:
             if instance not in before and limits.may_have(request.owner, flavor) == 0:
                 why = limits.why_no_more(request.owner, flavor)
@@ -151,18 +152,21 @@ def _claims(host: Host, request: ClaimRequest, kind: Containers | Guests, before
     return claims
 
 
-def _reserved(host: Host, request: ClaimRequest) -> tuple[dict[str, str], dict[str, tuple[int, str]]]:
+def _reserved(host: Host, request: ClaimRequest, left: Left) -> tuple[dict[str, str], dict[str, tuple[int, str]]]:
     """Return {device: why} of those that a further instance does not get, as they are reserved, and {memory_mb and so
     on: (how much of it is, why)} of what there would be too little of.
+
+    :param left: what those who wait leave to it.
     """
     queue = HostQueue(host)
+    queue.held_for = left
     needs = queue.needs(request) if queue.reserves else None
     if needs is None:
         return {}, {}
     until = time.time() + 3600 * request.lease_hours if request.lease_hours else None
     wanted = frozenset().union(*(names for names, _count in needs.devices))
     lots = queue.lots(time.time())
-    free = [name for lot in lots if lot.when == 0 for name in lot.devices if name in wanted]
+    free = [name for lot in lots if lot.when == 0 for name in lot.devices if name in wanted - left.devices.keys()]
     return queue.kept_from(request.owner, until, free), queue.amounts_kept(request.owner, until, needs)
 
 

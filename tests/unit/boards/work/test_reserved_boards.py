@@ -267,3 +267,19 @@ def test_a_clock_that_jumps_ahead_ends_no_reservation(node, monkeypatch, kept):
     monkeypatch.setattr(time, "time", lambda: real() - 400 * 86400)
     with node.proxy() as proxy, pytest.raises(NoneFree, match="reserved for ann from"):
         present(proxy, "eve")
+
+
+def test_what_is_held_for_who_waits_serves_no_reservation_of_others(node):
+    """Lost: the turn of who waits for boards that are free, as one after the other is given past it and it is told that
+    the rest is reserved.
+    """
+    node.image()
+    reserve(node, -1, 10, flavor=FLAVOR["name"], count=1)
+    with node.proxy() as proxy:
+        assert wait(node, "lab", owner="bob", count=3)["held"] == 2
+        for name in ("eve", "carol"):
+            with pytest.raises(NoneFree, match="reserved for ann until"):
+                present(proxy, name)
+        assert boards(present(proxy, "own", owner="ann")) == [2]
+        with pytest.raises(NoneFree, match="held for lab of bob"):
+            present(proxy, "eve")

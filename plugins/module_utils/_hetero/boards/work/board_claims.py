@@ -160,7 +160,7 @@ def _at_present(
     full = full or {one: promises.why(sizes[one]) for one in free if sizes[one] and not promises.fits(sizes[one])}
     busy.update(full)
     # those that are checked last: they would be free for who may have them
-    checked = [board.name for board in fit if checked_boards.gives_way(proxy, records[board.id])]
+    checked = [one.name for one in fit if one.name not in held and checked_boards.gives_way(proxy, records[one.id])]
     reserved = _reserved(queue, request, [*(board.name for board in fit if busy[board.name] is None), *checked])
     busy.update(reserved)
     full.update(without_room(promises, _free(busy, sizes)))

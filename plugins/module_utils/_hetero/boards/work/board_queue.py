@@ -12,8 +12,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ...claims.reservations import Needs
-from ...claims.those_who_wait import NOTHING, Waiting
+from ...claims.reservations import NOTHING, Needs
+from ...claims.those_who_wait import Waiting
 from ...claims.tickets import Ticket
 from ...core.plays import play
 from ...drivers.boot.driver import DISK_ROOT
