@@ -96,7 +96,9 @@ def decided(given: dict[str, Any], hostvars: Mapping[str, Any], check: bool) -> 
         return request_steps.find(request, heard, without, given["force"], given["to"])
     if step == "choose":
         return request_steps.choose(request, heard, without, plan)
-    if step == "settle":
+    if step == "settle" and "parts" in plan:
         return request_steps.settle(request, heard, plan, without)
     said = {visit["item"]: done(hostvars, visit["item"]) for visit in plan["visits"]}
+    if step == "settle":
+        return request_steps.confirmed(request, heard, plan, said, wait, without)
     return request_steps.claimed(request, heard if plan["looked"] else [], plan, said, wait, without)

@@ -42,6 +42,8 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_
 OWN = "hetero.compute."
 STEP = "hetero.compute.request"
 NODE = "hetero.compute.instance"
+#: The one by which a verb ends; that a node did not do its part (undone) is said by the node before.
+END = "hetero.compute.hand_over"
 
 
 class CallbackModule(CallbackBase):
@@ -73,7 +75,7 @@ class CallbackModule(CallbackBase):
             return data.get("ending") or endings.of_node(data)
         if action == NODE:
             return endings.of_node(data)
-        if action.startswith(OWN):
+        if action.startswith(OWN) and not (action == END and data.get("undone")):
             return endings.OTHER
         # what a play says by itself
         if not self._asked:

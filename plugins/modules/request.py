@@ -33,7 +33,9 @@ options:
       - V(claimed) says what they gave.
       - V(waited) says, of a request that waits, whether to look and claim now, by the places that nodes keep for it
         (M(hetero.compute.ticket), registered as C(_place)).
-      - V(settle) says whose a name is, as another play may have claimed it on another node meanwhile.
+      - V(settle) says whose a name is, as another play may have claimed it on another node meanwhile. All nodes are
+        asked again before it. Of a plan of which nobody has said yet what the nodes gave, it says that first, as
+        V(claimed) does; a request that is not all there is not settled.
       - V(target) says to which compute host an instance moves, and V(moved) where it is from then on.
     type: str
     choices: [find, choose, claimed, waited, settle, target, moved]
@@ -131,7 +133,7 @@ surplus:
   elements: dict
 placed:
   description: Whether all of the request is claimed.
-  returned: with O(step=claimed)
+  returned: with O(step=claimed) and O(step=settle)
   type: bool
 again:
   description: Whether others were just quicker, so that a second look is worth it.

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a play decides about a request, step by step, from what the nodes said: who has it (`find`), which nodes to ask
-for it (`choose`), what they gave (`claimed`), and whose claim stays if two plays asked at once (`settle`).
+for it (`choose`), what they gave (`claimed`), and whose claim stays if two plays asked at once (`settle`; after the
+first claim both at once, `confirmed`).
 
 A step is a function of values: the request, the answers, and the plan of the step before. It returns the plan for the
 next step and for the tasks between them. The rules of choice are in filters/schedule.py, those of names in
@@ -209,6 +210,39 @@ def _given(request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]], 
             if there < asked:
                 given.fewer.append(f"{node} gave {there} of the {asked} that it was asked for")
     return given
+
+
+def confirmed(
+    request: Request,
+    answers: Sequence[Answer],
+    plan: Plan,
+    said: Mapping[str, Mapping[str, Any]],
+    wait: Wait,
+    without: Sequence[str] = (),
+) -> Plan:
+    """Return what came of the first visits of a plan, as `claimed` does; and where that is all of the request, whose
+    the names are, as `settle` does. Of a dry run, which has claimed nothing, `moves` are nodes that would give back.
+
+    :param answers: of all nodes, asked again after the claim. The only node of a site is not asked at all.
+    """
+    known = [_as_before(answer, request, plan["before"]) for answer in answers if "claims" in answer and plan["looked"]]
+    plan = claimed(request, known, plan, said, wait, without)
+    if not plan["placed"] or not plan["looked"]:
+        return plan
+    if wait.check:
+        return dict(plan, taken="", moves=sorted(part["item"] for part in plan["surplus"]))
+    return settle(request, answers, plan, without)
+
+
+def _as_before(answer: Answer, request: Request, before: Container[str]) -> Answer:
+    """Return an answer without what its owner has claimed of a request since the first look: who claimed it says so.
+
+    What another play of the same owner has claimed meanwhile is not to be given back with this one's.
+    """
+    names, owner = {name for name in names_of(request) if name not in before}, request["owner"]
+    return dict(
+        answer, claims=[one for one in answer["claims"] if one["owner"] != owner or one["instance"] not in names]
+    )
 
 
 def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Iterable[str]) -> Plan:

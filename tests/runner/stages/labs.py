@@ -30,8 +30,8 @@ NO_HOST = "skipping: no hosts matched"
 NOT_ALWAYS_NEEDED = {
     "Ask the nodes",
     "Choose",
+    "Claim",
     "Look further, give back",
-    "See whose the name is",
     "Bring up what was claimed",
 }
 

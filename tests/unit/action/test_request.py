@@ -64,6 +64,19 @@ def test_each_step_goes_by_the_plan_of_the_one_before(decide, told):
     assert told == []
 
 
+def test_the_first_claims_are_judged_when_all_were_asked_again(decide):
+    """Lost: what a request of several nodes was given: nobody looked at it before whose its names are."""
+    given = dict(request=ASKED_FOR, nodes=["p1", "p2"])
+    plan = decide(asked(node("p1", 1), node("p2", 0)), step="choose", **given)
+    mine = claim("lab", 20)
+    said = asked(node("p1", 0, [mine]), node("p2", 0), p1=dict(instances=[mine], changed=True))
+    plan = decide(said, step="settle", plan=plan, **given)
+    assert (plan["placed"], plan["taken"], plan["moves"]) == (True, "", [])
+    assert [part["item"] for part in plan["parts"]] == ["p1"]
+    # of a plan that has its parts nobody is asked what it gave
+    assert decide(asked(node("p1", 0, [mine]), node("p2", 0)), step="settle", plan=plan, **given)["moves"] == []
+
+
 def test_what_people_are_to_read_is_shown(decide, told):
     nobody = decide(asked(node("p1")), step="find", request=ASKED_FOR, nodes=["p1"])
     assert told == ["lab: no such instance on p1: ansible-playbook hetero.compute.status shows who has what"]

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.action.ssh_config import text_for
+from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import text_for
 from ansible_collections.hetero.compute.tests.unit.documents.pages import guide, named
 
 LIMIT = 120

@@ -61,6 +61,7 @@ def test_what_was_given(told):
 
 GIVEN, IS_NONE = ("ok", STEP, dict(ending="given")), ("ok", STEP, dict(ending="none"))
 SAYS = ("failed", FAIL, dict(msg="as the play says"))
+UNDONE = ("failed", "hetero.compute.hand_over", dict(undone=["p2"], msg="p2 did not do it"))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,9 @@ SAYS = ("failed", FAIL, dict(msg="as the play says"))
         # a node was away for a moment, and that is not why
         ([("unreachable", NODE, dict(msg="no route")), IS_NONE, SAYS], "none", "as the play says"),
         ([GIVEN, ("failed", "hetero.compute.ssh_config", dict(msg="disk full"))], "other", "disk full"),
+        ([GIVEN, ("unreachable", NODE, dict(msg="no route")), UNDONE], "owner", "no route"),
+        ([GIVEN, ("failed", NODE, BOOT), UNDONE], "boot", "board0: stalled"),
+        ([GIVEN, ("failed", UNDONE[1], dict(msg="disk full"))], "other", "disk full"),
         ([GIVEN, SAYS], "other", "as the play says"),
         ([], "other", "failed without a word"),
     ],

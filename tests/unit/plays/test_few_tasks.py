@@ -43,14 +43,35 @@ def test_a_single_node_is_asked_once(proxies):
     assert ran(output) == [
         "Stop where the request is wrong",  # skipped, as this one is not
         "Claim what this node has, bring it up",
-        "See whether that is all",
-        "Stop where a node did not do its part",
-        "Keep the way in for ssh -F",  # skipped for a site that keeps none
-        "Say how it stands",
+        "See whether that is all, and whose the name is",
+        "Keep the way in, and say how it stands",
+    ]
+    assert output.count("skipping: no hosts matched") == 5  # plays that are for several nodes
+    assert "Could not match supplied host pattern" not in output
+
+
+def test_several_nodes_are_asked_twice(proxies):
+    """Lost: a second of each request, and more at a site of many nodes, to tasks that do nothing for it."""
+    _folders, plays = proxies
+    ways = plays.folder / "ways"
+    plays.env["ANSIBLE_DISPLAY_SKIPPED_HOSTS"] = "yes"
+    rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3, hetero_ssh_folder=ways)
+    assert rc == 0, output
+    assert ran(output) == [
+        "Stop where the request is wrong",  # skipped, as this one is not
+        "Ask what there is",
+        "Choose",
+        "Claim what this node has, bring it up",
+        "Ask what there is",
+        "See whether that is all, and whose the name is",
+        "Claim what this node has, bring it up",
+        "Keep the way in, and say how it stands",
     ]
     assert len(ran(output)) <= TASKS
-    assert output.count("skipping: no hosts matched") == 6  # plays that are for several nodes
-    assert "Could not match supplied host pattern" not in output
+    # each task costs the controller time for each node that it does nothing for
+    assert re.findall(r"^skipping: \[(.*)\]", output, re.MULTILINE) == ["localhost", "localhost"]
+    assert sorted(path.name for path in ways.iterdir()) == ["lab-1", "lab-2", "lab-3"]
+    assert output.count("is running on board") == 3
 
 
 def test_what_is_said_is_a_few_lines(proxies):

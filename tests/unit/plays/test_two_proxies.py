@@ -239,7 +239,7 @@ def test_who_asked_for_a_name_at_the_same_moment_is_told_whose_it_is(proxies, fl
     before = []
     for line in process.stdout:
         before.append(line)
-        if line.startswith("TASK [See whether that is all"):
+        if line.startswith("TASK [Claim what this node has"):
             claim(folders["p2"], flavor, owner="alice", ago=60)
             break
     rc, output = plays.end(process)

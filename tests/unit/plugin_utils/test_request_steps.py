@@ -438,6 +438,92 @@ def test_a_request_waits_only_without_its_claims():
     assert [one["item"] for one in twice["queue"]] == ["p1", "p2"]
 
 
+# ---- confirmed
+
+
+def after(name, *claims):
+    """What a node answers that is asked again after its claims."""
+    return node(name, 0, claims)
+
+
+MADE = [GAVE["p1"]["instances"], GAVE["p2"]["instances"]]
+AGAIN = [after("p1", *MADE[0]), after("p2", *MADE[1])]
+
+
+def test_claims_that_are_all_are_settled_at_once():
+    """Lost: one of two boards of a name, or whose it is, by two plays at once."""
+    request, plan = planned()
+    done = request_steps.confirmed(request, AGAIN, plan, GAVE, Wait())
+    assert (done["placed"], done["surplus"], done["moves"], done["taken"]) == (True, [], [], "")
+    assert names(done["parts"]) == [("p1", ["lab-1", "lab-2"]), ("p2", ["lab-3"])]
+    of_bob = after("p1", *MADE[0], claim("lab-3", 22, owner="bob", created=9.0))
+    done = request_steps.confirmed(request, [of_bob, AGAIN[1]], plan, GAVE, Wait())
+    assert done["taken"] == "lab-3: belongs to bob (p1): choose another name"
+    assert [part["item"] for part in done["surplus"]] == ["p1", "p2"]
+    older = after("p1", *MADE[0], claim("lab-3", 22, created=9.0))
+    done = request_steps.confirmed(request, [older, AGAIN[1]], plan, GAVE, Wait())
+    assert (names(done["surplus"]), done["moves"]) == ([("p2", ["lab-3"])], ["p1", "p2"])
+
+
+@pytest.mark.parametrize("answer", [SILENT, FAILED])
+def test_a_node_that_is_lost_after_the_claim_stops_what_is_all(answer):
+    """Lost: an older claim that this node has."""
+    request, plan = planned()
+    with pytest.raises(Stop, match=r"^p2"):
+        request_steps.confirmed(request, [AGAIN[0], answer], plan, GAVE, Wait())
+
+
+@pytest.mark.parametrize("answer", [AGAIN[1], SILENT, FAILED])
+def test_what_is_not_enough_is_given_back_whoever_answers(answer):
+    """Lost: two boards, claimed for a request that failed, where the node that failed says nothing more; or what
+    another play of the same owner has claimed meanwhile.
+    """
+    request, plan = planned()
+    meanwhile = dict(AGAIN[1], claims=[claim("lab-3", 23), claim("eve", 24, owner="eve")])
+    for again in (answer, meanwhile):
+        done = request_steps.confirmed(request, [AGAIN[0], again], plan, dict(GAVE, p2=BROKE), Wait(minutes=5))
+        assert (done["placed"], done["again"], done["waits"]) == (False, False, False)
+        assert done["text"] == "p2: the disk is full"
+        assert names(done["surplus"]) == [("p1", ["lab-1", "lab-2"])]
+        assert "moves" not in done
+    quicker = request_steps.confirmed(request, [AGAIN[0], meanwhile], plan, dict(GAVE, p2=IN_USE), Wait())
+    assert (quicker["placed"], quicker["again"], quicker["surplus"]) == (False, True, [])
+
+
+def test_what_was_there_at_the_first_look_is_kept_after_the_claim():
+    """Lost: what ran before this request, given back with it."""
+    ran = claim("lab-1", created=1.0, request="lab")
+    first = [node("p1", 1, [ran]), node("p2", 1)]
+    request, plan = planned(first)
+    new = claim("lab-2", 21)
+    said = dict(p1=dict(instances=[ran, new]), p2=BROKE)
+    done = request_steps.confirmed(request, [after("p1", ran, new), node("p2", 1)], plan, said, Wait())
+    assert names(done["surplus"]) == [("p1", ["lab-2"])]
+
+
+def test_nothing_was_to_be_claimed_at_all():
+    """Lost: why there is no node for a request: none was asked again, and the first answers count."""
+    answers = [node("p1", 2)]
+    request, plan = planned(answers)
+    done = request_steps.confirmed(request, answers, plan, {}, Wait())
+    assert (done["placed"], done["text"].splitlines()[0][-14:]) == (False, "2 of 3 boards.")
+
+
+def test_the_only_node_and_a_dry_run_are_not_settled():
+    """Lost: each request at a site with one node; or a board, to somebody who only looked."""
+    plan = dict(visits=[dict(item="p1", kind="board", numbers=[])], refused=[], looked=False)
+    said, answers = {"p1": dict(instances=[claim("lab", created=9.0)])}, [dict(item="p1", msg="was not asked")]
+    alone = request_steps.confirmed(asked(), answers, plan, said, Wait())
+    assert (alone["placed"], "moves" in alone) == (True, False)
+    request, plan = planned()
+    dry = request_steps.confirmed(request, ANSWERS, plan, GAVE, Wait(check=True))
+    assert (dry["placed"], dry["moves"], dry["taken"]) == (True, [], "")
+    double = [node("p1", 0, [claim("lab", created=9.0)]), node("p2", 0, [claim("lab")])]
+    request, plan = planned(double, count=1)
+    dry = request_steps.confirmed(request, double, plan, said, Wait(check=True))
+    assert (dry["placed"], dry["moves"], names(dry["surplus"])) == (True, ["p2"], [("p2", ["lab"])])
+
+
 # ---- settle
 
 

@@ -64,6 +64,7 @@ CALLS = [
     ("p1", "node_tools", {"commands": {"/usr/local/sbin/hetero": "hetero"}}, succeeds(changed=True)),
     ("p1", "node_files", {"folders": {"/tmp/kept": "0755"}}, succeeds(changed=True)),
     ("p1", "show", {"lines": ["read"]}, succeeds(changed=False)),
+    ("p1", "hand_over", {"plan": {"parts": []}}, succeeds(changed=False)),
     ("p1", "ssh_config", {"folder": "/tmp/ssh", "instances": [{"instance": "jackie"}], "state": "absent"}, succeeds()),
     ("p1", "nova_flags", {"path": "/tmp/nova.conf", "flags": NOVA}, succeeds(changed=True)),
     ("p1", "nova_pci", {"kind": "compute"}, succeeds(changed=False)),
