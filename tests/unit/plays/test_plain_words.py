@@ -97,13 +97,18 @@ def test_a_board_is_named_by_node_and_by_board(alone):
 
 
 @pytest.mark.parametrize(
-    ("playbook", "says"), [("cabling", "pdu-a outlet 2 would be switched on"), ("check", "board1")]
+    ("playbook", "says"),
+    [
+        ("cabling", "pdu-a outlet 2 would be switched on"),
+        ("check", "board1"),
+        ("console", "board1: has no console in the proxy's configuration"),
+    ],
 )
 def test_either_word_names_a_board_to_operators_too(alone, playbook, says):
     """Lost: `board=board1`, or the board, to who works on it; both words together say the same."""
     _proxy, plays = alone
     for words in (dict(board="board1"), dict(board="1"), dict(board="board1", node="1")):
-        rc, output = plays.play(playbook, "--check", **words)
+        rc, output = plays.play(playbook, "--check", all="true", **words)
         text = " ".join(output.split())
         assert says in text, (words, rc, output)
         assert "board0" not in text, (words, output)
