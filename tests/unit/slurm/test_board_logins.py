@@ -31,22 +31,9 @@ def slurm(tmp_path):
         made.down()
 
 
-def user(slurm, name):
-    rc, output = slurm.run("useradd", "--create-home", name)
-    assert rc == 0, output
-    key = f"/home/{name}/.ssh/id_ed25519"
-    rc, output = slurm.run("sh", "-c", f"mkdir -p /home/{name}/.ssh && ssh-keygen -q -t ed25519 -N '' -f {key}")
-    assert rc == 0, output
-    return slurm.machine.path(f"{key}.pub"[1:])
-
-
 def test_salloc_gives_an_ssh_login_to_who_has_the_job_and_nobody_else(slurm):
     """Lost: TILEPro boards, which have no slurmd; or a board that another user may use, too."""
-    key = user(slurm, "ann")
-    keys = slurm.machine.folder / "etc" / "hetero" / "keys"
-    keys.mkdir()
-    shutil.copy(key, keys / "ann.pub")
-    slurm.run("chown", "-R", "ann", "/home/ann")
+    slurm.person("ann", slurm.machine.folder / "etc" / "hetero" / "keys")
     words = ["salloc", "-C", "tp64.8x8", "sh", "-c"]
     # and none of its programs runs as the user of the slurmd that stands in, who is root on all nodes
     script = "srun id && exit 9; HOME=/home/ann slurm-board $SLURM_JOB_NODELIST hostname"
@@ -59,8 +46,7 @@ def test_salloc_gives_an_ssh_login_to_who_has_the_job_and_nobody_else(slurm):
     assert slurm.boards[0].process is None, slurm.words()
     assert not slurm.run("pgrep", "-f", "slurmd -D -b -N [t]p64-1")[1], slurm.words()
     # the next one has no key
-    user(slurm, "bob")
-    slurm.run("chown", "-R", "bob", "/home/bob")
+    slurm.person("bob")
     rc, output = slurm.run(*words, "HOME=/home/bob slurm-board $SLURM_JOB_NODELIST hostname", user="bob", timeout=900)
     assert rc == 1, output + slurm.words()
     assert "bob has no key: put it into /etc/hetero/keys/bob.pub on the controller" in output

@@ -1,0 +1,215 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Slurm's jobs on boards of the lab that really boot, beside provisions of the same boards by hand, in turns. Prints
+what the first line of each waited for. If this fails, whoever queues for a board waits longer than its boot.
+
+The lab's boards run no slurmd, so each job has an ssh login (docs/docsite/rst/guide_slurm.rst).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from labs import ANSIBLE, FLAVOR, ROOT
+
+from ansible_collections.hetero.compute.tests.unit.plays import proxies
+from ansible_collections.hetero.compute.tests.unit.slurm.controllers import Controller
+
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("slurmctld"), reason="needs Debian's slurmctld: tools/setup test"),
+    pytest.mark.long,
+]
+
+#: Addresses of the lab's own machine and of its proxy node, on the boards' network (roles/lab/templates/lab.json.j2).
+ADDRESS, PROXY = "10.0.2.253", "10.0.2.254"
+KEYS, HOME = "/etc/hetero/keys", "/var/lib/hetero-slurm"
+#: Turns of one job and one provision by hand, and boards of the gang after them.
+TURNS, GANG = 3, 2
+#: Seconds in which a job's first line is there; two boards at once take half a minute.
+LIMIT = 600
+#: What Slurm may add to a provision by hand, in seconds; how much it was is printed. salloc alone looks each three
+#: seconds whether its nodes are up (22.05, src/salloc: salloc.c, POLL_SLEEP), and the rest is a login to the board.
+MOST = 15
+EVENTS = """import json, sqlite3
+rows = sqlite3.connect("file:/var/lib/hetero/state.db?mode=ro", uri=True).execute(
+    "SELECT time, board, instance, phase, text FROM events WHERE time > {since} ORDER BY id")
+print(json.dumps(rows.fetchall()))"""
+
+
+class SlurmOfTheLab(Controller):
+    """A controller on the lab's own machine."""
+
+    def __init__(self, folder, lab):
+        super().__init__(folder, lab.description["namespace"], ADDRESS)
+        self.lab = lab
+
+    def set_up(self):
+        """Follow the guide's steps: playbook slurm, its key on the proxy node, a user's key."""
+        local = {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}
+        own = dict(hetero_default_image="debian-12", hetero_boot_timeout=300, ansible_user="root")
+        own.update(ansible_python_interpreter="/usr/bin/python3")
+        site = {"all": {"vars": own, "hosts": local}, "proxies": {"hosts": {"proxy1": {"ansible_host": PROXY}}}}
+        partitions = {"boards": {"flavors": [FLAVOR], "default": True}}
+        slots = {FLAVOR: {"slurmd": False}}
+        entry = self.its_inventory(site, slurm_partitions=partitions, slurm_slots=slots, slurm_keys=KEYS)
+        entry["hosts"]["ctl"].update(ansible_connection="folder", ansible_python_interpreter="/usr/bin/python3")
+        entry["hosts"]["ctl"].update(ansible_remote_tmp="/tmp/hetero-plays")
+        path = self.folder / "slurm.json"
+        path.write_text(json.dumps({"slurm": entry}))
+        connection = Path(proxies.__file__).parent / "connection"
+        env = dict(self.lab.env, ANSIBLE_CONNECTION_PLUGINS=str(connection), PROXY_ROOTS=str(self.folder))
+        argv = [ANSIBLE / "ansible-playbook", "-i", self.lab.folder / "inventory", "-i", path, "hetero.compute.slurm"]
+        done = subprocess.run(
+            argv, check=False, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=1200,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout
+        self.lab.on_proxy(f"mkdir -p -m 700 /root/.ssh; echo '{self.public_key.strip()}' >> /root/.ssh/authorized_keys")
+        rc, output = self.logs_in(PROXY)
+        assert rc == 0, output
+        self.person("ann", self.machine.folder / "etc" / "hetero" / "keys")
+        self.start_all()
+
+    def play(self, name, **options):
+        """The words of a play as Slurm's user has it, with a progress line for each phase."""
+        site = json.loads(self.machine.path("etc/slurm/hetero.json").read_text())
+        env = dict(site["environment"], HOME=HOME, LANG="C.UTF-8", PYTHONUNBUFFERED="1")
+        words = [word for key, value in options.items() for word in ("-e", f"{key}={value}")]
+        return [
+            "env",
+            *(f"{key}={value}" for key, value in env.items()),
+            *site["play"],
+            f"hetero.compute.{name}",
+            *words,
+        ]
+
+    def lines(self, *words, user):
+        """Run a command; its exit code, and its lines, each with the time at which it came."""
+        process = subprocess.Popen(
+            self.inside(*words, user=user), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, env={"PATH": os.environ["PATH"], "HOME": f"/home/{user}"}, cwd="/",
+        )  # fmt: skip
+        found = [(time.time(), line.rstrip()) for line in process.stdout]
+        return process.wait(LIMIT), found
+
+    def events(self, since):
+        return json.loads(self.lab.on_proxy(f"python3 -c '{EVENTS.format(since=since)}'"))
+
+    def begun(self, since):
+        """When Slurm's program began to ask for a node; its log has milliseconds."""
+        text = self.machine.path("var/log/hetero-slurm/hetero-slurm.log").read_text()
+        stamps = re.findall(r"^(\S+ \S+) resume\[", text, re.M)
+        times = [datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S,%f").timestamp() for stamp in stamps]
+        return next(one for one in times if one > since)
+
+
+@dataclass(frozen=True)
+class Waited:
+    """What a first line waited for: when it was asked for, when each step was over, and when the line came."""
+
+    way: str
+    board: int
+    submit: float
+    asked: float
+    claimed: float
+    power: float
+    running: float
+    line: float
+
+    @property
+    def total(self):
+        return self.line - self.submit
+
+    def __str__(self):
+        steps = (self.submit, self.asked, self.claimed, self.power, self.running, self.line)
+        cells = "".join(f"{to - since:9.2f}" for since, to in zip(steps, steps[1:]))
+        return f"{self.way:12} board{self.board} {cells} {self.total:8.2f}"
+
+
+HEAD = (
+    "WAY          BOARD       ASKED  CLAIMED    POWER      SSH     LINE    TOTAL   (seconds, each since the one before)"
+)
+
+
+def waited(slurm, way, instance, submit, asked, line):
+    """What the proxy node has noted of one instance."""
+    found = {}
+    for at, board, name, phase, text in slurm.events(submit):
+        if name == instance:
+            what = "claimed" if phase == "claim" and text.startswith("claimed for ") else phase
+            found.setdefault(what, (at, board))
+    assert {"claimed", "power", "running"} <= set(found), found
+    steps = {what: found[what][0] for what in ("claimed", "power", "running")}
+    return Waited(way, found["claimed"][1], submit, asked, line=line, **steps)
+
+
+@pytest.fixture
+def slurm(lab, tmp_path):
+    made = SlurmOfTheLab(tmp_path, lab)
+    try:
+        made.set_up()
+        yield made
+    finally:
+        made.down()
+
+
+def by_slurm(slurm, count=1):
+    """A job of so many boards, which says a line on each; what each waited for."""
+    each = "for n in $(scontrol show hostnames $SLURM_JOB_NODELIST); do HOME=/home/ann slurm-board $n uname -n; done"
+    submit = time.time()
+    rc, lines = slurm.lines("salloc", f"-N{count}", "-C", FLAVOR, "sh", "-c", each, user="ann")
+    said = "\n".join(f"{at - submit:6.2f} {line}" for at, line in lines)
+    print(f"# salloc -N{count} -C {FLAVOR} …\n{said}\n")
+    assert rc == 0, said + slurm.words()
+    when = {line: at for at, line in lines if re.fullmatch(r"tp64-\d+", line)}
+    names = sorted(when)
+    assert len(names) == count, said
+    asked = slurm.begun(submit)
+    slurm.until(lambda: all("POWERED_DOWN" in slurm.node(name) for name in names) and not slurm.programs(), LIMIT)
+    way = "slurm" if count == 1 else f"slurm of {count}"
+    return [waited(slurm, way, name, submit, asked, when[name]) for name in names]
+
+
+def by_hand(slurm, board):
+    """The same board, asked for as Slurm's user by hand."""
+    key = f"{HOME}/.ssh/id_ed25519"
+    named = dict(instance="hand", flavor=FLAVOR, board=board, key_file=f"{key}.pub")
+    line = ["ssh", "-F", f"{HOME}/ssh/hand", "-i", key, "hand", "uname", "-n"]
+    both = 'play=$1; shift; eval "$play" && exec "$@"'
+    played = " ".join(f"'{word}'" for word in slurm.play("provision_instance", **named))
+    submit = time.time()
+    rc, lines = slurm.lines("sh", "-c", both, "sh", played, *line, user="slurm")
+    said = "\n".join(f"{at - submit:6.2f} {line}" for at, line in lines)
+    print(f"# ansible-playbook hetero.compute.provision_instance -e instance=hand -e board={board} …\n{said}\n")
+    assert rc == 0, said
+    assert lines[-1][1] == "hand", said
+    rc, lines_ = slurm.lines(*slurm.play("terminate_instance", instance="hand"), user="slurm")
+    assert rc == 0, lines_
+    return waited(slurm, "by hand", "hand", submit, submit, lines[-1][0])
+
+
+def test_a_job_waits_little_longer_than_who_asks_by_hand(slurm):
+    """Lost: people's time, for a queue that takes longer than the boot."""
+    found = []
+    for _turn in range(TURNS):
+        (job,) = by_slurm(slurm)
+        found += [job, by_hand(slurm, job.board)]
+    gang = by_slurm(slurm, GANG)
+    more = [job.total - hand.total for job, hand in zip(found[::2], found[1::2])]
+    print("\n".join([HEAD, *map(str, found), *map(str, gang)]))
+    each, middle = ", ".join(f"{one:.2f}" for one in more), statistics.median(more)
+    print(f"Slurm over by hand, in turns: {each}; median {middle:.2f} s")
+    assert middle < MOST, found
+    assert len({one.board for one in gang}) == GANG
