@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.tests.unit.slurm.test_power import OFF, 
 SSH = """#!/bin/sh
 cd {folder}
 echo "ssh $*" >> done
+[ ! -e slow ] || cp then jobs
 [ ! -e deaf ] || { echo "no route" >&2; exit 255; }
 for command; do :; done
 cd board
@@ -127,6 +128,49 @@ def test_a_slurmd_that_is_gone_from_under_its_job_comes_back(slurm):
     assert slurm.run("sync") == (0, "")
     assert slurm.read("done")[-1] == f"slurmd -D -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
     assert len(running(slurm)) == 1
+
+
+def test_a_slurmd_whose_port_another_has_now_is_started_again(slurm):
+    """Lost: all jobs of a flavor, as the one before it in slurm.conf has a slot more: ports are given in its order."""
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    slurm.nodes("ALLOCATED+CLOUD+POWER_DOWN+NOT_RESPONDING", "tgx-1")
+    slurm.claims(tgx_1=("slurm@ctl", "running"))
+    slurm.text("said-hetero.compute.flavors", '{"flavors": []}\n')
+    slurm.text("slurm.conf", "NodeName=tgx-[1-2] Port=[17002-17003]\n")
+    (before,) = running(slurm)
+    assert slurm.run("sync") == (0, "")
+    (after,) = running(slurm)
+    assert after != before
+    # it has not booted: Slurm ends the job of a node that has
+    assert slurm.read("done")[-1] == f"slurmd -D -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
+    assert slurm.run("sync") == (0, "")
+    assert running(slurm) == [after]
+
+
+def test_a_slurmd_writes_so_much_and_no_more(slurm):
+    """Lost: the controller's disk, for one user who calls srun again and again."""
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    (pid,) = running(slurm)
+    with open(f"/proc/{int(pid)}/limits", encoding="ascii") as file:
+        (line,) = [line.split() for line in file if line.startswith("Max file size")]
+    assert int(line[3]) <= 16 << 20
+    # and goes on then: SIGXFSZ would end it, under its job
+    with open(f"/proc/{int(pid)}/status", encoding="ascii") as file:
+        (ignored,) = [int(line.split()[1], 16) for line in file if line.startswith("SigIgn")]
+    assert ignored & 1 << signal.SIGXFSZ - 1
+
+
+@pytest.mark.parametrize("next_job", ["8 bob\n", ""])
+def test_a_job_that_goes_while_its_login_is_made_leaves_it_to_nobody(slurm, next_job):
+    """Lost: bob's board, to ann, whose job was preempted while her key was on its way to it."""
+    slurm.text("then", next_job)
+    slurm.text("slow", "")
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    assert slurm.read(KEYS) == [KEY]
+    assert running(slurm) == []
+    # who comes next ends it first
+    assert slurm.records() == ["tgx-1.had", "tgx-1.lent", "tgx-1.spent"]
+    assert not any("state=down" in line for line in slurm.read("told"))
 
 
 @pytest.mark.parametrize("text", [None, "", "ssh-ed25519", f'command="sh" {KEY}', f"{KEY}\nssh-ed25519 AAAAeve"])

@@ -44,6 +44,9 @@ def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -
         raise SiteError(f"job {job}: the roots of {told} may have been used: they end, and the job begins elsewhere")
     with contextlib.suppress(SiteError):  # it begins all the same
         _until_up(site, controller, names)
+        # Where no suspend of these slots ever runs to its first step, the next resume ends what this job leaves.
+        nodes = controller.some(names) if names else {}
+        Slots(site.folder).spend(name for name, node in nodes.items() if node.up)
 
 
 def _until_up(site: Site, controller: Controller, names: Sequence[str]) -> None:

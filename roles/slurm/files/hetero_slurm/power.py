@@ -54,11 +54,20 @@ class _BringUp:
         self.site, self.controller, self.plays, self.slots, self.until = site, controller, plays, slots, until
 
     def pool(self, pool: Pool, numbers: Sequence[int]) -> None:
-        """Bring up one flavor's."""
+        """Bring up one flavor's; where the nodes do not say what there is, the slots go back to Slurm with that."""
         wanted = {f"{pool.name}-{number}": number for number in numbers}
+        for name in wanted:
+            self.slots.closed(name)  # what it was closed for by a program that was killed, or before a job that ran
         if not pool.slurmd:
             self.slots.spend(name for name in wanted if self._is_anothers(name))
-        missing = self._without_spent(pool, wanted)
+        try:
+            missing = self._without_spent(pool, wanted)
+        except SiteError as error:
+            self._take_out(dict.fromkeys(wanted, str(error)))
+            return
+        self._bring_up(pool, missing)
+
+    def _bring_up(self, pool: Pool, missing: dict[str, int]) -> None:
         self.slots.have(missing)
         play = None
         for _try in range(TRIES):
@@ -89,6 +98,11 @@ class _BringUp:
             way = stand_in.let_in(self.site, self.slots, name, jobs)
         except (SiteError, OSError) as error:
             return str(error)
+        if jobs and self.controller.jobs_on(name) != jobs:
+            # its login is another user's: without a slurmd nothing begins there, and who comes next ends it first
+            self.slots.spend([name])
+            logging.info("%s: its job has gone while it got its login", name)
+            return ""
         self.controller.note([name], f"{name} is on {node}: {way}")
         stand_in.start(self.site, name)
         return ""
@@ -123,12 +137,17 @@ class _BringUp:
     def _done(self, play: Ended, wanted: Mapping[str, int]) -> tuple[dict[str, str], dict[str, str]]:
         """Return ({instance: node} of what runs, {instance: whose it is} of what is somebody else's).
 
-        Of a play that failed the nodes say it, as it handed nothing over.
+        Of a play that failed the nodes say it, as it handed nothing over. While one of them does not answer nothing is
+        known to run, and what does ends with its slot.
         """
         said = play.running()
         if play.rc == 0:
             return {name: said[name] for name in wanted if name in said}, {}
-        held = self.plays.held()
+        try:
+            held = self.plays.held()
+        except SiteError as error:
+            logging.info("%s", error)
+            return {}, {}
         there = {name: held[name] for name in wanted if name in held}
         others = {name: f"an instance of this name is there, of {claim['owner']}" for name, claim in there.items()
                   if claim["owner"] != self.site.owner}  # fmt: skip

@@ -63,11 +63,16 @@ class Slots:
         return os.path.exists(self._path(name, "spent"))
 
     def lend(self, name: str, job: str) -> None:
-        """Note, before it is done, that the user of a job gets a login in what there is of a slot."""
-        with open(self._path(name, "lent"), "w", encoding="ascii") as file:
+        """Note, before it is done, that the user of a job gets a login in what there is of a slot.
+
+        A program that is killed here leaves the note of an earlier login as it was.
+        """
+        new = self._path(name, "lending")
+        with open(new, "w", encoding="ascii") as file:
             file.write(job)
             file.flush()
             os.fsync(file.fileno())
+        os.replace(new, self._path(name, "lent"))
 
     def lent(self, name: str) -> str:
         """Return whose login a slot has, as a job; "" where it has none."""

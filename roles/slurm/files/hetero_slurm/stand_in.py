@@ -34,6 +34,8 @@ CONFIG = "hetero-stand-in.conf"
 NO_STEP = "/usr/bin/false"
 #: Seconds that a board has for one login; its sshd has answered before (provision_instance).
 LOGIN = 60
+#: Bytes of a file that a slurmd writes: what a job's user has it log.
+FILE_SIZE = 4 << 20
 #: Seconds that a killed process has to be gone, and between two looks: it is no child of this program's.
 LAST, TRY = 10.0, 0.05
 #: One line of an authorized_keys without options (sshd(8)).
@@ -73,15 +75,26 @@ def start(site: Site, name: str, booted: bool = True) -> None:
     os.makedirs(os.path.join(folder, name), exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, f"{name}.log"))
-    argv = ["slurmd", "-D", *(["-b"] if booted else []), "-d", NO_STEP, *_of(site, name)]
+    with open(_begun(site, name), "w", encoding="ascii") as file:
+        file.write(_configuration(site))
+    slurmd = ["slurmd", "-D", *(["-b"] if booted else []), "-d", NO_STEP, *_of(site, name)]
+    argv = ["prlimit", f"--fsize={FILE_SIZE}", *slurmd]
     none = subprocess.DEVNULL
-    subprocess.Popen(argv, cwd=folder, stdin=none, stdout=none, stderr=none, start_new_session=True)
+    # with Python's own signals, of which SIGXFSZ is ignored: it goes on where its log is full
+    subprocess.Popen(
+        argv, cwd=folder, stdin=none, stdout=none, stderr=none, start_new_session=True, restore_signals=False
+    )
     logging.info("%s: a slurmd stands in for it", name)
 
 
 def keep(site: Site, name: str) -> None:
-    """Start a slurmd that is gone from under its job: Slurm would take the board for dead, and end the job."""
-    if not any(_running(site, [name])):
+    """Start a slurmd that is gone from under its job, or again one that was begun with another slurm.conf, where it may
+    have another port: Slurm would take the board for dead, and end the job.
+    """
+    began = ""
+    with contextlib.suppress(FileNotFoundError), open(_begun(site, name), encoding="ascii") as file:
+        began = file.read()
+    if began != _configuration(site) or not any(_running(site, [name])):
         start(site, name, booted=False)
 
 
@@ -146,6 +159,18 @@ def _running(site: Site, names: Iterable[str]) -> Iterator[int]:
 def _of(site: Site, name: str) -> list[str]:
     """Return the words by which a slurmd is a slot's."""
     return ["-N", name, "-f", os.path.join(os.path.dirname(site.slurm_conf), CONFIG)]
+
+
+def _begun(site: Site, name: str) -> str:
+    """Return the file that says with which slurm.conf a slurmd was begun."""
+    return os.path.join(site.folder, "stand-ins", f"{name}.begun")
+
+
+def _configuration(site: Site) -> str:
+    """Return what tells one slurm.conf from another; "" where there is none."""
+    with contextlib.suppress(FileNotFoundError):
+        return str(os.stat(site.slurm_conf).st_mtime_ns)
+    return ""
 
 
 def _config(site: Site, name: str) -> str:
