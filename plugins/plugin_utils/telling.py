@@ -56,9 +56,14 @@ def tell(text: str) -> None:
     if not _is_pipe(output):
         display.display(text)
         return
-    with contextlib.suppress(OSError):  # nobody reads it any more
+    written = True
+    try:
         _write(output, f"{text}\n".encode(errors="surrogateescape"))
-    display.display(text, log_only=True)
+    except PermissionError:  # another user made the pipe, as with `sudo -u slurm ansible-playbook … | tee FILE`
+        written = False
+    except OSError:  # nobody reads it any more
+        pass
+    display.display(text, log_only=written)
 
 
 def _is_pipe(path: str) -> bool:

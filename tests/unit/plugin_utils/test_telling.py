@@ -80,6 +80,21 @@ def test_what_may_take_long_is_told_while_it_does(module):
     assert own or "action_plugin" in routed.get(module, {}), module
 
 
+@pytest.mark.parametrize(("error", "log_only"), [(PermissionError, False), (BrokenPipeError, True)])
+def test_a_pipe_that_another_user_made_has_the_lines_as_well(monkeypatch, error, log_only):
+    """Lost: each line of a play's progress, for who runs it as another user and into a pipe (sudo -u … | tee)."""
+    shown = []
+
+    def refused(path, data):
+        raise error
+
+    monkeypatch.setattr(telling, "_is_pipe", lambda path: True)
+    monkeypatch.setattr(telling, "_write", refused)
+    monkeypatch.setattr(telling.display, "display", lambda text, log_only=False: shown.append((text, log_only)))
+    telling.tell("jackie  board0  running")
+    assert shown == [("jackie  board0  running", log_only)]
+
+
 @pytest.mark.parametrize(
     ("job", "said"),
     [
