@@ -128,8 +128,8 @@ class Played:
         for _turn in range(times - 1):
             try:
                 return self.migrate(back)
-            except HeteroError:
-                pass
+            except HeteroError as error:
+                back = back and "runs here for good" not in str(error)
             except Stop as stop:
                 back = "back=true" in str(stop)
         return self.migrate(back)
