@@ -2,31 +2,39 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Asks a node what it has, by module board_info on a proxy node and host_info on a compute host: one task for both.
-Who watches an instance has it asked again and again (watch).
+Who watches an instance is told what happens to it as the node writes it down (watch).
 """
 
 from __future__ import annotations
 
+import os
 import time
-from typing import Any
+from typing import Any, Iterable
 
 from ansible.errors import AnsibleActionFail
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_watch import SHOWN, SHOWN_OF_INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
-from ansible_collections.hetero.compute.plugins.plugin_utils.instance_watch import Watched
-from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Checks, Lines, as_text
+from ansible_collections.hetero.compute.plugins.plugin_utils.instance_watch import Line, Watched
+from ansible_collections.hetero.compute.plugins.plugin_utils.progress import (
+    LONGEST_LOOK,
+    SHORTEST_LOOK,
+    Lines,
+    Looks,
+    as_text,
+)
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import is_read
 
 #: What a node is → the module that says what it has.
 MODULES = {"proxy": "board_info", "host": "host_info"}
-#: Seconds from one question of who watches to the next. Each is a call of the module on the node.
-LOOK = 1.5
-#: Most seconds for which nothing happens while somebody watches.
+#: Most seconds for which somebody watches, and for which nothing happens meanwhile.
 LONGEST = 86400.0
-STILL = "nothing has happened for {limit:.0f} s"
+STILL, LONG = "nothing has happened for {limit:.0f} s", "it was watched for {limit:.0f} s"
+NOBODY = "nobody reads any more what is told of it"
 
 
-class ActionModule(Checks):
+class ActionModule(Looks):
     """The call of the node's own module. No lines are shown: the modules have none, so they would be a liar's."""
 
     @property
@@ -45,6 +53,8 @@ class ActionModule(Checks):
             self._limit = -1.0
         if self._limit is not None and not 0 < self._limit <= LONGEST:
             raise AnsibleActionFail(f"watch is {brief(str(watch))}: give seconds, at most {LONGEST:g}")
+        if self._limit is not None:
+            self._task.args["follow"] = True
         return super().run(tmp, task_vars)
 
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
@@ -55,17 +65,44 @@ class ActionModule(Checks):
         """Print what happens to the instances that are asked for, until they are settled, or nothing happens any more;
         return the last answer, with how they stand then.
         """
-        seen, module = Watched(time.monotonic()), self.module.rpartition(".")[2]
-        lines = Lines(f"{(task_vars or {}).get('inventory_hostname')}: watch of {self._task.args.get('instance')}")
+        self._began = time.monotonic()
+        seen, module = Watched(self._began), self.module.rpartition(".")[2]
+        self._lines = Lines(
+            f"{(task_vars or {}).get('inventory_hostname')}: watch of {self._task.args.get('instance')}"
+        )
         while True:
-            answer, now = checked(answer, module), time.monotonic()
+            answer = checked(answer, module)
             if answer.get("failed") or answer.get("unreachable"):
                 return answer
-            for line in seen.look(answer, now):
-                lines.tell(as_text(line))
-            if seen.settled(now):
+            self._tell(seen.look(answer, time.monotonic()))
+            if seen.settled(time.monotonic()):
                 return dict(answer, watched=seen.parts)
+            note = self._follow(seen, answer["follow"], limit)
+            if note:
+                return dict(answer, watched=[dict(one, note=note) for one in seen.parts])
+            answer = self._execute_module(task_vars=task_vars)  # with all that the node says of them
+
+    def _follow(self, seen: Watched, follow: dict[str, Any], limit: float) -> str:
+        """Print what happens until they seem settled; return "", or why that is not waited for any longer."""
+        shown = SHOWN_OF_INSTANCES if "node" in follow else SHOWN
+        follow, play = dict(follow, request=self._task.args["instance"], mark=None), os.getppid()
+        while True:
+            now = time.monotonic()
+            if now - self._began >= LONGEST:
+                return LONG.format(limit=LONGEST)
             if seen.quiet(now) >= limit:
-                return dict(answer, watched=[dict(one, note=STILL.format(limit=limit)) for one in seen.parts])
-            time.sleep(LOOK)  # no event of a node reaches the controller by itself
-            answer = self._execute_module(task_vars=task_vars)
+                return STILL.format(limit=limit)
+            if seen.settled(now):
+                return ""
+            if os.getppid() != play or not is_read():
+                # no failure: what Ansible says of it would break its own thread that takes results
+                seen.parts = []
+                return NOBODY
+            rest = min(seen.rest(now), limit - seen.quiet(now), LONGEST_LOOK, self._silence / 2)
+            news = self._look(dict(follow, wait=max(SHORTEST_LOOK, rest)), self._lines)
+            follow.update(mark=news["mark"], after=max([follow["after"], *(event[0] for event in news["events"])]))
+            self._tell(seen.hear(news, shown, time.monotonic()))
+
+    def _tell(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            self._lines.tell(as_text(line))

@@ -41,6 +41,10 @@ options:
     description: How many of its newest events each board comes with.
     type: int
     default: 0
+  follow:
+    description: Return RV(follow) as well.
+    type: bool
+    default: false
   owner:
     description: For whom RV(offers) is.
     type: str
@@ -281,6 +285,14 @@ offers:
     may: {description: How many., type: int}
     why: {description: What keeps it from more., type: list, elements: str}
   sample: {tp64.8x8: {may: 2, why: ["held for lab of bob, which waits and goes first"]}}
+follow:
+  description: What it takes to be told of what happens to O(instance) from then on, for action plugins.
+  returned: with O(follow)
+  type: dict
+  contains:
+    state_db: {description: 'Path of the database.', type: str}
+    python: {description: 'Path of the Python that runs the module.', type: str}
+    after: {description: Number of the newest event by then., type: int}
 alike:
   description:
     - Where the node has nothing of O(instance), of each owner the instance or request whose name is most similar to it.
@@ -314,6 +326,8 @@ seconds:
   sample: {information: 0.004}
 """
 
+import sys
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._hetero.boards.power.outlet_power import outlet_power
@@ -329,6 +343,7 @@ SPEC = PROXY + ArgumentSpec(
         "boards": {"type": "list", "elements": "int"},
         "instance": {"type": "str"},
         "events": {"type": "int", "default": 0},
+        "follow": {"type": "bool", "default": False},
         "owner": {"type": "str", "default": ""},
         "flavors": {"type": "dict", "default": {}},
         "power": {"type": "bool", "default": False},
@@ -341,12 +356,15 @@ def work(params, check):
     change = Change(check)
     with Proxy(params, create=False) as proxy, change.step("information"):
         asks = (params["owner"], params["flavors"])
+        # what happens while this is put together is told, too
+        told = dict(proxy.store.followed(), python=sys.executable) if params["follow"] else None
         result = information(proxy, params["boards"], params["instance"], params["events"], asks)
         if params["power"]:
             meters = {}
             result["pdu_errors"] = outlet_power(proxy, result["boards"], Deadline(params["timeout"]), meters)
             add_readings(proxy, result["boards"], meters)
-    return dict(result, changed=change.changed, seconds=change.seconds)
+    follow = dict(follow=told) if told else {}
+    return dict(result, changed=change.changed, seconds=change.seconds, **follow)
 
 
 def main():

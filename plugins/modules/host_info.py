@@ -37,6 +37,10 @@ options:
     description: How many of its newest events each instance comes with.
     type: int
     default: 0
+  follow:
+    description: Return RV(follow) as well.
+    type: bool
+    default: false
   owner:
     description: For whom RV(offers) is.
     type: str
@@ -235,6 +239,15 @@ offers:
     may: {description: How many., type: int}
     why: {description: What keeps it from more., type: list, elements: str}
   sample: {tp64.8x8: {may: 2, why: ["held for lab of bob, which waits and goes first"]}}
+follow:
+  description: What it takes to be told of what happens to O(instance) from then on, for action plugins.
+  returned: with O(follow)
+  type: dict
+  contains:
+    state_db: {description: 'Path of the database.', type: str}
+    python: {description: 'Path of the Python that runs the module.', type: str}
+    after: {description: Number of the newest event by then., type: int}
+    node: {description: Name of the host., type: str}
 alike:
   description:
     - Where the node has nothing of O(instance), of each owner the instance or request whose name is most similar to it.
@@ -246,6 +259,8 @@ alike:
     instance: {description: The instance or request., type: str}
     owner: {description: Whose it is., type: str}
 """
+
+import sys
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -259,6 +274,7 @@ SPEC = HOST + ArgumentSpec(
     dict(
         instance=dict(type="str"),
         events=dict(type="int", default=0),
+        follow=dict(type="bool", default=False),
         owner=dict(type="str", default=""),
         flavors=dict(type="dict", default={}),
     )
@@ -270,8 +286,11 @@ def work(params, check):
         queue = None if params["instance"] else HostQueue(host)
         waits, reserved = (queue.shown()[0], queue.reserved()) if queue else ([], [])
         offers = queue.offers(params["owner"], params["flavors"]) if queue else {}
+        # what happens while this is put together is told, too
+        told = dict(host.store.followed(), node=host.name, python=sys.executable) if params["follow"] else None
         found = information(host, params["instance"], params["events"])
-        return dict(changed=False, queue=waits, reservations=reserved, offers=offers, **found)
+        follow = dict(follow=told) if told else {}
+        return dict(changed=False, queue=waits, reservations=reserved, offers=offers, **found, **follow)
 
 
 def main():

@@ -38,8 +38,8 @@ options:
     default: 0
   watch:
     description:
-      - Ask again and again, and print each phase of the instances as it comes, until each of them runs, or is left in
-        another state; or until nothing has happened for so many seconds. Their newest O(events) are looked at.
+      - Print each phase of the instances as it comes, until each of them runs, or is left in another state; or until
+        nothing has happened for so many seconds. Of what happened before, their newest O(events) are looked at.
       - Without it, the node is asked once, and nothing is printed.
     type: float
   owner:

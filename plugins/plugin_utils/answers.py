@@ -147,6 +147,8 @@ WAITS: dict[str, Test] = dict(
 )
 #: What is reserved, as status shows it.
 RESERVED: dict[str, Test] = dict(owner=is_text, text=is_text, start=is_number, end=is_number, lacks=or_none(is_text))
+#: What it takes to be told of what happens (core/job_watch.py).
+FOLLOW = dict(state_db=is_text, python=is_text, after=is_number, node=left_out(is_text))
 #: [seconds since 1970, instances].
 STEP = 2
 
@@ -224,6 +226,7 @@ SHAPES: dict[str, Shape] = {
         queue=left_out(list_of(WAITS)),
         reservations=left_out(list_of(RESERVED)),
         offers=left_out(each_of(dict(may=is_number, why=are_texts))),
+        follow=left_out(of(FOLLOW)),
     ),
     "host_info": dict(
         name=maybe(is_word),
@@ -243,6 +246,7 @@ SHAPES: dict[str, Shape] = {
         queue=left_out(list_of(WAITS)),
         reservations=left_out(list_of(RESERVED)),
         offers=left_out(each_of(dict(may=is_number, why=are_texts))),
+        follow=left_out(of(FOLLOW)),
     ),
     "board_reconcile": dict(
         dict.fromkeys(("others", "ended", "not_adopted", "removed", "gone", "kept", "unseen"), are_texts),

@@ -133,7 +133,59 @@ class ShowsLines(Checks):
         return f"{self._task.delegate_to or self._name}: {work}"
 
 
-class Follows(ShowsLines):
+class Looks(Checks):
+    """Looks at what its node writes down (job_watch.py), by commands that each wait there for news."""
+
+    @property
+    def _silence(self) -> int:
+        """Seconds after which a node counts as silent."""
+        return SILENCE * self._play_context.timeout
+
+    def _look(self, job: dict[str, Any], lines: Lines) -> dict[str, Any]:
+        """Return what job_watch finds on the node.
+
+        Its source goes by standard input if the connection can do that.
+
+        :param lines: tells of connections that broke.
+        """
+        program, by_input = inspect.getsource(job_watch), self._connection.has_pipelining
+        words = [job["python"], "-I", "-S"] + (["-"] if by_input else ["-c", program]) + [json.dumps(job)]
+        command = " ".join(shlex.quote(word) for word in words)
+        said = self._answer(command, program.encode() if by_input else None, lines)
+        if said["rc"] != 0:
+            why = last_words(said.get("stderr") or said.get("stdout") or "")
+            raise AnsibleActionFail(
+                f"cannot follow the work, which goes on in the background: {why}. Run this again to wait for it."
+            )
+        return json.loads(said["stdout"].strip().splitlines()[-1])
+
+    def _answer(self, command: str, data: bytes | None, lines: Lines) -> dict[str, Any]:
+        """Return the node's answer to a command, by a new connection if the present one is silent or broke.
+
+        :raises AnsibleConnectionFailure: no new one gets an answer, either. The text says how to go on.
+        """
+        limit, what = self._silence, "does not answer any more"
+        try:
+            with within(limit):
+                return self._low_level_execute_command(command, in_data=data)
+        except Silent:
+            lines.tell(f"{lines.whose}: the node has said nothing for {limit} s: it is asked by a new connection")
+        except AnsibleConnectionFailure:
+            lines.tell(f"{lines.whose}: the connection to the node broke: it is asked by a new one")
+        with contextlib.suppress(Silent), within(limit):
+            while True:
+                try:
+                    self._connection.reset()
+                    return self._low_level_execute_command(command, in_data=data)
+                except AnsibleConnectionFailure as error:
+                    what = f"cannot be reached any more: {one_line(brief(str(error).strip(), LONGEST))}"
+                    time.sleep(CONNECT_AGAIN)
+        # Ansible would remove it by the same connection: wait again, or show that failure in place of this one.
+        self._connection._shell.tmpdir = None
+        raise AnsibleConnectionFailure(f"the node {what}. {LATER}")
+
+
+class Follows(Looks, ShowsLines):
     """Starts the module in the background and prints each phase as it happens, until the module ends.
 
     The module goes on if this process is killed. In check mode nothing takes long, so the module runs as usual.
@@ -186,11 +238,6 @@ class Follows(ShowsLines):
             wait = max(SHORTEST_LOOK, min(rest, LONGEST_LOOK, self._silence / 2))
             news = self._look(dict(job, wait=wait), lines)
 
-    @property
-    def _silence(self) -> int:
-        """Seconds after which a node counts as silent."""
-        return SILENCE * self._play_context.timeout
-
     def _limit(self, said: Any) -> float:
         """Return the most seconds that the work may take: what its node says, within what the task gives it.
 
@@ -200,49 +247,6 @@ class Follows(ShowsLines):
             raise ValueError(f"limit is {brief(repr(said))}")
         given = [self._task.args.get(name) for name in GIVEN]
         return min(said, LONGEST_WORK + TIMES * sum(float(seconds) for seconds in given if seconds is not None))
-
-    def _look(self, job: dict[str, Any], lines: Lines) -> dict[str, Any]:
-        """Return what job_watch.look finds on the node.
-
-        Its source goes by standard input if the connection can do that.
-
-        :param lines: tells of connections that broke.
-        """
-        program, by_input = inspect.getsource(job_watch), self._connection.has_pipelining
-        words = [job["python"], "-I", "-S"] + (["-"] if by_input else ["-c", program]) + [json.dumps(job)]
-        command = " ".join(shlex.quote(word) for word in words)
-        said = self._answer(command, program.encode() if by_input else None, lines)
-        if said["rc"] != 0:
-            why = last_words(said.get("stderr") or said.get("stdout") or "")
-            raise AnsibleActionFail(
-                f"cannot follow the work, which goes on in the background: {why}. Run this again to wait for it."
-            )
-        return json.loads(said["stdout"].strip().splitlines()[-1])
-
-    def _answer(self, command: str, data: bytes | None, lines: Lines) -> dict[str, Any]:
-        """Return the node's answer to a command, by a new connection if the present one is silent or broke.
-
-        :raises AnsibleConnectionFailure: no new one gets an answer, either. The text says how to go on.
-        """
-        limit, what = self._silence, "does not answer any more"
-        try:
-            with within(limit):
-                return self._low_level_execute_command(command, in_data=data)
-        except Silent:
-            lines.tell(f"the node has said nothing for {limit} s: it is asked by a new connection")
-        except AnsibleConnectionFailure:
-            lines.tell("the connection to the node broke: it is asked by a new one")
-        with contextlib.suppress(Silent), within(limit):
-            while True:
-                try:
-                    self._connection.reset()
-                    return self._low_level_execute_command(command, in_data=data)
-                except AnsibleConnectionFailure as error:
-                    what = f"cannot be reached any more: {one_line(brief(str(error).strip(), LONGEST))}"
-                    time.sleep(CONNECT_AGAIN)
-        # Ansible would remove it by the same connection: wait again, or show that failure in place of this one.
-        self._connection._shell.tmpdir = None
-        raise AnsibleConnectionFailure(f"the node {what}. {LATER}")
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import threading
@@ -13,6 +14,8 @@ import time
 from typing import Iterator
 
 from ansible.utils.display import Display
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import job_watch
 
 display = Display()
 
@@ -64,6 +67,21 @@ def tell(text: str) -> None:
     except OSError:  # nobody reads it any more
         pass
     display.display(text, log_only=written)
+
+
+def is_read() -> bool:
+    """Return whether somebody may read what is told: not where its reader has gone (`| head`)."""
+    output = f"/proc/{os.getppid()}/fd/1"
+    if not _is_pipe(output):
+        return True
+    try:
+        pipe = os.open(output, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:  # of one with a name
+        return error.errno != errno.ENXIO
+    try:
+        return job_watch.is_read(pipe)
+    finally:
+        os.close(pipe)
 
 
 def _is_pipe(path: str) -> bool:

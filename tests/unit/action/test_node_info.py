@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.hetero.compute.plugins.action import node_info
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import job_watch
 from ansible_collections.hetero.compute.plugins.plugin_utils import progress
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_answers import HOST, NODE
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst jo@laptop"
 
 
 @pytest.fixture
@@ -69,60 +74,123 @@ def test_what_is_no_kind_of_node_is_refused(ask, kind):
 
 
 @pytest.fixture
-def watch(monkeypatch):
-    """A function that watches on a proxy node that gives these answers, one after another; (result, lines, calls)."""
+def watch(monkeypatch, tmp_path):
+    """A function that watches an instance that boots on board 0 of a proxy node, of which each look finds the next of
+    `steps` done, functions of the store; returns (result, lines, the seconds of each look, module calls).
+    """
 
-    def run(*answers, limit=600.0):
-        now, told, calls, left = [1000.0], [], [], list(answers)
+    def run(*steps, limit=600.0, answer=None, reads=lambda: True):
+        now, told, looks, calls, left = [1000.0], [], [], [], list(steps)
+        with Store(str(tmp_path / "state.db"), "jo pid 7") as store:
+            store.claim("jackie", ["jackie"], ClaimTerms("jo", {"name": "tp64.8x8"}, "debian", KEY), [0])
+            store.move(0, "booting")
 
-        def execute(plugin, **_how):
-            calls.append(dict(plugin._task.args))
-            return left.pop(0) if len(left) > 1 else left[0]
+            def execute(plugin, **_how):
+                calls.append(dict(plugin._task.args))
+                return answer or told_of(store)
 
-        def sleep(seconds):
-            now[0] += seconds
+            def look(_plugin, job, _lines):
+                looks.append(job["wait"])
+                if left:
+                    left.pop(0)(store)
+                else:
+                    now[0] += job["wait"]
+                return job_watch.watch(dict(job, wait=0))
 
-        monkeypatch.setattr(node_info.ActionModule, "_execute_module", execute)
-        monkeypatch.setattr(node_info, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
-        monkeypatch.setattr(progress, "tell", told.append)
-        args = dict(node="proxy", instance="jackie", events=50, watch=limit)
-        task = SimpleNamespace(args=args, async_val=0, check_mode=False, action="hetero.compute.node_info")
-        connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nowhere"))
-        result = node_info.ActionModule(task, connection, None, None, None, None).run(
-            None, dict(inventory_hostname="p1")
-        )
-        return result, told, calls
+            monkeypatch.setattr(node_info.ActionModule, "_execute_module", execute)
+            monkeypatch.setattr(node_info.ActionModule, "_look", look)
+            monkeypatch.setattr(node_info, "time", SimpleNamespace(monotonic=lambda: now[0]))
+            monkeypatch.setattr(node_info, "is_read", reads)
+            monkeypatch.setattr(progress, "tell", told.append)
+            args = dict(node="proxy", instance="jackie", events=50, watch=limit)
+            task = SimpleNamespace(args=args, async_val=0, check_mode=False, action="hetero.compute.node_info")
+            connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nowhere"))
+            plays = SimpleNamespace(timeout=10)
+            result = node_info.ActionModule(task, connection, plays, None, None, None).run(
+                None, dict(inventory_hostname="p1")
+            )
+        return result, told, looks, calls
 
     return run
 
 
-def at(state, *events, instance="jackie"):
-    """An answer of a node on which the instance has a board in a state."""
+def told_of(store):
+    """What the node answers."""
+    record, events = store.record(0), [dict(vars(one)) for one in store.newest_events(0, 50)]
+    mine = dict(instance=record.claim and record.claim.instance, state=record.state, note=record.note, events=events)
     (board, *_others) = NODE["boards"]
-    said = [dict(id=len(text), time=2e9, phase="tftp", text=text, instance=instance) for text in events]
-    return dict(NODE, boards=[dict(board, instance=instance, state=state, since=1.0, since_seconds=9.0, events=said)])
+    age = dict(since=record.since, since_seconds=max(0.0, time.time() - (record.since or 0.0)))
+    return dict(NODE, boards=[dict(board, **mine, **age)], follow=dict(store.followed(), python="/usr/bin/python3"))
 
 
-def test_who_watches_is_told_until_it_runs(watch):
-    """Lost: what happens, or the end."""
-    result, told, calls = watch(at("booting"), at("booting", "kernel"), at("running", "kernel", "mounted"))
+def happens(phase, text):
+    return lambda store: store.event(0, phase, text, instance="jackie")
+
+
+def becomes(state, note=""):
+    return lambda store: store.move(0, state, note)
+
+
+def test_who_watches_is_told_as_it_happens(watch):
+    """Lost: what happens, or the end; or each is told when the node is asked the next time."""
+    steps = [happens("tftp", "kernel"), happens("claim", "no phase"), happens("nfs", "mounted"), becomes("running")]
+    result, told, looks, calls = watch(*steps)
     assert [line.split()[3] for line in told] == ["kernel", "mounted"]
-    assert calls == [dict(instance="jackie", events=50)] * 3
+    assert len(looks) == len(steps), "each ended a look"
+    assert calls == [dict(instance="jackie", events=50, follow=True)] * 2, "asked at the beginning and at the end"
     assert [(one["instance"], one["state"]) for one in result["watched"]] == [("jackie", "running")]
 
 
 def test_a_watch_ends_where_nothing_happens_or_the_node_fails(watch):
     """Lost: a shell, or a job of AWX, that watches for ever."""
-    result, told, _calls = watch(at("booting"), limit=60)
+    result, told, looks, _calls = watch(limit=60)
     assert result["watched"][0]["note"] == "nothing has happened for 60 s"
-    assert len(told) == 5, told
-    result, _told, _calls = watch(at("booting"), dict(failed=True, msg="no route"))
-    assert (result["msg"], "watched" in result) == ("no route", False)
-    result, _told, _calls = watch(at("booting"), dict(NODE, boards="none"))
+    assert len(told) == 6, told
+    assert len(looks) < 20
+    result, told, _looks, _calls = watch(answer=dict(failed=True, msg="no route"))
+    assert (result["msg"], told, "watched" in result) == ("no route", [], False)
+    result, *_others = watch(answer=dict(NODE, boards="none"))
+    assert "what the node answers to board_info cannot be (" in result["msg"]
+
+
+def test_a_board_that_boots_for_ever_is_watched_for_a_day(watch, monkeypatch):
+    """Lost: a job of AWX, which a board that never comes up keeps for good."""
+    monkeypatch.setattr(node_info, "LONGEST", 90.0)
+    often = [becomes(state) for state in ("error", "shutting down", "power off", "booting") * 2]
+    result, *_others = watch(*often, limit=80)
+    assert result["watched"][0]["note"] == "nothing has happened for 80 s"
+    result, *_others = watch(*often, limit=90)
+    assert result["watched"][0]["note"] == "it was watched for 90 s"
+
+
+def test_what_ends_meanwhile_is_told(watch):
+    """Lost: why it was given back."""
+
+    def ends(store):
+        store.move(0, "shutting down")
+        store.event(0, "error", "kept out of use", instance="jackie")
+        store.release(0, store.claim_of("jackie"))
+
+    result, told, *_others = watch(ends)
+    assert [line.split(None, 3)[3] for line in told] == ["kept out of use"]
+    assert [(one["instance"], one["state"]) for one in result["watched"]] == [("jackie", "gone")]
+
+
+def test_a_watch_ends_with_who_reads_it(watch):
+    """Lost: a node that is asked for ten minutes more, for `watch | head`."""
+    result, told, looks, _calls = watch(reads=lambda: False)
+    assert (result["watched"], told, looks) == ([], [], [])
+
+
+@pytest.mark.parametrize("news", [{}, dict(stands=7), dict(stands=[], events=[7]), dict(stands=[[1]], events=[])])
+def test_news_that_are_none_are_an_answer_that_is_none(watch, monkeypatch, news):
+    """Lost: the reason, to a traceback; or what the others say."""
+    monkeypatch.setattr(job_watch, "watch", lambda _job: dict(news))
+    result, *_others = watch()
     assert "what the node answers to board_info cannot be (" in result["msg"]
 
 
 @pytest.mark.parametrize("limit", ["soon", 0, -1, 1e9, [1]])
 def test_a_watch_has_an_end(watch, limit):
     with pytest.raises(AnsibleActionFail, match=r"^watch is .{0,300}: give seconds, at most 86400$"):
-        watch(at("running"), limit=limit)
+        watch(limit=limit)

@@ -1,7 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of a job in the background. If these fail, a play seems to wait for itself, and its user ends it."""
+"""What is told of a job in the background, and of an instance that is watched. If these fail, a play seems to wait for
+itself, and its user ends it.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,17 @@ import time
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import RELEASED
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.tables import LAYOUT as HOST_LAYOUT
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import job_watch
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.database import Database
 
 EVENTS = (
     "CREATE TABLE events (id INTEGER PRIMARY KEY, time REAL, actor TEXT, board INTEGER, instance TEXT, phase TEXT,"
     " text TEXT, seconds REAL)"
 )
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst jo@laptop"
 SAID = [("eve pid 78", "wait", "others"), ("jo pid 77", "error", "on"), ("jo pid 77", "wait", "own")]
 
 
@@ -94,10 +101,15 @@ def test_a_look_waits_as_long_as_it_is_told(follow, monkeypatch):
     assert 0.1 <= time.monotonic() - began < job_watch.LOOK
 
 
+def asked_of(follow):
+    """A look, as a play begins it on a node."""
+    argv = [sys.executable, "-I", "-S", job_watch.__file__, json.dumps(follow)]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def test_a_look_ends_with_its_reader(follow):
     """Lost: that nobody waits any more. Work would begin of a play that was killed while its look went on."""
-    argv = [sys.executable, "-I", "-S", job_watch.__file__, json.dumps(dict(follow, wait=600))]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as look:
+    with asked_of(dict(follow, wait=600)) as look:
         touched = os.stat(follow["job"]).st_mtime_ns
         deadline = time.monotonic() + 60
         while os.stat(follow["job"]).st_mtime_ns == touched and time.monotonic() < deadline:
@@ -107,3 +119,82 @@ def test_a_look_ends_with_its_reader(follow):
             look.wait(60)
         finally:
             look.kill()
+
+
+@pytest.fixture
+def boards(tmp_path):
+    """(the store of a proxy node on which lab-1 and lab-2 have boards 0 and 1, and lab-3 is another's, what a look at
+    lab knows first).
+    """
+    with Store(str(tmp_path / "state.db"), "jo pid 7") as store:
+        for request, names, ids in (("lab", ["lab-1", "lab-2"], [0, 1]), ("lab-3", ["lab-3"], [2])):
+            store.claim(request, names, ClaimTerms("jo", {"name": "tp64.8x8"}, "debian", KEY), ids)
+        store.move(0, "booting")
+        yield store, dict(store.followed(), request="lab", mark=None, wait=600)
+
+
+def test_each_change_ends_a_look_by_itself(boards):
+    """Lost: seconds, in which a boot goes on that a person watches. None of these looks ends by its time."""
+    store, follow = boards
+    changes = [
+        lambda: store.event(0, "tftp", "kernel fetched", 0.5),
+        lambda: store.event(0, "nfs", "mounted", instance="lab-1"),
+        lambda: store.move(0, "running"),
+        lambda: store.release(1, store.claim_of("lab-2")),
+    ]
+    first = job_watch.watch(follow)
+    assert [one[:3] for one in first["stands"]] == [["lab-1", "board0", "booting"], ["lab-2", "board1", "power off"]]
+    seen, took = [], []
+    for change in changes:
+        follow.update(mark=first["mark"], after=max([follow["after"], *(event[0] for event in first["events"])]))
+        store.event(2, "tftp", "another's", instance="eve")
+        with asked_of(follow) as look:
+            change()
+            began = time.monotonic()
+            told, said = look.communicate(timeout=300)
+            took.append(time.monotonic() - began)
+        assert look.returncode == 0, said
+        first = json.loads(told)
+        seen.append(([event[2:7] for event in first["events"]], [one[:3] for one in first["stands"]]))
+    assert seen == [
+        ([["board0", "lab-1", "tftp", "kernel fetched", 0.5]], [["lab-1", "board0", "booting"], REST]),
+        ([["board0", "lab-1", "nfs", "mounted", None]], [["lab-1", "board0", "booting"], REST]),
+        ([["board0", "lab-1", "state", "booting → running", None]], [["lab-1", "board0", "running"], REST]),
+        ([["board1", "lab-2", "release", ENDED, None]], [["lab-1", "board0", "running"]]),
+    ]
+    assert max(took) < 60, took
+
+
+REST, ENDED = ["lab-2", "board1", "power off"], RELEASED.format(name="lab-2")
+
+
+def test_a_look_at_what_does_not_change_ends_with_its_time(boards):
+    """Lost: the line that says how long it stands so; or the look goes on when the play does not."""
+    store, follow = boards
+    follow["mark"] = job_watch.watch(follow)["mark"]
+    store.event(2, "tftp", "another's", instance="eve")
+    assert job_watch.watch(dict(follow, wait=0.1))["events"] == []
+    with asked_of(follow) as look:
+        look.stdout.close()
+        try:
+            look.wait(60)
+        finally:
+            look.kill()
+
+
+def test_containers_and_guests_are_watched_by_their_hosts_name(tmp_path):
+    """Lost: half of the site."""
+    path = str(tmp_path / "host.db")
+    database = Database(path, HOST_LAYOUT)
+    row = dict(instance="ml-7", request="ml", owner="jo", kind="lxc", flavor="{}", image="x", ssh_public_key=KEY)
+    row.update(memory_mb=1, vcpus=1, local_gb=1, state="building", since=5.0, note="of x", created=4.0)
+    database.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", [*row.values()])
+    columns = "INSERT INTO events (time, actor, instance, phase, text) VALUES (6.0, 'jo', ?, ?, ?)"
+    for name in ("ml-7", "ml-8", "ml", "mlx-7"):
+        database.write(columns, [name, "image", f"root of {name}"])
+    database.close()
+    told = job_watch.watch(dict(state_db=path, request="ml", after=0, mark=None, node="gpu1", wait=0))
+    assert told["stands"] == [["ml-7", "gpu1", "building", "of x", 5.0]]
+    assert [event[1:6] for event in told["events"]] == [
+        [6.0, "gpu1", name, "image", f"root of {name}"] for name in ("ml-7", "ml-8", "ml")
+    ]

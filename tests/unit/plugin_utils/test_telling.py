@@ -8,6 +8,8 @@ Tests plugin_utils/progress.py.
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,6 +36,20 @@ def test_what_lasts_is_told_early_and_then_seldom(monkeypatch):
     with telling.told_while_it_lasts("p1: board_reconcile", first=0.01):
         assert first.wait(300)
     assert told == ["p1: board_reconcile has taken 0 s so far"]
+
+
+def test_whether_somebody_reads_it_is_known(monkeypatch):
+    """Lost: a node that is asked for ten minutes more, for `watch | head`."""
+    read, write = os.pipe()
+    with subprocess.Popen(["sleep", "600"], stdout=write) as play:
+        monkeypatch.setattr(telling.os, "getppid", lambda: play.pid)
+        try:
+            os.close(write)
+            assert telling.is_read()
+            os.close(read)
+            assert not telling.is_read()
+        finally:
+            play.kill()
 
 
 @pytest.mark.parametrize(

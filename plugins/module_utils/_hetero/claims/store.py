@@ -81,6 +81,11 @@ class ClaimsStore(ABC, Generic[AnyClaim]):
         """Return whether the database's file system is too full for work that takes more space."""
         return reserve.is_short(self.path)
 
+    def followed(self) -> dict[str, Any]:
+        """Return what it takes to be told of the events from now on (core/job_watch.py)."""
+        newest = self._db.rows("SELECT max(id) FROM events")[0][0]
+        return dict(state_db=self.path, after=newest or 0)
+
     def newest_time(self) -> float | None:
         """Return the newest time that events, claims and records of claims have, or None.
 

@@ -1,7 +1,8 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One look at a job in the background: it waits for new events or the job's end, whichever is first.
+"""One look at a job in the background, or at the instances of a request: it waits for news, such as new events or the
+job's end.
 
 This file is also a program that needs the standard library only: the action plugin sends the file to the node's Python,
 so that a look costs no module call. background.py writes the job file and the store writes the events.
@@ -17,6 +18,7 @@ import select
 import sqlite3
 import sys
 import time
+import zlib
 from urllib.parse import quote
 
 #: Steps of boot drivers that act on a board (drivers/boot/tilera.py).
@@ -56,6 +58,20 @@ OF_INSTANCES = (
     "SELECT id, CASE phase WHEN 'choice' THEN '' ELSE ? END, instance, '', text, seconds FROM events"
     " WHERE id > ? AND instance IN ({}) AND phase IN ({}) AND (phase != 'wait' OR actor LIKE ?) ORDER BY id"
 )
+#: How the instances of a request stand, by a proxy node's database and by a compute host's.
+BOARDS_STAND = (
+    "SELECT instance, 'board' || board, coalesce(state, 'power off'), coalesce(note, ''), since"
+    " FROM claims LEFT JOIN boards USING (board) WHERE :request IN (instance, request) ORDER BY instance"
+)
+INSTANCES_STAND = (
+    "SELECT instance, :node, state, note, since FROM instances WHERE :request IN (instance, request) ORDER BY instance"
+)
+#: All that happened to them; of boards and of instances.
+HAPPENED = (
+    "SELECT id, time, {}, instance, phase, text, seconds FROM events"
+    " WHERE id > :after AND (instance = :request OR instance GLOB :several) ORDER BY id"
+)
+TO_BOARDS, TO_INSTANCES = HAPPENED.format("'board' || board"), HAPPENED.format(":node")
 #: Seconds that a look waits for news where it is not told how long. Each look costs a start of Python.
 LOOK = 1.5
 #: Seconds that a look goes on after it has news: the last event and the job's end come together, so that one look gets
@@ -77,23 +93,60 @@ def look(follow: dict) -> dict:
     """
     if not os.path.exists(follow["job"]):
         return dict(events=[], done=True, result="")
-    db = sqlite3.connect(f"file:{quote(follow['state_db'])}?mode=ro", uri=True)
-    query, values = _query(follow)
-    end = time.monotonic() + follow.get("wait", LOOK)
+    db, query, ticks = _opened(follow), _query(follow), _Ticks(follow)
     with open(follow["job"], encoding="utf-8") as job:
         while True:
             os.utime(job.fileno())  # the sign that somebody still follows the job (askers.py)
             done = ended(job)
-            events = db.execute(query, values).fetchall()
-            if done or time.monotonic() > end or not is_read():
+            events = db.execute(*query).fetchall()
+            if done or not ticks.go_on(bool(events)):
                 break
-            if events:
-                end = min(end, time.monotonic() + TOGETHER)
-            time.sleep(TICK)
         result = job.read() if done else None
     db.close()
     # The file stays for a day (retention.JOBS_AGE): a play that did not receive the answer asks again.
     return dict(events=[list(event) for event in events], done=done, result=result)
+
+
+def watch(follow: dict) -> dict:
+    """Return the news of the instances of a request.
+
+    :param follow: dict of `state_db`, `request`, `after` (id of the newest event that is known), `mark` (of how they
+        stood, as the last look returned it; None for the first one), and `node`, a compute host's name; and `wait`.
+    :returns: dict of `stands` (instance, node, state, note, since when), their `mark`, `events` (id, time, node,
+        instance, phase, text, seconds), and `time`, by the node's clock.
+    """
+    db, ticks = _opened(follow), _Ticks(follow)
+    stand, happened = (INSTANCES_STAND, TO_INSTANCES) if "node" in follow else (BOARDS_STAND, TO_BOARDS)
+    values = dict(follow, several=f"{follow['request']}-[0-9]*")
+    while True:
+        events = db.execute(happened, values).fetchall()
+        stands = db.execute(stand, values).fetchall()
+        mark = zlib.crc32(repr(stands).encode("utf-8", "surrogateescape"))
+        if not ticks.go_on(bool(events) or mark != follow["mark"]):
+            break
+    db.close()
+    told = dict(stands=[list(one) for one in stands], events=[list(event) for event in events])
+    return dict(told, mark=mark, time=time.time())
+
+
+def _opened(follow: dict) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(follow['state_db'])}?mode=ro", uri=True)
+
+
+class _Ticks:
+    """The ticks of one look: it goes on until its time is over or nobody reads it any more; with news, for TOGETHER."""
+
+    def __init__(self, follow: dict) -> None:
+        self._end = time.monotonic() + follow.get("wait", LOOK)
+
+    def go_on(self, news: bool) -> bool:
+        """Wait until the next tick; return False, without that, where the look is over."""
+        if time.monotonic() > self._end or not is_read():
+            return False
+        if news:
+            self._end = min(self._end, time.monotonic() + TOGETHER)
+        time.sleep(TICK)
+        return True
 
 
 def _query(follow: dict) -> tuple[str, tuple]:
@@ -135,4 +188,5 @@ def ended(job: io.TextIOWrapper) -> bool:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(look(json.loads(sys.argv[1]))) + "\n")
+    asked = json.loads(sys.argv[1])
+    sys.stdout.write(json.dumps(look(asked) if "job" in asked else watch(asked)) + "\n")

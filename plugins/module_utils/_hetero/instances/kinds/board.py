@@ -75,9 +75,7 @@ def in_background(module: Module) -> NoReturn:
         with Proxy(params) as proxy:
             request = Request(proxy, params, False)
             names = sorted({request.name, *request.names, *(claim.instance for claim in request.claims)})
-            newest = max((event.id for event in proxy.store.newest_events(None, 1)), default=0)
-            follow = dict(state_db=params["state_db"], instances=names, after=newest, limit=request.limit)
-            return proxy.config.run_folder, follow
+            return proxy.config.run_folder, dict(proxy.store.followed(), instances=names, limit=request.limit)
 
     job.in_background(module, prepare, lambda: work(params, False))
 

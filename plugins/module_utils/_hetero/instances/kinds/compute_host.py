@@ -91,12 +91,9 @@ def in_background(module: Module) -> NoReturn:
         with Host(params["config"]) as host:
             there = [claim.instance for claim in host.store.claims() if request in (claim.instance, claim.request)]
             names = sorted({*there, *names_of(request, min(params["count"], MOST))})
-            newest = [event.id for event in host.store.newest_events(None, 1)]
             followed = sorted({request, *names})  # what was chosen for several is an event of the request
-            follow = dict(
-                state_db=host.config.state_db, instances=followed, node=host.name, after=max(newest, default=0)
-            )
-            return host.config.run_folder, dict(follow, limit=BESIDES + params["timeout"] * len(names))
+            limit = BESIDES + params["timeout"] * len(names)
+            return host.config.run_folder, dict(host.store.followed(), instances=followed, node=host.name, limit=limit)
 
     job.in_background(module, prepare, lambda: work(params, False))
 
