@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Iterable
+from typing import Any, Iterable, Mapping
 
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_watch import SHOWN, SHOWN_OF_INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.plugins.plugin_utils.instance_watch import Line, Watched
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import (
@@ -34,6 +35,12 @@ STILL, LONG = "nothing has happened for {limit:.0f} s", "it was watched for {lim
 NOBODY = "nobody reads any more what is told of it"
 
 
+def _kind(task_vars: Mapping[str, Any]) -> str:
+    """Return what a node is by the inventory's groups."""
+    proxies = (task_vars.get("groups") or {}).get(BOARD.group) or ()
+    return "proxy" if task_vars.get("inventory_hostname") in proxies else "host"
+
+
 class ActionModule(Looks):
     """The call of the node's own module. No lines are shown: the modules have none, so they would be a liar's."""
 
@@ -43,7 +50,9 @@ class ActionModule(Looks):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         # Its module has no such options.
-        self._node = str(self._task.args.pop("node", None))
+        given = self._task.args
+        self._node = str(given.pop("node", None) or _kind(task_vars or {}))
+        given.update(given.pop("asks", None) or {})
         watch = self._task.args.pop("watch", None)
         if self._node not in MODULES:
             raise AnsibleActionFail(f"node is {brief(self._node)}: give {' or '.join(MODULES)}")

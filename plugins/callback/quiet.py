@@ -219,7 +219,7 @@ class CallbackModule(Default):
             self._is_queued = is_queued(_task(result).args.get("step"), _data(result), self._is_queued)
         if self._is_verbose():
             super().v2_runner_on_ok(result)
-        else:
+        elif _may_warn(result):
             self._handle_warnings(bounded(_data(result)))
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
@@ -332,6 +332,11 @@ def is_queued(step, plan, before):
         return before and not plan.get("visits")
     waits = plan.get("waits") and plan.get("has_place")
     return bool(waits and (step == "waited" or (step == "claimed" and not plan.get("surplus"))))
+
+
+def _may_warn(result):
+    """Return whether a result may have warnings. Since ansible-core 2.19 that is known without a copy of all of it."""
+    return any(getattr(result, name, True) for name in ("warnings", "deprecations"))
 
 
 def _print_nowhere():

@@ -25,10 +25,10 @@ options:
     required: true
   results:
     description:
-      - Results of a loop over nodes of M(hetero.compute.board_info) or M(hetero.compute.host_info).
+      - Results of a loop over nodes of M(hetero.compute.board_info) or M(hetero.compute.host_info), or a dictionary of
+        each node's result.
       - A node that did not answer counts as having none.
-    type: list
-    elements: dict
+    type: raw
     required: true
   table:
     description: Return the lines of a table.

@@ -30,9 +30,8 @@ options:
     required: true
   results:
     description: Results of M(hetero.compute.board_info) and M(hetero.compute.host_info), each with its owner as
-      C(item).
-    type: list
-    elements: dict
+      C(item), or a dictionary of each owner's result.
+    type: raw
     required: true
   partitions:
     description:

@@ -24,9 +24,8 @@ description:
 positional: _input, hosts
 options:
   _input:
-    description: C(results) of the loop, whose items are names of nodes.
-    type: list
-    elements: dict
+    description: C(results) of the loop, whose items are names of nodes; or a dictionary of each node's result.
+    type: raw
     required: true
   hosts:
     description: Whether the nodes are GPU hosts.

@@ -13,7 +13,7 @@ version_added: 0.1.0
 description:
   - Runs M(hetero.compute.board_info) on a proxy node and M(hetero.compute.host_info) on a compute host, so that a play
     asks all of them side by side.
-  - This is an action plugin. It hands all options but O(node) and O(watch) to that module.
+  - This is an action plugin. It hands all options but O(node), O(asks) and O(watch) to that module.
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -25,10 +25,15 @@ attributes:
     support: full
 options:
   node:
-    description: What the node is, V(proxy) or V(host).
+    description: What the node is, V(proxy) or V(host). Without it, a node of the inventory's group C(proxies) is a
+      proxy node, and any other a compute host.
     type: str
     choices: [proxy, host]
-    required: true
+  asks:
+    description: Further options of that module by name. A play that keeps what it asks in one variable gives it here,
+      so that Ansible evaluates one expression for each node.
+    type: dict
+    default: {}
   instance:
     description: Only what belongs to this instance, or to the request of this name.
     type: str

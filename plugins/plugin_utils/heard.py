@@ -20,9 +20,18 @@ def answers(hostvars: Mapping[str, Any], nodes: Iterable[str]) -> list[dict[str,
     """Return each node's last answer on what it has, in the order of `nodes`, with the node's name as `item`."""
     found = []
     for node in nodes:
-        said = hostvars[node].get(ASKED, {}).get("results") or [dict(msg="was not asked")]
-        found.append(dict(said[0], item=node))
+        said = hostvars[node].get(ASKED) or dict(skipped=True)
+        found.append(dict(dict(msg="was not asked") if said.get("skipped") else said, item=node))
     return found
+
+
+def listed(results: Any) -> Any:
+    """Return the answers of {node: its answer} as those of a loop over nodes, each with its node as `item`; what is no
+    such mapping is returned as it is.
+    """
+    if not isinstance(results, Mapping) or not all(isinstance(one, Mapping) for one in results.values()):
+        return results
+    return [dict(said, item=node) for node, said in results.items()]
 
 
 def done(hostvars: Mapping[str, Any], node: str, name: str = DONE) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.fit import describe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import Verdict, verdicts
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import listed
 
 HEADING = ("FLAVOR", "ID", "FREE", "OF", "ASKS FOR")
 
@@ -23,7 +24,7 @@ HEADING = ("FLAVOR", "ID", "FREE", "OF", "ASKS FOR")
 def offers(instance_types: Any, results: Any, table: bool = False) -> list[Any]:
     if not isinstance(instance_types, dict):
         raise AnsibleFilterError("hetero.compute.offers needs a mapping of flavors by name before the bar")
-    asked = [result for result in results if "claims" in result]
+    asked = [result for result in listed(results) if "claims" in result]
     try:
         found = [_offer(name, flavor, asked) for name, flavor in sorted(instance_types.items())]
     except HeteroError as error:

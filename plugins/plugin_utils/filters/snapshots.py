@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import listed, words_of
 
 #: What is kept of each kind of owner, with its value for an owner that did not answer.
 OF_PROXY: dict[str, Any] = {
@@ -40,6 +40,7 @@ OF_HOST: dict[str, Any] = {
 
 
 def snapshots(results: Any, hosts: bool = False) -> dict[str, dict[str, Any]]:
+    results = listed(results)
     if isinstance(results, (str, dict)) or not all(isinstance(result, dict) and "item" in result for result in results):
         raise AnsibleFilterError("hetero.compute.snapshots needs the results of a loop over nodes before the bar")
     taken_at = round(time.time(), 3)

@@ -39,7 +39,7 @@ def decide(told):
 
 def asked(*answers, **done):
     """Variables of nodes that were asked, and of some that were then asked to claim."""
-    said = {one["item"]: dict(_asked=dict(results=[one])) for one in answers}
+    said = {one["item"]: dict(_asked=one) for one in answers}
     for name, result in done.items():
         said[name]["_done"] = result
     return said

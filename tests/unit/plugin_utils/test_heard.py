@@ -17,11 +17,11 @@ CLAIMS = dict(claims=[])
 @pytest.mark.parametrize(
     ("variables", "answer"),
     [
-        (dict(_asked=dict(results=[dict(CLAIMS, item="another")])), dict(CLAIMS, item="p1")),
-        (dict(_asked=dict(results=[dict(unreachable=True, msg="x")])), dict(unreachable=True, msg="x", item="p1")),
+        (dict(_asked=dict(CLAIMS, item="another")), dict(CLAIMS, item="p1")),
+        (dict(_asked=dict(unreachable=True, msg="x")), dict(unreachable=True, msg="x", item="p1")),
         ({}, dict(msg="was not asked", item="p1")),
         (dict(_asked=dict(skipped=True)), dict(msg="was not asked", item="p1")),
-        (dict(_asked=dict(results=[])), dict(msg="was not asked", item="p1")),
+        (dict(_asked={}), dict(msg="was not asked", item="p1")),
     ],
 )
 def test_each_node_has_an_answer(variables, answer):
@@ -31,8 +31,21 @@ def test_each_node_has_an_answer(variables, answer):
 
 def test_answers_come_in_the_order_of_the_nodes():
     """Lost: the inventory's order, by which equal nodes are asked."""
-    said = {name: dict(_asked=dict(results=[CLAIMS])) for name in ("p1", "p2", "p3")}
+    said = {name: dict(_asked=CLAIMS) for name in ("p1", "p2", "p3")}
     assert [one["item"] for one in heard.answers(said, ["p3", "p1"])] == ["p3", "p1"]
+
+
+@pytest.mark.parametrize("results", [dict(changed=False, claims=[]), "claims", [dict(CLAIMS, item="p1")], dict(p1=1)])
+def test_what_is_no_mapping_of_answers_is_left_as_it_is(results):
+    """Lost: what a user is told who gives a filter something else."""
+    assert heard.listed(results) is results
+
+
+def test_answers_by_node_are_those_of_a_loop():
+    """Lost: whose answer it is, to a node that says another's name."""
+    answers = dict(p2=dict(CLAIMS, item="p1"), p1=dict(msg="no route"))
+    assert heard.listed(answers) == [dict(CLAIMS, item="p2"), dict(msg="no route", item="p1")]
+    assert heard.listed({}) == []
 
 
 def test_what_a_node_did():
