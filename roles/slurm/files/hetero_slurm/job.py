@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from controller import Controller
     from site_file import Site
 
-#: Seconds between two looks at nodes that come up; Slurm says by no event that they are.
-LOOK = 0.2
+#: Seconds between two looks at nodes that come up: a tenth of what a job has waited, within these. Slurm says by no
+#: event that they are, and each look is a process, of each job that waits.
+LEAST, MOST = 0.2, 5.0
 
 
 def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -> None:
@@ -51,9 +52,12 @@ def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -
 
 def _until_up(site: Site, controller: Controller, names: Sequence[str]) -> None:
     """Wait until a job's nodes are up, or it has them no more."""
-    until = time.monotonic() + site.resume_seconds
-    while names and any(node.awaited for node in controller.some(names).values()) and time.monotonic() < until:
-        time.sleep(LOOK)
+    began = time.monotonic()
+    while names and any(node.awaited for node in controller.some(names).values()):
+        waited = time.monotonic() - began
+        if waited >= site.resume_seconds:
+            return
+        time.sleep(min(MOST, max(LEAST, waited / 10)))
 
 
 def tell_to_go(site: Site, controller: Controller, names: Sequence[str]) -> None:

@@ -10,9 +10,11 @@ import json
 import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass, field
 from typing import Any, Iterable, Mapping
 
@@ -22,8 +24,10 @@ from site_file import Pool, Site, SiteError
 QUESTION = 300.0
 #: Seconds that a play has to end by itself after Ctrl-C.
 LAST = 60.0
-#: What writes a file of how a play ended.
-CALLBACK = "hetero.compute.outcome"
+#: What writes a file of how a play ended, and the folder for these.
+CALLBACK, OUTCOMES = "hetero.compute.outcome", "outcomes"
+#: Seconds after which no play of a killed program writes there any more.
+OLD = 86400.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class Plays:
     def _play(self, playbook: str, seconds: float, **options: Any) -> Ended:
         """Run a play to its end; after `seconds` it is ended as by Ctrl-C, which ends nothing on the nodes."""
         words = [word for key, value in options.items() if value != "" for word in ("-e", f"{key}={value}")]
-        with tempfile.TemporaryDirectory(prefix="hetero-slurm-") as folder:
+        with tempfile.TemporaryDirectory(dir=self._outcomes()) as folder:
             path = os.path.join(folder, "outcome.json")
             rc, output = self._run([*self.site.play, f"hetero.compute.{playbook}", *words], path, seconds)
             outcome = _read(path)
@@ -97,6 +101,17 @@ class Plays:
         if rc:
             logging.info("%s", output.strip()[-2000:])
         return Ended(rc, output, outcome)
+
+    def _outcomes(self) -> str:
+        """Return the folder for outcomes, without what killed programs have left there."""
+        path = os.path.join(self.site.folder, OUTCOMES)
+        os.makedirs(path, exist_ok=True)
+        with os.scandir(path) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # another program's, or it has done this
+                    if entry.stat().st_mtime < time.time() - OLD:
+                        shutil.rmtree(entry.path, ignore_errors=True)
+        return path
 
     def _run(self, argv: list[str], outcome: str, seconds: float) -> tuple[int, str]:
         """Run a program that writes its outcome to a file; return (exit code, what it printed)."""
