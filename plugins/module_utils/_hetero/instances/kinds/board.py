@@ -256,7 +256,8 @@ class Request:
         ended = self.steps.boards
         # What was asked for anew meanwhile is left; what the boards file does not name is told here.
         anew = [claim.board for claim in self.claims if claim.instance in result["ended"]]
-        left = [*left, *ids, *anew, *(board["board"] for board in ended)]  # also where it has moved meanwhile
+        # also where it has moved meanwhile; each once
+        left = list(dict.fromkeys([*left, *ids, *anew, *(board["board"] for board in ended)]))
         change, deadline = Change(self.check), Deadline(CLAIM_TIME)
         with change.step("claim"):
             rest = board_releases.absent(self.proxy, self.asked, change, deadline, left=left, on=True)
