@@ -31,6 +31,8 @@ PLAIN_PATH = re.compile(r"[\w/.:,@+=-]+")
 HOURS, WAIT = "2", "60"
 #: Options of a request that count for what is done with it later.
 OF_ANY_VERB, OF_ITS_END = ("owner", "without"), ("wipe", "wipe_verify")
+#: Most lines of a command's output that are told where it failed.
+SAID = 40
 #: What is said of an instance that another job got by this name (site/key_prints.py of the collection).
 ANOTHERS = "has another ssh key than only_key"
 #: The file in its folder that says that a `take` has it.
@@ -45,6 +47,15 @@ Host *
   ServerAliveInterval 15
   ServerAliveCountMax 8
 """
+
+
+class CommandFailed(subprocess.CalledProcessError, AssertionError):
+    """A command on the board ended with another code than 0. Its message has the last lines that it printed."""
+
+    def __str__(self):
+        said = (self.output or "").rstrip("\n").splitlines()
+        left_out = [f"… ({len(said) - SAID} lines before these)"] if len(said) > SAID else []
+        return "\n".join([f"{self.cmd!r} ended with {self.returncode} on the board", *left_out, *said[-SAID:]])
 
 
 class Request:
@@ -204,12 +215,20 @@ class Board:
         """Run a command on the board; return its standard output as text, without the last line's end.
 
         :param command: a line for the board's shell, or a list of words.
-        :param check: whether another exit code than 0 is an error, subprocess.CalledProcessError.
+        :param check: whether another exit code than 0 is an error, CommandFailed (a subprocess.CalledProcessError).
+        :raises subprocess.TimeoutExpired: it took longer than `timeout` seconds.
         """
-        line = command if isinstance(command, str) else shlex.join(command)
-        done = subprocess.run(
-            self.ssh(line), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=timeout, check=check, text=True
-        )
+        __tracebackhide__ = True  # pytest shows the test's own line, and none of this file and of subprocess.py
+        line, late = command if isinstance(command, str) else shlex.join(command), None
+        try:
+            own = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            done = subprocess.run(self.ssh(line), timeout=timeout, check=False, **own)
+        except subprocess.TimeoutExpired as error:
+            late = error
+        if late is not None:  # not above, where its way through subprocess.py would be told, too
+            raise subprocess.TimeoutExpired(line, timeout, late.output)
+        if check and done.returncode:
+            raise CommandFailed(done.returncode, line, done.stdout)
         return done.stdout.rstrip("\n")
 
     @property

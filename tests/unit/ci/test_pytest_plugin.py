@@ -96,3 +96,31 @@ def test_a_board_for_each_module(machine):
     assert machine.verbs == ["provision_instance", "terminate_instance"] * 2
     rc, _cases, said = reported(machine, text=text)
     assert (rc, "no board: the request is wrong: name a flavor: --board-flavor, or" in said) == (1, True), said
+
+
+FAILING = """
+def test_fails(board):
+    board.run("seq 50; echo not here >&2; exit 3")
+
+
+def test_hangs(board):
+    board.run("echo begun; sleep 60", timeout=1)
+"""
+
+
+def test_a_command_that_fails_is_told_by_its_own_words(machine):
+    """Lost: what the command said, below fifty lines of subprocess.py."""
+    rc, cases, said = reported(machine, "--board-flavor", "x", text=FAILING)
+    assert rc == 1, said
+    assert "subprocess.py" not in said, said
+    assert "_execute_child" not in said
+    lines = [line.lstrip("E ") for line in said.splitlines()]
+    first = lines.index("heteroci.board.CommandFailed: 'seq 50; echo not here >&2; exit 3' ended with 3 on the board")
+    assert lines[first + 1 : first + 3] == ["… (10 lines before these)", "11"]
+    assert lines[first + 41] == "50"
+    assert "not here" in said
+    assert "'echo begun; sleep 60' timed out after 1 seconds" in said
+    assert [one.tag for name in ("test_fails", "test_hangs") for one in cases[name] if one.tag == "failure"] == [
+        "failure",
+        "failure",
+    ]

@@ -41,7 +41,7 @@ def test_a_single_node_is_asked_once(proxies):
     rc, output = alone.play("provision_instance", **request)
     assert rc == 0, output
     assert ran(output) == [
-        "Stop where the request is wrong",  # skipped, as this one is not
+        "See whether the request is right",  # skipped, as this one is not
         "Claim what this node has, bring it up",
         "See whether that is all, and whose the name is",
         "Keep the way in, and say how it stands",
@@ -58,7 +58,7 @@ def test_several_nodes_are_asked_twice(proxies):
     rc, output = plays.play("provision_instance", instance="lab", flavor=FLAVOR, count=3, hetero_ssh_folder=ways)
     assert rc == 0, output
     assert ran(output) == [
-        "Stop where the request is wrong",  # skipped, as this one is not
+        "See whether the request is right",  # skipped, as this one is not
         "Ask what there is",
         "Choose",
         "Claim what this node has, bring it up",
