@@ -64,6 +64,7 @@ class ActionModule(Looks):
             raise AnsibleActionFail(f"watch is {brief(str(watch))}: give seconds, at most {LONGEST:g}")
         if self._limit is not None:
             self._task.args["follow"] = True
+            is_read()  # from here on it is known when its reader goes
         return super().run(tmp, task_vars)
 
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:

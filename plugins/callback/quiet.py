@@ -46,6 +46,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, printable
 from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_instance
 from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import LiveLine
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import prints_nowhere
 
 #: Seconds to the first line about a task that lasts, and between later ones. LATER is also the longest that nothing is
 #: said at all; a busy machine adds its own.
@@ -340,7 +341,11 @@ def _may_warn(result):
 
 
 def _print_nowhere():
-    """Let this process go on once nobody reads what it prints (`| head`); a later flush would end in a traceback."""
+    """Let this process go on once nobody reads what it prints (`| head`); a later flush would end in a traceback.
+
+    What only shows something ends then (playbook watch).
+    """
+    prints_nowhere()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -23,6 +23,8 @@ display = Display()
 QUIET = 5.0
 #: Seconds to the first of them, where nothing else is told meanwhile of work that a person waits for.
 FIRST = 2.0
+#: Whether nobody reads it any more; and by the id of Ansible's process the pipe that it had at the first look.
+_nowhere, _held = threading.Event(), dict[int, int]()
 
 
 @contextlib.contextmanager
@@ -70,18 +72,29 @@ def tell(text: str) -> None:
 
 
 def is_read() -> bool:
-    """Return whether somebody may read what is told: not where its reader has gone (`| head`)."""
-    output = f"/proc/{os.getppid()}/fd/1"
-    if not _is_pipe(output):
-        return True
-    try:
-        pipe = os.open(output, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError as error:  # of one with a name
-        return error.errno != errno.ENXIO
-    try:
-        return job_watch.is_read(pipe)
-    finally:
-        os.close(pipe)
+    """Return whether somebody may read what is told: not where its reader has gone (`| head`).
+
+    The pipe is held open from the first call on: Ansible's process may have another output since (prints_nowhere).
+    """
+    play = os.getppid()
+    output = f"/proc/{play}/fd/1"
+    if _nowhere.is_set():
+        return False
+    if play not in _held:
+        if not _is_pipe(output):
+            return True
+        try:
+            _held[play] = os.open(output, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:  # of one with a name
+            return error.errno != errno.ENXIO
+    return job_watch.is_read(_held[play])
+
+
+def prints_nowhere() -> None:
+    """Note that nobody reads what Ansible's process prints, which has another output from now on: the processes of its
+    next tasks know that (is_read).
+    """
+    _nowhere.set()
 
 
 def _is_pipe(path: str) -> bool:

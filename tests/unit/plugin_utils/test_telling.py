@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from ansible_collections.hetero.compute.plugins.callback import quiet
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.instances.kinds.host_moves import STEPS
 from ansible_collections.hetero.compute.plugins.plugin_utils import progress, short_calls, telling
 
@@ -50,6 +51,39 @@ def test_whether_somebody_reads_it_is_known(monkeypatch):
             assert not telling.is_read()
         finally:
             play.kill()
+
+
+#: A play whose callback finds the pipe broken, and prints nowhere from then on.
+GOES_ON = "read line; exec >/dev/null; echo nowhere >&2; exec sleep 600"
+
+
+def test_a_reader_that_goes_is_known_whatever_the_callback_prints_to_then(monkeypatch):
+    """Lost: the same, with callback quiet: `watch | head` went on for a day."""
+    read, write = os.pipe()
+    pipes = dict(stdin=subprocess.PIPE, stdout=write, stderr=subprocess.PIPE)
+    with subprocess.Popen(["sh", "-c", GOES_ON], **pipes) as play:
+        monkeypatch.setattr(telling.os, "getppid", lambda: play.pid)
+        try:
+            os.close(write)
+            assert telling.is_read()
+            os.close(read)
+            play.stdin.write(b"\n")
+            play.stdin.flush()
+            assert play.stderr.readline() == b"nowhere\n"
+            assert not telling.is_read()
+        finally:
+            play.kill()
+
+
+def test_a_task_that_begins_when_the_reader_has_gone_knows_that(monkeypatch, tmp_path):
+    """Lost: the same, where the reader went before the watch began."""
+    monkeypatch.setattr(telling, "_nowhere", threading.Event())
+    assert telling.is_read()
+    with open(tmp_path / "out", "w", encoding="ascii") as out:
+        monkeypatch.setattr(quiet.sys, "stdout", out)
+        quiet._print_nowhere()
+        assert os.readlink(f"/proc/self/fd/{out.fileno()}") == os.devnull
+    assert not telling.is_read()
 
 
 @pytest.mark.parametrize(
