@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Container, Mapping
+from typing import Any, Collection, Container, Mapping
+
+#: How another key is let in (ssh-copy-id(1): -f asks for no private half), as guide_playbooks has it.
+LET_IN = "log in by the key that it has, and let another in as well (ssh-copy-id -f -i FILE root@ADDRESS)"
 
 
 def play(playbook: str, **words: object) -> str:
@@ -24,6 +27,14 @@ def rebuild(instance: str, other: Container[str], asked: Mapping[str, Any]) -> s
     """
     words = {"image": asked["image"]} if "image" in other else {}
     return play("rebuild_instance", instance=instance, **words, **({"key_file": "FILE"} if "ssh key" in other else {}))
+
+
+def have_it_otherwise(instance: str, other: Collection[str], asked: Mapping[str, Any]) -> str:
+    """Return in words how to have an instance otherwise than it is, as `rebuild` takes that. Its root goes for that;
+    another key is let in without.
+    """
+    text = f"rebuild it to change that ({rebuild(instance, other, asked)}), or terminate it first"
+    return f"{LET_IN}; or {text}" if set(other) == {"ssh key"} else text
 
 
 def stays(instance: str, what: str) -> str:

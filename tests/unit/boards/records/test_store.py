@@ -41,6 +41,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instan
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst alice@laptop"
 #: What names KEY and shows nothing of it: the SHA-256 of its bytes, in base64.
 PRINT = "SHA256:5QNE31pafftDl9n9WbldRB9tLRGZMLfX6IPlDojeLfU alice@laptop"
+#: What a second key needs, which costs no root.
+LET_IN = "log in by the key that it has, and let another in as well .ssh-copy-id -f -i FILE root@ADDRESS."
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOther alice@laptop"
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "extra_specs": {"a": 1, "b": 2}}
 TEN = list(range(10))
@@ -112,7 +114,7 @@ def test_the_same_request_again_changes_nothing(store):
     [
         ({"flavor": {"name": "x"}}, "flavor", "terminate it first, a flavor stays"),
         ({"image": "centos"}, "image", "rebuild it .*playbook hetero.compute.rebuild_instance"),
-        ({"key": OTHER_KEY}, rf"ssh key \(it has {PRINT}\)", "rebuild it .*playbook hetero.compute.rebuild_instance"),
+        ({"key": OTHER_KEY}, rf"ssh key \(it has {PRINT}\)", f"{LET_IN}; or rebuild it .*rebuild_instance"),
     ],
 )
 def test_another_flavor_image_or_key_is_refused_and_pointed_to_a_way(store, other, word, way):
@@ -127,7 +129,7 @@ def test_no_rebuild_is_advised_to_an_image_that_is_not_there(store):
     for other in ({}, {"flavor": {"name": "x"}}):
         with pytest.raises(Refused, match=r"another .*image: no image centos in its store: choose another image$"):
             claim(store, image="centos", no_image="no image centos in its store", **other)
-    with pytest.raises(Refused, match=r"another ssh key.*: rebuild it"):
+    with pytest.raises(Refused, match=r"another ssh key.*; or rebuild it"):
         claim(store, key=OTHER_KEY, no_image="not asked for")
 
 

@@ -233,7 +233,7 @@ def test_an_instance_takes_memory_processors_disk_and_gpus_at_once(store):
         (dict(owner="bob"), "ml-8: belongs to alice: choose another name"),
         (dict(flavor=dict(CG1, vcpus=9)), "with another flavor: terminate it first"),
         (dict(image="fedora"), "with another image: rebuild it"),
-        (dict(key=KEY.replace("First", "Other")), r"with another ssh key \(it has SHA256:[\w+/]{43}.*\): rebuild it"),
+        (dict(key=KEY.replace("First", "Other")), r"ssh key \(it has SHA256:[\w+/]{43}.*\): log in by .*; or rebuild"),
     ],
 )
 def test_a_name_is_its_owners_and_stays_what_it_is(store, other, said):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Collection, Container, Iterable, Sequence
 
 from ...core.errors import HeteroError, NoneFree, Refused
-from ...core.plays import play, rebuild, stays
+from ...core.plays import have_it_otherwise, play, stays
 from ...core.this_node import THIS_NODE
 from ...site import board_states, leases
 from ...site.instance import key_body, valid_instance
@@ -365,7 +365,7 @@ def _refuse_other(claim: Claim, wanted: ClaimTerms, no_image: str | None) -> Non
         if not same
     ]
     if other:
-        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, vars(wanted))}), or terminate it first"
+        remedy = have_it_otherwise(claim.instance, other, vars(wanted))
         for part in ("boot source", "flavor"):
             remedy = stays(claim.instance, part) if part in other else remedy
         if "image" in other and no_image:

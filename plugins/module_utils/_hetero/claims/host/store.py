@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequen
 
 from ...core.backups import UNREADABLE
 from ...core.errors import BadInput, NoneFree, Refused
-from ...core.plays import rebuild, stays
+from ...core.plays import have_it_otherwise, stays
 from ...core.printable import printable
 from ...core.this_node import THIS_NODE
 from ...files.whole_file import write_whole
@@ -338,7 +338,7 @@ def _refuse_other(claim: Claim, asked: Asked) -> None:
     if key_body(claim.ssh_public_key) != key_body(asked.ssh_public_key):
         other.append("ssh key")
     if other:
-        remedy = f"rebuild it to change that ({rebuild(claim.instance, other, vars(asked))}), or terminate it first"
+        remedy = have_it_otherwise(claim.instance, other, vars(asked))
         if "flavor" in other or "kind" in other:
             remedy = stays(claim.instance, "flavor")
         if "image" in other and asked.no_image:
