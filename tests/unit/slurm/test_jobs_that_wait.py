@@ -1,12 +1,15 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What jobs cost the controller while their boards come up, by the clock of a test."""
+"""Jobs, while their boards come up: what they cost the controller, and whose board it is then."""
 
 from __future__ import annotations
 
 import job
+import pytest
 from controller import Node
+from site_file import SiteError
+from slots import Slots
 
 
 def test_many_jobs_that_wait_do_not_wear_the_controller_out(site, monkeypatch):
@@ -32,3 +35,26 @@ def test_many_jobs_that_wait_do_not_wear_the_controller_out(site, monkeypatch):
         job.prolog(site, Controller(), dict(SLURM_JOB_PARTITION="kept", SLURM_JOB_NODELIST="tp64-1"))
         assert len(looks) <= most
         assert now[0] - min(up, 600.0) <= late
+
+
+@pytest.mark.parametrize(("lent", "begins"), [("7", True), ("", True), ("6", False)])
+def test_a_board_that_came_up_for_a_cancelled_job_is_its_users_or_the_next_ones(site, lent, begins):
+    """Lost: bob's board, to ann, who cancelled her job when her login was there: Slurm gives him the slot then."""
+    slots = Slots(site.folder)
+    if lent:
+        slots.lend("tp64-1", lent)
+
+    class Controller:
+        def names(self, hostlist):
+            return [hostlist]
+
+        def some(self, names):
+            return {name: Node(name, frozenset({"ALLOCATED", "CLOUD", "POWER_DOWN"})) for name in names}
+
+    given = dict(SLURM_JOB_ID="7", SLURM_JOB_PARTITION="boards", SLURM_JOB_NODELIST="tp64-1")
+    if begins:
+        job.prolog(site, Controller(), given)
+    else:
+        with pytest.raises(SiteError, match="another job's user has a login on tp64-1"):
+            job.prolog(site, Controller(), given)
+    assert slots.spent("tp64-1")

@@ -33,7 +33,8 @@ LEAST, MOST = 0.2, 5.0
 def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -> None:
     """Let a job begin only on nodes that end with it, where its partition wants that, and as soon as they are up.
 
-    :raises SiteError: a node may have been used; Slurm queues a batch job again, and ends another.
+    :raises SiteError: a node may have been used, or another's login is there; Slurm queues a batch job again, and ends
+        another.
     """
     names = _names(site, controller, environment)
     new = environment.get("SLURM_JOB_PARTITION", "") in site.new_root
@@ -48,6 +49,18 @@ def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -
         # Where no suspend of these slots ever runs to its first step, the next resume ends what this job leaves.
         nodes = controller.some(names) if names else {}
         Slots(site.folder).spend(name for name, node in nodes.items() if node.up)
+    _no_other_login(site, names, environment.get("SLURM_JOB_ID", ""))
+
+
+def _no_other_login(site: Site, names: Sequence[str], job: str) -> None:
+    """Refuse roots in which the user of another job has a login: Slurm gives a node that still comes up for a job that
+    was cancelled to the next one, and begins no resume for it (22.05).
+    """
+    slots = Slots(site.folder)
+    others = [name for name in names if slots.lent(name) not in ("", job)]
+    if others:
+        slots.spend(others)
+        raise SiteError(f"job {job}: another job's user has a login on {', '.join(others)}: the job begins elsewhere")
 
 
 def _until_up(site: Site, controller: Controller, names: Sequence[str]) -> None:

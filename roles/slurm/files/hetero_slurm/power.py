@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Plays for one hostlist. With partial=true each takes what there is; after one that got nothing there is no other.
 TRIES = 3
+GONE = "its job has gone while it got its login"
 AT_WORK = "another program worked on this slot all the time: see hetero-slurm.log"
 
 
@@ -88,7 +89,7 @@ class _BringUp:
     def _hand_over(self, pool: Pool, name: str, node: str) -> str:
         """Say where a slot is; where its board runs no slurmd, after its job's user was let in, and before it begins.
 
-        Returns why there is no login, where the board is at fault.
+        Returns why there is no login, where the board is at fault, or nobody waits for it.
         """
         if pool.slurmd:
             self.controller.note([name], f"{name} is on {node}")
@@ -98,11 +99,12 @@ class _BringUp:
             way = stand_in.let_in(self.site, self.slots, name, jobs)
         except (SiteError, OSError) as error:
             return str(error)
-        if jobs and self.controller.jobs_on(name) != jobs:
+        now = self.controller.jobs_on(name) if jobs else jobs
+        if now != jobs:
             # its login is another user's: without a slurmd nothing begins there, and who comes next ends it first
             self.slots.spend([name])
-            logging.info("%s: its job has gone while it got its login", name)
-            return ""
+            logging.info("%s: %s", name, GONE)
+            return "" if now else GONE
         self.controller.note([name], f"{name} is on {node}: {way}")
         stand_in.start(self.site, name)
         return ""
