@@ -29,6 +29,10 @@ LEFT = (
     "{name} leaves {leaves} for {arrives}, which was not asked, and may have started it: have that in the inventory, "
     "and leave it out by no without="
 )
+UNCLAIMED = (
+    "{name} leaves {leaves} for {arrives}, which has something of it without a claim, and may run it: nothing of it is "
+    "started or copied elsewhere: {text}"
+)
 NO_HOST = "node is {node}: give the name of a GPU host or KVM host, such as -e node={near}"
 NO_BOARD = "{name} is a {kind} on {here}, and board is {board}: leave it out, or name the host: -e node=HOST"
 OF_A_BOARD = "{name} has a board of {here}, and node is {node}: name another board of it: -e board=ID"
@@ -85,6 +89,7 @@ def target(
     left_for = came.get("other") or ""
     if left_for and left_for not in {answer["item"] for answer in answers}:
         raise Stop(LEFT.format(name=name, leaves=here, arrives=left_for))
+    _must_have_a_claim(name, answers, here, left_for)
     if back and left_for:
         return dict(leaves=here, arrives="", copies=False, goes_back=True, lines=[])
     if back:
@@ -95,6 +100,15 @@ def target(
     arrives = _chosen(name, answers, here, came, node)
     told = MOVES.format(leaves=here, arrives=arrives, mib=-(-int(came["bytes"]) >> 20))
     return dict(leaves=here, arrives=arrives, copies=True, goes_back=False, lines=[f"{name:<7} {told}"])
+
+
+def _must_have_a_claim(name: str, answers: Sequence[Answer], here: str, left_for: str) -> None:
+    """Raise Stop where the host to which an instance was on its way has it, and does not know of it in its database."""
+    for answer in answers:
+        for one in answer.get("unclaimed") or () if answer["item"] == left_for else ():
+            if one["instance"] == name:
+                text = one_line(one["text"])
+                raise Stop(UNCLAIMED.format(name=name, leaves=here, arrives=left_for, text=text))
 
 
 def _chosen(name: str, answers: Sequence[Answer], here: str, came: Mapping[str, Any], node: str) -> str:

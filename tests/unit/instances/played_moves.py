@@ -68,14 +68,14 @@ class Played:
 
     # ---- modules
 
-    def step(self, node, word, claim, **more):
+    def step(self, node, word, claim, check=False, **more):
         other = next(name for name in self.sites if name != node)
         given = dict(owner=self.owner, other=other, timeout=TIMEOUT, soft_timeout=5.0, **more)
 
         def work():
             asked = Asked(self.instance, claim["created"], **given)
             with self.at(self.sites[node]) as host:
-                return json.loads(json.dumps(STEPS[word](Step(host, asked, Change(False)))))
+                return json.loads(json.dumps(STEPS[word](Step(host, asked, Change(check)))))
 
         return self._said(node, word, self.call(work))
 
@@ -114,6 +114,7 @@ class Played:
                 self.fails(to, claim, error)
         ran = True
         if to["goes_back"]:
+            self.step(to["leaves"], "back", claim, check=True)
             if to["arrives"]:
                 self.step(to["arrives"], "given_up", claim, force=True)
             ran = self.step(to["leaves"], "back", claim)["ran"]

@@ -161,6 +161,23 @@ def test_a_half_alone_goes_nowhere_while_the_other_host_is_not_asked(back):
     assert (to["leaves"], to["goes_back"]) == ("gpu1", back)
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_a_half_alone_goes_nowhere_where_the_other_host_forgot_its_own(back):
+    """Lost: one life: the database of the host that runs it was put back from before the move, and the former root
+    would start beside it, or on a third host.
+    """
+    came = dict(CAME, other="gpu2", state="leaving")
+    kept = dict(instance="ml-8", name="gpu2", text="no claim of it is in the database, and container /c/ml-8 is there")
+    other = dict(kept, instance="ml-81")
+    answers = [host("gpu1", "leaving"), host("gpu2", unclaimed=[other, kept]), host("gpu3")]
+    words = r"ml-8 leaves gpu1 for gpu2, which has something of it without a claim, and may run it: .* /c/ml-8 is there"
+    plan = found([answers[0], host("gpu2", unclaimed=[kept])])
+    with pytest.raises(Stop, match=words):
+        move_steps.target(ASKED, answers, plan, came, "", back)
+    answers[1]["unclaimed"] = [other]
+    assert move_steps.target(ASKED, answers, plan, came, "", back)["goes_back"] == back
+
+
 def test_several_do_not_move_at_once():
     """Lost: which of them is meant."""
     one, other = host("gpu1", "running"), host("gpu2", "running")

@@ -38,6 +38,13 @@ MOVABLE = (
 )
 NOT_MADE = "is {state}, and what is not made, or is being made or ended, does not move"
 START = f"{play('start_instance', instance='{name}')} brings it up; then run this again"
+COMES = (
+    "{note}, and was never started here: it goes on where both hosts are asked: have the other one in the inventory, "
+    "and leave it out by no without="
+)
+ENDS_HERE = f"where that has no claim of it any more, {play('terminate_instance', instance='{name}')} ends what is here"
+NO_ROOT = "its former root is not here any more: it does not come back"
+NO_ROOT_WAY = f"{play('migrate_instance', instance='{name}')} goes on with the one on the other host"
 NOT_LEAVING = "is {state} here, and does not move: nothing of it is removed"
 ON = "still runs after its stop"
 STOP = "nothing of it is copied: see on its host what it waits for, and end it there; then run this again"
@@ -65,6 +72,8 @@ def described(step: Step) -> Result:
 def _described(work: Work) -> Result:
     claim = work.claim
     must_not_end(work)
+    if claim.state == instance_states.ARRIVING:
+        raise Refused(COMES.format(note=claim.note), claim.instance, ENDS_HERE.format(name=claim.instance))
     if claim.state not in MOVABLE:
         raise Refused(NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
     work.must_not_be_lost()
@@ -164,10 +173,15 @@ def gone(step: Step) -> Result:
 
 
 def back(step: Step) -> Result:
-    """Have the instance be this host's alone again; it is stopped. Return whether it ran before."""
+    """Have the instance be this host's alone again; it is stopped. Return whether it ran before.
+
+    In check mode it says whether that can be, before anything is given up on the other host.
+    """
     with step.work() as work:
         ran = moves.ran(work.claim.note)
         if work.claim.state == instance_states.LEAVING:
+            if not work.is_made:
+                raise Refused(NO_ROOT, step.asked.instance, NO_ROOT_WAY.format(name=step.asked.instance))
             step.change.note(step.asked.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})
             work.move(instance_states.STOPPED)
             work.report(PHASE, f"stays on {step.host.name}")

@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import Any, Collection, Container, Final, Iterable, Iterator, Mapping, Protocol
 
 from ..core.errors import BadInput, Refused
+from ..core.plays import play
 from ..core.printable import printable, seen
 from ..core.spelling import like
 from .kinds import BOARD, OF_HOSTS
@@ -29,6 +30,10 @@ OTHER_NAME = "choose another name"
 WAITED_FOR = "{owner} waits for what is to have that name, and asked before"
 #: The form of Unicode in which the names of owners are compared: AWX keeps its users' in such a one (NFKC).
 FORM: Final = "NFC"
+
+#: What is typed for one that is there twice; and before that where both are one claim, one of them by an older copy.
+WHICH = "say which is meant: leave out the nodes of the others, -e without=NODE"
+MOVED = f"it has moved, and a database is older than that: run {play('reconcile')}; where that does not end it, "
 
 #: A claim as modules return it; and a result of board_info or host_info, with its owner as `item`.
 Claim = Mapping[str, Any]
@@ -284,8 +289,8 @@ def twice(results: Iterable[Result], request: str, owner: str | None = None) -> 
     for instance, made in sorted(found.items()):
         if len(made) > 1:
             places = [f"{one[1]} of {made[one]} (since {as_date(one[0])})" for one in sorted(made)]
-            which = "say which is meant: leave out the nodes of the others, -e without=NODE"
-            told.append(f"{instance} is there {len(places)} times, on {', '.join(places)}: {which}")
+            why = MOVED if len({created for created, _name, _ip in made}) == 1 else ""
+            told.append(f"{instance} is there {len(places)} times, on {', '.join(places)}: {why}{WHICH}")
     return told
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
@@ -24,7 +24,7 @@ from ...files.whole_file import write_whole
 from ...scheduling.fit import AMOUNTS
 from ...site import leases
 from ...site.instance import age, key_body, valid_instance
-from ...site.instance_states import ARRIVING, CLAIMED, ENDING, ways_from
+from ...site.instance_states import ARRIVING, CLAIMED, ENDING, LEAVING, STARTING, ways_from
 from ...site.key_prints import keys_told
 from ...site.kinds import OF_HOSTS
 from ...site.owners import refuse_mixed, refuse_taken
@@ -195,7 +195,8 @@ class Store(KeptClaims):
             return new
 
     def as_recorded(self, claim: Claim, is_there: Callable[[Claim], bool], dry: bool = False) -> Claim:
-        """Return a claim, with what its own record tells of what was made for it where the database is an older copy.
+        """Return a claim, with what its own record tells of what was made for it, and of its move to or from another
+        host, where the database is an older copy.
 
         :param is_there: returns whether what the record tells of is what lies there.
         :param dry: write nothing into the database.
@@ -203,10 +204,14 @@ class Store(KeptClaims):
         kept = self.kept(claim.instance)
         if kept is None or claim.container is None or not (kept.is_same(claim) and kept.since > claim.since):
             return claim
-        told = {name: getattr(kept, name) for name in MADE}
-        if not kept.container or told == {name: getattr(claim, name) for name in MADE} or not is_there(kept):
-            return claim
-        return replace(claim, **told) if dry else self.put(claim.instance, **told)
+        told: list[dict[str, Any]] = [dict(state=state, note=kept.note) for state in _moved_since(claim, kept)]
+        made = {name: getattr(kept, name) for name in MADE}
+        if kept.container and made != {name: getattr(claim, name) for name in MADE} and is_there(kept):
+            told.append(made)
+        with nullcontext() if dry else self.transaction():  # the record must not lose the last state for the first one
+            for fields in told:
+                claim = replace(claim, **fields) if dry else self.put(claim.instance, **fields)
+        return claim
 
     def release(self, instance: str, owner: str | None = None) -> Claim | None:
         """End a claim with all that it holds. The caller has checked that its container is gone.
@@ -328,6 +333,16 @@ def _event(row: sqlite3.Row) -> Event:
     names = {name: row[name] if isinstance(row[name], str) else None for name in ("instance", "address")}
     when, seconds = sound(row["time"]) or 0.0, sound(row["seconds"])
     return Event(row["id"], when, instance=names["instance"], address=names["address"], seconds=seconds, **texts)
+
+
+def _moved_since(claim: Claim, kept: Claim) -> list[str]:
+    """Return the states to which a claim went since its database was copied, where that was a part of a move: it has
+    left, and another host may run it; or it was started here, and its tenant may have written to its root.
+    """
+    began = claim.state == ARRIVING and kept.state != ARRIVING
+    first = [ENDING if kept.state == ENDING else STARTING] if began else []
+    left = kept.state == LEAVING != claim.state and LEAVING in ways_from((first or [claim.state])[0])
+    return [*first, *([LEAVING] if left else [])]
 
 
 def _refuse_other(claim: Claim, asked: Asked) -> None:

@@ -1,0 +1,150 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A guest's move, and a database that is put back from a copy of before. If these fail, its former root runs beside the
+one that its tenant works on, or the only root is removed.
+
+Tests compute_host/departures.py, claims/host/store.py, playbook migrate_instance.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import arrivals, lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Stop
+from ansible_collections.hetero.compute.tests.unit.instances.guests.played_guest import Guests
+from ansible_collections.hetero.compute.tests.unit.instances.guests.test_guests_that_move import two
+
+__all__ = ["two"]
+
+
+class Copied(Guests):
+    """win runs on kvm1; databases are copied, and put back. Records of claims stay as they are."""
+
+    def path(self, name):
+        with self.at(self.sites[name]) as host:
+            return host.store.path
+
+    def copy_of(self, name):
+        copy = sqlite3.connect(":memory:")
+        with closing(sqlite3.connect(self.path(name))) as db:
+            db.backup(copy)
+        return copy
+
+    def put_back(self, name, copy):
+        with closing(sqlite3.connect(self.path(name))) as db:
+            copy.backup(db)
+
+    def claim(self, name="kvm1"):
+        with self.at(self.sites[name]) as host:
+            return vars(host.store.claim_of("win"))
+
+    def recorded(self, name):
+        with self.at(self.sites[name]) as host:
+            return host.store.kept("win").state
+
+    def copied(self):
+        """Its root is on both hosts, and it runs on neither."""
+        claim = self.claim()
+        came = self.step("kvm1", "described", claim)["came"]
+        self.copy(dict(leaves="kvm1", arrives="kvm2"), claim, came)
+        return claim
+
+    def started(self):
+        """It runs on kvm2, and its former root is there."""
+        claim = self.copied()
+        self.verb("kvm2", arrivals.migrated, claim)
+        return claim
+
+
+@pytest.fixture
+def guests(two):
+    made = Copied(two)
+    made.provide()
+    return made
+
+
+def test_a_new_host_that_forgot_it_keeps_the_former_root_off(guests):
+    """Lost: one life: the former root starts here, or on a third host, beside the one that the tenant works on."""
+    before = guests.copy_of("kvm2")
+    guests.started()
+    guests.put_back("kvm2", before)
+    assert guests.states() == {"kvm1": "leaving"}
+    for back in (False, True):
+        with pytest.raises(Stop, match="win leaves kvm1 for kvm2, which has something of it without a claim, and may"):
+            guests.migrate(back)
+    assert (guests.states(), guests.running()) == ({"kvm1": "leaving"}, ["kvm2"])
+
+
+def test_an_old_host_that_forgot_that_it_left_does_not_start_it(guests):
+    """Lost: one life, to who starts it with the new host left out, as is said of what is there twice."""
+    before = guests.copy_of("kvm1")
+    claim = guests.started()
+    guests.put_back("kvm1", before)
+    assert guests.states() == {"kvm1": "running", "kvm2": "running"}
+    with pytest.raises(Stop, match=r"win is there 2 times, .*it has moved, and a database is older than that: run"):
+        guests.migrate()
+    with pytest.raises(HeteroError, match="moves to kvm2"):
+        guests.verb("kvm1", lifecycle.running, claim)
+    assert guests.running() == ["kvm2"]
+    guests.reconcile()
+    assert guests.states() == {"kvm1": "leaving", "kvm2": "running"}
+    guests.migrate()
+    guests.must_run("the old host's database was put back")
+
+
+def test_a_new_host_that_forgot_that_it_started_it_gives_nothing_up(guests):
+    """Lost: the only root, as that of one which never ran; or every verb for good, as each names another one."""
+    claim = guests.copied()
+    before = guests.copy_of("kvm2")
+    guests.migrate()
+    guests.put_back("kvm2", before)
+    assert (guests.states(), guests.running()) == ({"kvm2": "arriving"}, ["kvm2"])
+    with pytest.raises(HeteroError, match="was started here"):
+        guests.step("kvm2", "given_up", claim)
+    guests.reconcile()
+    guests.must_run("the new host's database was put back")
+
+
+@pytest.mark.long
+def test_one_that_has_moved_on_since_is_leaving_by_its_record(guests):
+    """Lost: the place to which it has gone on, whose claim would be taken for a second one."""
+    guests.copied()
+    before = guests.copy_of("kvm2")
+    guests.migrate()
+    claim = guests.claim("kvm2")
+    guests.step("kvm2", "leaving", claim)
+    guests.put_back("kvm2", before)
+    guests.reconcile()
+    assert (guests.states(), guests.recorded("kvm2")) == ({"kvm2": "leaving"}, "leaving")
+    assert guests.claim("kvm2")["note"] == "moves to kvm1"
+
+
+def test_a_move_is_not_taken_back_to_a_root_that_is_gone(guests):
+    """Lost: the only root, which is given up for the former one, of which a copy of the database tells alone."""
+    claim = guests.started()
+    before = {name: guests.copy_of(name) for name in guests.sites}
+    guests.leave(dict(leaves="kvm1", arrives="kvm2"), claim, claim["host_key"])
+    for name, copy in before.items():
+        guests.put_back(name, copy)
+    assert guests.states() == {"kvm1": "leaving", "kvm2": "running"}
+    with pytest.raises(HeteroError, match="its former root is not here any more"):
+        guests.migrate(back=True)
+    assert guests.running() == ["kvm2"]
+    guests.migrate()
+    guests.must_run("both databases were put back")
+
+
+def test_a_half_that_came_alone_says_how_it_ends(guests):
+    """Lost: a card and an address, as two verbs name each other."""
+    claim = guests.copied()
+    guests.verb("kvm1", lifecycle.absent, claim)
+    with pytest.raises(HeteroError, match=r"moves from kvm1, and was never started here: .*terminate_instance"):
+        guests.migrate()
+    guests.terminate()
+    guests.must_be_gone("its half alone")
