@@ -4,7 +4,7 @@
 """A host's database is put back from before a move, whose record is newer. If these fail, the former root of an
 instance starts beside the one that its tenant works on, or one that runs is removed as if it never had.
 
-Tests claims/host/store.py. Whole hosts: instances/guests/test_moves_of_restored_hosts.py.
+Tests claims/host/store.py, claims/host/claim_copies.py. Whole hosts: instances/guests/test_moves_of_restored_hosts.py.
 """
 
 from __future__ import annotations
@@ -87,3 +87,16 @@ def test_a_record_that_knows_no_more_changes_nothing(tmp_path):
     assert host.look() == (("arriving", "moves from kvm1"), "arriving", "arriving")
     host.go(("starting", ""), ("running", ""))
     assert host.look()[0] == ("running", "")
+
+
+@pytest.mark.parametrize(("made", "counts"), [(False, []), (True, ["win"])])
+def test_one_that_was_killed_as_it_was_to_come_holds_nothing(tmp_path, made, counts):
+    """Lost: a name and memory, for nobody: its record was written, and its claim was not. One with a root here counts."""
+    with Store(str(tmp_path / "host.db")) as store:
+        store.claim(Asked("win", "alice", dict(name="cg1"), "box", KEY, "kvm", arrives=FROM), ROOM, None, [])
+        if made:
+            store.put("win", container="domain:win")
+        record = store.records.read("win")
+        store.release("win")
+        store.records.write(record)
+        assert [claim.instance for claim in store.in_use()] == counts

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 from ...core.errors import HeteroError, Refused
 from ...core.plays import play
 from ...core.printable import printable
-from ...site.instance_states import ENDING, NEVER_RAN
+from ...site.instance_states import ARRIVING, ENDING, NEVER_RAN
 from ...site.leases import later
 from ..pruning import RECORDS, RECORDS_BEGIN
 from ..pruning import Kept as KeptEvents
@@ -86,7 +86,8 @@ class KeptClaims(ClaimsStore[Claim]):
         claim, kept = self.claim_of(instance), self.kept(instance)  # in this order: another process may end the claim
         if kept is None or kept.is_same(claim):
             return None
-        return kept if kept.container is not None or kept.state not in (*NEVER_RAN, ENDING) else None
+        # of one that was on its way here, its root is where it came from
+        return kept if kept.container is not None or kept.state not in (*NEVER_RAN, ARRIVING, ENDING) else None
 
     def all_forgotten(self) -> list[Claim]:
         """Return all records that `forgotten` finds."""
