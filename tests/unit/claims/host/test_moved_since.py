@@ -91,7 +91,7 @@ def test_a_record_that_knows_no_more_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize(("made", "counts"), [(False, []), (True, ["win"])])
 def test_one_that_was_killed_as_it_was_to_come_holds_nothing(tmp_path, made, counts):
-    """Lost: a name and memory, for nobody: its record was written, and its claim was not. One with a root here counts."""
+    """Lost: a name and memory, for nobody: its record was written, its claim was not. One with a root here counts."""
     with Store(str(tmp_path / "host.db")) as store:
         store.claim(Asked("win", "alice", dict(name="cg1"), "box", KEY, "kvm", arrives=FROM), ROOM, None, [])
         if made:
