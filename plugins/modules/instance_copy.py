@@ -74,6 +74,13 @@ options:
   owner:
     description: If given, another owner's instance is refused.
     type: str
+  run:
+    description:
+      - The run of the playbook, any text that no other run has. V(arriving) and V(leaving) write it into the two
+        claims. The other steps are refused once another run has written its own there.
+      - A run that goes on with an instance that was started on its new host, or that takes a move back, gives that of
+        the claim on the host that it leaves (C(mover) of M(hetero.compute.host_info)).
+    type: str
   other:
     description: The other host, by its name in the inventory.
     type: str
@@ -187,6 +194,7 @@ SPEC = HOST + ArgumentSpec(
         created=dict(type="float", required=True),
         step=dict(type="str", required=True, choices=list(STEPS)),
         owner=dict(type="str"),
+        run=dict(type="str"),
         other=dict(type="str"),
         came=dict(type="dict"),
         has=dict(type="dict"),
@@ -203,14 +211,16 @@ SPEC = HOST + ArgumentSpec(
         soft_timeout=dict(type="float", default=30),
     ),
     required_if=[
-        ("step", "arriving", ("came", "other")),
-        ("step", "leaving", ("other",)),
-        ("step", "begun", ("came",)),
-        ("step", "planned", ("has",)),
-        ("step", "read", ("file", "number")),
-        ("step", "written", ("file", "number", "offset", "length", "sha256", "data")),
-        ("step", "taken", ("came", "digests")),
-        ("step", "gone", ("host_key",)),
+        ("step", "arriving", ("run", "came", "other")),
+        ("step", "leaving", ("run", "other")),
+        ("step", "begun", ("run", "came")),
+        ("step", "planned", ("run", "has")),
+        ("step", "read", ("run", "file", "number")),
+        ("step", "written", ("run", "file", "number", "offset", "length", "sha256", "data")),
+        ("step", "digested", ("run",)),
+        ("step", "taken", ("run", "came", "digests")),
+        ("step", "gone", ("run", "host_key")),
+        ("step", "back", ("run",)),
     ],
 )
 

@@ -62,6 +62,7 @@ CLAIM = dict(
     board=maybe(is_number),
     console=maybe(is_text),
     image=maybe(is_text),
+    mover=maybe(is_text),
 )
 #: A claim of a compute host, whose console people sit down at by this path.
 HOSTED_CLAIM = dict(CLAIM, kind=one_of(OF_HOSTS), console=is_text, console_bytes=maybe(is_number))

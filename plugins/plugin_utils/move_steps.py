@@ -9,6 +9,7 @@ They are steps as those of request_steps.py, which finds the instance.
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, Iterable, Mapping, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
@@ -60,7 +61,7 @@ def target(
     :param node: the host that is wanted; "" for any.
     :param back: whether it is to be where it was, and its move is to be given up.
     :returns: the plan: leaves and arrives, by their names in the inventory; copies, whether its root is yet to be
-        copied; goes_back; lines for people.
+        copied; run, by which the hosts tell this run of the playbook from others; goes_back; lines for people.
     :raises Stop: it cannot move, or not there; or a host that may have started it was not asked.
     """
     name, claims = request["instance"], [claim for part in plan["parts"] for claim in part["claims"]]
@@ -85,21 +86,28 @@ def target(
             way = TAKE_BACK.format(back=word) if move["goes_back"] else ""
             raise Stop(ELSEWHERE.format(name=name, arrives=arrives, node=node) + way)
         copies = not back and not move["was_started"]
-        return dict(leaves=leaves, arrives=arrives, copies=copies, goes_back=back, lines=[])
+        run = _new_run() if copies else move["mover"]
+        return dict(leaves=leaves, arrives=arrives, copies=copies, run=run, goes_back=back, lines=[])
     left_for = came.get("other") or ""
     if left_for and left_for not in {answer["item"] for answer in answers}:
         raise Stop(LEFT.format(name=name, leaves=here, arrives=left_for))
     _must_have_a_claim(name, answers, here, left_for)
     if back and left_for:
-        return dict(leaves=here, arrives="", copies=False, goes_back=True, lines=[])
+        return dict(leaves=here, arrives="", copies=False, run=claims[0].get("mover") or "", goes_back=True, lines=[])
     if back:
         raise Stop(NO_MOVE.format(name=name))
     if node == here:
         lines = [IS_THERE.format(name=name, node=node)]
-        return dict(leaves="", arrives=here, copies=False, goes_back=False, lines=lines)
+        return dict(leaves="", arrives=here, copies=False, run="", goes_back=False, lines=lines)
     arrives = _chosen(name, answers, here, came, node)
     told = MOVES.format(leaves=here, arrives=arrives, mib=-(-int(came["bytes"]) >> 20))
-    return dict(leaves=here, arrives=arrives, copies=True, goes_back=False, lines=[f"{name:<7} {told}"])
+    lines = [f"{name:<7} {told}"]
+    return dict(leaves=here, arrives=arrives, copies=True, run=_new_run(), goes_back=False, lines=lines)
+
+
+def _new_run() -> str:
+    """Return what no other run of the playbook has; a letter goes before, or Ansible would make numbers of some."""
+    return f"r{secrets.token_hex(8)}"
 
 
 def _must_have_a_claim(name: str, answers: Sequence[Answer], here: str, left_for: str) -> None:
@@ -150,4 +158,5 @@ def moved(plan: Plan, to: Plan, runs: bool, check: bool) -> Plan:
     at = to["leaves"] if to["goes_back"] else to["arrives"]
     nothing = not runs or (check and bool(to["leaves"]))
     parts: Iterable[Any] = [] if nothing else [dict(part, item=at, boards=[]) for part in plan["parts"]]
-    return dict(plan, parts=list(parts), leaves="" if to["goes_back"] or check else to["leaves"], arrives=to["arrives"])
+    leaves = "" if to["goes_back"] or check else to["leaves"]
+    return dict(plan, parts=list(parts), leaves=leaves, arrives=to["arrives"], run=to["run"])

@@ -109,7 +109,8 @@ def _joined(parts: Sequence[Part]) -> list[Part]:
 def _as_plan(move: Move) -> dict[str, Any]:
     """Return what tasks are to know of an instance that moves."""
     ways = dict(ended=one_line(move.ended), goes_back=move.goes_back)
-    return dict(instance=move.instance, leaves=move.leaves, arrives=move.arrives, was_started=move.was_started, **ways)
+    told = dict(instance=move.instance, leaves=move.leaves, arrives=move.arrives, was_started=move.was_started)
+    return dict(told, mover=move.of.get("mover") or "", **ways)
 
 
 def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], before: Plan) -> Plan:

@@ -23,6 +23,7 @@ class Mover:
     def __init__(self, at, old, new, name):
         self.at, self.old, self.new, self.name = at, old, new, name
         self.created = self.claim(old).created if self.claim(old) else self.claim(new).created
+        self.run = "r1"  # of the playbook
 
     def claim(self, site):
         with self.at(site) as host:
@@ -37,7 +38,7 @@ class Mover:
         if word == "gone":
             claim = self.claim(self.new if site is self.old else self.old)
             more = dict(host_key=claim.host_key if claim else "", **more)
-        asked = Asked(self.name, self.created, other=other, timeout=60.0, **more)
+        asked = Asked(self.name, self.created, **dict(dict(run=self.run, other=other, timeout=60.0), **more))
         with self.at(site) as host:
             told = STEPS[word](Step(host, asked, Change(check)))
         return json.loads(json.dumps(told))  # as Ansible passes it on

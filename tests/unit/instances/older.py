@@ -20,7 +20,8 @@ def as_before(path):
         db.execute("DROP TABLE tickets")
         db.execute("DROP TABLE went_first")
         db.execute("DROP INDEX one_range_of_ids")
-        db.execute("ALTER TABLE instances DROP COLUMN first_id")
+        for column in ("first_id", "mover"):
+            db.execute(f"ALTER TABLE instances DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")
     db.close()
 

@@ -42,6 +42,8 @@ class Played:
 
     def __init__(self, at, sites, instance, owner, folder_of):
         self.at, self.sites, self.instance, self.owner, self.folder_of = at, sites, instance, owner, folder_of
+        #: The run of the playbook.
+        self.run = "r1"
         #: What runs a module: here, or in a process of its own.
         self.call = lambda work: work()
 
@@ -70,7 +72,7 @@ class Played:
 
     def step(self, node, word, claim, check=False, **more):
         other = next(name for name in self.sites if name != node)
-        given = dict(owner=self.owner, other=other, timeout=TIMEOUT, soft_timeout=5.0, **more)
+        given = dict(owner=self.owner, run=self.run, other=other, timeout=TIMEOUT, soft_timeout=5.0, **more)
 
         def work():
             asked = Asked(self.instance, claim["created"], **given)
@@ -107,6 +109,7 @@ class Played:
         if not (moves and (back or moves[0]["was_started"] or moves[0]["ended"])):
             came = self.step(plan["parts"][0]["item"], "described", claim)["came"]
         to = move_steps.target(self.asked, answers, plan, came, "", back)
+        self.run = to["run"]
         if to["copies"]:
             try:
                 self.copy(to, claim, came)

@@ -240,7 +240,7 @@ def test_the_environment_of_a_task_is_given(node):
 def test_a_piece_of_a_root_is_in_no_temporary_file(node):
     """Lost: a tenant's data, to who reads what a crash left in a node's temporary files; at first, before it is off."""
     proxy, run = node
-    move = dict(instance="ml-9", created=1764430000.25, owner="jo")
+    move = dict(instance="ml-9", created=1764430000.25, owner="jo", run="r1")
     piece = dict(file="disk.raw", number=0, offset=0, length=1, sha256="0" * 64, data="eJwDAAAAAAE=")
     begins = dict(move, step="arriving", other="kvm1", came={"instance": "ml-9"})
     how = {"ignore_errors": True, "no_log": False}

@@ -70,6 +70,8 @@ def arriving(step: Step) -> Result:
             return dict(lines=claimed["lines"])
     with step.work() as work:
         must_not_end(work)
+        if work.claim.state == instance_states.ARRIVING and not step.change.check:
+            work.put(mover=step.asked.run)
         if work.claim.state == instance_states.ARRIVING and not work.is_made:
             try:
                 root_of(work).must_be_takeable(came["root"])
@@ -113,6 +115,7 @@ def _request(asked: Asked) -> ClaimRequest:
         note=moves.FROM.format(host=asked.other),
         gpu_arch=(list(came["kinds"]) or [None])[0] if came["kind"] == CONTAINER.section else None,
         first_id=came["root"].get("first_id"),
+        mover=asked.run,
     )
     return ClaimRequest(
         request if number else instance,
@@ -215,6 +218,8 @@ def given_up(step: Step) -> Result:
             raise Refused(MAY_HAVE_RUN, step.asked.instance, WORD.format(name=step.asked.instance))
         if work.claim.state not in never and _is_settled(work):
             raise Refused(IS_SETTLED, step.asked.instance, GOES_ON.format(name=step.asked.instance))
+        if work.claim.state == instance_states.ARRIVING and not step.asked.force:
+            step.must_be_its_run(work)
         work.must_be_own()
         end(work, "its claim and its copy here are given up")
         return {}

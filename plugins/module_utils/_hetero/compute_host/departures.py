@@ -106,8 +106,10 @@ def _runs(work: Work) -> bool:
 
 
 def leaving(step: Step) -> Result:
-    """Stop the instance, have nothing start it, and prove that it is off."""
+    """Stop the instance, have nothing start it, and prove that it is off. From then on only this run moves it."""
     with step.work() as work:
+        if work.claim.state == instance_states.LEAVING and not step.change.check:
+            work.put(mover=step.asked.run)  # first of all: where this fails, this run takes it back
         told = _described(work)
         if step.change.check:
             text = "would be stopped, and kept off" if told["ran"] else "is off, and would be kept so"
@@ -115,7 +117,8 @@ def leaving(step: Step) -> Result:
         name, was = work.claim.instance, work.claim.state
         root, runs = root_of(work), work.container.running
         # also of one that was on its way to a third host before: who looks later has to ask the present one
-        work.move(instance_states.LEAVING, moves.leaving_note(step.asked.other, told["ran"]))
+        note = moves.leaving_note(step.asked.other, told["ran"])
+        work.put(state=instance_states.LEAVING, note=note, mover=step.asked.run)
         # a root that was let go before is not touched again: the copy of it goes on
         if was != instance_states.LEAVING or runs or not root.is_let_go:
             work.autostart = False
@@ -163,6 +166,7 @@ def gone(step: Step) -> Result:
         if work.claim.state not in (instance_states.LEAVING, instance_states.ENDING):
             raise Refused(NOT_LEAVING.format(state=work.claim.state), step.asked.instance, LOOK)
         if work.claim.state == instance_states.LEAVING:
+            step.must_be_its_run(work)
             if step.asked.host_key != work.claim.host_key:
                 raise Refused(NOT_IT, step.asked.instance, NOT_IT_WAY.format(name=step.asked.instance))
             if work.container.running:
@@ -180,6 +184,7 @@ def back(step: Step) -> Result:
     with step.work() as work:
         ran = moves.ran(work.claim.note)
         if work.claim.state == instance_states.LEAVING:
+            step.must_be_its_run(work)
             if not work.is_made:
                 raise Refused(NO_ROOT, step.asked.instance, NO_ROOT_WAY.format(name=step.asked.instance))
             step.change.note(step.asked.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})

@@ -106,6 +106,7 @@ def claim_fields(host: Host, claim: Claim) -> Fields:
         host_key=claim.host_key,
         image_hash=claim.image_hash,
         state=claim.state,
+        mover=claim.mover,
         console=console,
         console_bytes=_length(console),
     )

@@ -39,6 +39,7 @@ WORD = (
 )
 LOOK = f"{play('status')} shows where it is"
 NOT_OFF = "is not off, or does not leave this host any more: nothing of its root is read"
+OTHER_RUN = "is moved by another run of playbook migrate_instance since: this one does nothing more"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Asked:
 
     :param created: when the instance was claimed (unix seconds); a later claim of that name is refused.
     :param owner: if given, another owner's instance is refused.
+    :param run: the run of playbook migrate_instance. `arriving` and `leaving` write it into the two claims. The steps
+        of a run are refused once another one has written its own there: each could start a root, or remove one.
     :param other: the other host, by its name in the inventory.
     :param came: what the old host `described`.
     :param has: {file: {number: sum}} of the pieces that the new host has.
@@ -59,6 +62,7 @@ class Asked:
     instance: str
     created: float
     owner: str | None = None
+    run: str = ""
     other: str = ""
     came: Mapping[str, Any] = field(default_factory=dict)
     has: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -100,6 +104,7 @@ class Step:
         with self.work() as work:
             if work.claim.state != instance_states.LEAVING or work.container.running or is_mounted(work):
                 raise Refused(NOT_OFF, self.asked.instance, GOES_ON.format(name=self.asked.instance))
+            self.must_be_its_run(work)
             yield work
 
     @contextmanager
@@ -109,7 +114,13 @@ class Step:
             must_not_end(work)
             if work.claim.state != instance_states.ARRIVING:
                 raise Refused(MAY_HAVE_RUN, self.asked.instance, WORD.format(name=self.asked.instance))
+            self.must_be_its_run(work)
             yield work
+
+    def must_be_its_run(self, work: Work) -> None:
+        """Raise Refused where another run has taken the move up since this one wrote itself into the claim."""
+        if (work.claim.mover or "") != self.asked.run:
+            raise Refused(OTHER_RUN, self.asked.instance, LOOK)
 
 
 def must_not_end(work: Work) -> None:

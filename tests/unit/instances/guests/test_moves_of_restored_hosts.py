@@ -94,6 +94,7 @@ def test_an_old_host_that_forgot_that_it_left_does_not_start_it(guests):
     assert guests.running() == ["kvm2"]
     guests.reconcile()
     assert guests.states() == {"kvm1": "leaving", "kvm2": "running"}
+    assert guests.claim()["mover"] == guests.run, "no run could remove its former root any more"
     guests.migrate()
     guests.must_run("the old host's database was put back")
 

@@ -31,6 +31,8 @@ class Claim:
     :param container: key of its container (hypervisors/lxc/identity.py); None until it has one.
     :param first_id: the first of the host's user ids that belong to its container; None for a guest, a privileged
         container, and a container of an earlier release, whose configuration has it.
+    :param mover: which run of playbook migrate_instance moves it, or did last (compute_host/move_step.py); None of one
+        that never moved, or was moved by an earlier release.
     """
 
     instance: str
@@ -53,6 +55,7 @@ class Claim:
     host_key: str | None = None
     image_hash: str | None = None
     first_id: int | None = None
+    mover: str | None = None
 
     @property
     def holder(self) -> str:
@@ -72,6 +75,7 @@ class Arrival:
     :param note: of the new claim.
     :param gpu_arch: of all its GPUs; None without any.
     :param first_id: the first of the ids of its container's files; None where these are not shifted.
+    :param mover: which run of playbook migrate_instance moves it.
     """
 
     created: float
@@ -79,12 +83,13 @@ class Arrival:
     note: str
     gpu_arch: str | None = None
     first_id: int | None = None
+    mover: str | None = None
 
 
 #: {field of a claim: the types that it may have}.
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("instance", "request", "owner", "kind", "image", "ssh_public_key", "state", "note"), TEXT),
-    **dict.fromkeys(("container", "address", "host_key", "image_hash"), TEXT + NONE),
+    **dict.fromkeys(("container", "address", "host_key", "image_hash", "mover"), TEXT + NONE),
     **dict.fromkeys(("memory_mb", "vcpus", "local_gb"), (int,)),
     **dict.fromkeys(("since", "created"), NUMBER),
     "flavor": (dict,),

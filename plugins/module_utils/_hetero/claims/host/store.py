@@ -46,7 +46,7 @@ STATE_PHASE = "state"
 #: Fields of a claim that `put` may change.
 FIELDS = (
     *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
-    *("first_id", "flavor", *AMOUNTS),
+    *("first_id", "mover", "flavor", *AMOUNTS),
 )
 #: Phase of the event with which a claim begins.
 CLAIM_PHASE = "claim"
@@ -159,7 +159,7 @@ class Store(KeptClaims):
         row.update(ssh_public_key=asked.ssh_public_key, state=CLAIMED, since=now, created=now)
         row["expires"] = leases.end(asked.lease_hours or 0.0, None, now)
         if asked.arrives:
-            row.update(state=ARRIVING, note=asked.arrives.note)
+            row.update(state=ARRIVING, note=asked.arrives.note, mover=asked.arrives.mover)
             row.update(created=asked.arrives.created, expires=asked.arrives.expires)
         places = ", ".join("?" for column in row)
         self._db.write(f"INSERT INTO instances ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
@@ -204,7 +204,8 @@ class Store(KeptClaims):
         kept = self.kept(claim.instance)
         if kept is None or claim.container is None or not (kept.is_same(claim) and kept.since > claim.since):
             return claim
-        told: list[dict[str, Any]] = [dict(state=state, note=kept.note) for state in _moved_since(claim, kept)]
+        moved = _moved_since(claim, kept)
+        told: list[dict[str, Any]] = [dict(state=state, note=kept.note, mover=kept.mover) for state in moved]
         made = {name: getattr(kept, name) for name in MADE}
         if kept.container and made != {name: getattr(claim, name) for name in MADE} and is_there(kept):
             told.append(made)

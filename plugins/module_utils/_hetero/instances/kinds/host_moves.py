@@ -46,6 +46,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         params["instance"],
         params["created"],
         owner=params["owner"],
+        run=params["run"] or "",
         other=params["other"] or "",
         came=params["came"] or {},
         has=params["has"] or {},
