@@ -5,6 +5,7 @@
 ended, or runs on the board that it moved to.
 
 Where it does neither, its next move goes on with the board that is kept, and has the way back; reconcile frees that.
+One that somebody is on by its own record is left to reconcile, too: the database may be older than that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ...site import board_states
 from ..records.store import NOBODY
+from ..work.move_targets import is_recorded
 from .lifecycle import Options
 from .release import free_board, release
 
@@ -39,7 +41,7 @@ def free(work: BoardWork) -> None:
 def is_left(proxy: Proxy, record: Record) -> bool:
     """Return whether a board is kept for an instance that has ended, or was left by one that runs elsewhere."""
     name = None if record.claim else board_states.kept_for(record.state, record.note)
-    if name is None:
+    if name is None or is_recorded(proxy, record.board):
         return False
     claim = proxy.store.claim_of(name)
     if claim is None:

@@ -42,7 +42,7 @@ from ..work.board_locks import locked
 from ..work.board_work import BoardWork, summary
 from ..work.cut_off_moves import MOVES, PHASE
 from ..work.each_board import board_of
-from ..work.move_targets import Others, is_kept, must_be_movable, target_of, why_taken
+from ..work.move_targets import Others, is_kept, is_recorded, must_be_movable, target_of, why_taken
 from .lifecycle import switch_off
 from .release import free_board, release
 
@@ -113,8 +113,10 @@ class Migration:
         return self.left is not None or (ran is None and not failed)
 
     def _kept(self) -> list[tuple[Board, Record]]:
-        records = self.proxy.store.records(sorted(self.proxy.boards)).items()
-        return [(self.proxy.board(number), record) for number, record in records if is_kept(record, self.name)]
+        """Return the boards that are kept for the instance, and nobody is on by their own records."""
+        proxy, records = self.proxy, self.proxy.store.records(sorted(self.proxy.boards))
+        kept = {number: record for number, record in records.items() if is_kept(record, self.name)}
+        return [(proxy.board(number), record) for number, record in kept.items() if not is_recorded(proxy, number)]
 
     def target(self, wanted: int | None) -> Board:
         """Return the board that it may move to.
@@ -135,8 +137,10 @@ class Migration:
         claim, proxy = self.claim, self.proxy
         old = moved_root.lies_at(proxy, claim, claim.board)
         own = proxy.store.kept(claim.board)
-        # Without its own record the database may be older than a move the other way: reconcile finds that out.
-        if old is not None and old in proxy.boards and own and own.claim.is_same(claim):
+        # Without its own record, or with one of the former board, which a move removes, the database may be older than
+        # a move the other way: reconcile finds that out.
+        is_cut_off = old in proxy.boards and own and own.claim.is_same(claim) and not is_recorded(proxy, old)
+        if old is not None and is_cut_off:
             return self._on([proxy.board(old), self.board], self._bring_left)
         stale = [kept.claim.board for _path, kept in proxy.store.kept_anywhere() if kept.claim.is_same(claim)]
         stale = [number for number in stale if number != claim.board and number in proxy.boards]

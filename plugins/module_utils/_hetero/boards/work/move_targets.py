@@ -81,7 +81,7 @@ def target_of(proxy: Proxy, claim: Claim, wanted: int | None = None) -> Board:
     image, records = image_of(proxy, claim), proxy.store.records([board.id for board in pool])
     rejected = {board.name: _unfit(proxy, claim, board, image) for board in pool}
     fit = [board for board in pool if not rejected[board.name]]
-    kept = {board.id for board in fit if is_kept(records[board.id], claim.instance)}
+    kept = {one.id for one in fit if is_kept(records[one.id], claim.instance) and not is_recorded(proxy, one.id)}
     feeds = Feeds(proxy)
     busy = {board.name: None if board.id in kept else why_taken(feeds, board, records[board.id]) for board in fit}
     busy.update(Others(proxy, claim).held(busy, {board.name for board in fit if board.id in kept}))
@@ -96,6 +96,18 @@ def target_of(proxy: Proxy, claim: Claim, wanted: int | None = None) -> Board:
         text = "\n".join([none, *(f"  {line}" for line in lines)])
         raise NoneFree(text, rejected=rejected, rejected_lines=lines)
     return min(free, key=lambda board: (board.id not in kept, -scores.get(board.id, FULL), board.id))
+
+
+def is_recorded(proxy: Proxy, board: int) -> bool:
+    """Return whether a board has a record of a claim, or one that cannot be read.
+
+    A board that is only kept has none. The instance that moves, or another, is on this one by now, and the database, by
+    which it is kept, is older.
+    """
+    try:
+        return proxy.store.kept(board) is not None
+    except HeteroError:
+        return True
 
 
 def is_kept(record: Record, name: str) -> bool:
