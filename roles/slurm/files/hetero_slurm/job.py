@@ -18,16 +18,13 @@ import logging
 import time
 from typing import TYPE_CHECKING, Mapping, Sequence
 
+from looks import EACH, Looks, now
 from site_file import SiteError
 from slots import Slots
 
 if TYPE_CHECKING:
     from controller import Controller
     from site_file import Site
-
-#: Seconds between two looks at nodes that come up: a tenth of what a job has waited, within these. Slurm says by no
-#: event that they are, and each look is a process, of each job that waits.
-LEAST, MOST = 0.2, 5.0
 
 
 def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -> None:
@@ -64,13 +61,13 @@ def _no_other_login(site: Site, names: Sequence[str], job: str) -> None:
 
 
 def _until_up(site: Site, controller: Controller, names: Sequence[str]) -> None:
-    """Wait until a job's nodes are up, or it has them no more."""
-    began = time.monotonic()
-    while names and any(node.awaited for node in controller.some(names).values()):
-        waited = time.monotonic() - began
-        if waited >= site.resume_seconds:
+    """Wait until a job's nodes are up, or it has them no more, for as long as Slurm does."""
+    looks, until = Looks(site.folder, controller), now() + site.resume_seconds
+    while names and now() < until:
+        awaited = looks.awaited()
+        if awaited is not None and not set(names).intersection(awaited):
             return
-        time.sleep(min(MOST, max(LEAST, waited / 10)))
+        time.sleep(EACH)
 
 
 def tell_to_go(site: Site, controller: Controller, names: Sequence[str]) -> None:
