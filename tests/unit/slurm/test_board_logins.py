@@ -50,3 +50,23 @@ def test_salloc_gives_an_ssh_login_to_who_has_the_job_and_nobody_else(slurm):
     rc, output = slurm.run(*words, "HOME=/home/bob slurm-board $SLURM_JOB_NODELIST hostname", user="bob", timeout=900)
     assert rc == 1, output + slurm.words()
     assert "bob has no key: put it into /etc/hetero/keys/bob.pub on the controller" in output
+    a_board_that_came_up_for_nobody_is_the_next_users(slurm)
+
+
+def a_board_that_came_up_for_nobody_is_the_next_users(slurm):
+    """Lost: a job's time on a board that its user cannot reach, for one that was cancelled as the board came up."""
+    slurm.until(lambda: "POWERED_DOWN" in slurm.node("tp64-1") and not slurm.programs(), 900)
+    slurmd = slurm.machine.path("usr/local/sbin/slurmd")
+    slurmd.write_text('#!/bin/sh\nwhile [ ! -e /tmp/slurmd-may ]; do sleep 0.2; done\nexec /usr/sbin/slurmd "$@"\n')
+    slurmd.chmod(0o755)
+    slurm.start("salloc", "-C", "tp64.8x8", "true", user="bob")
+    slurm.until(lambda: any("provision_instance" in words for words in slurm.programs().values()), 300)
+    rc, output = slurm.run("scancel", "-u", "bob")
+    assert rc == 0, output
+    slurm.until(lambda: "nobody's job" in slurm.node("tp64-1"), 300)
+    words = ["salloc", "-C", "tp64.8x8", "sh", "-c", "HOME=/home/ann slurm-board $SLURM_JOB_NODELIST hostname"]
+    job = slurm.start(*words, user="ann")
+    slurm.until(lambda: " ann " in slurm.run("squeue", "-h", "-o", "%i %u %T", "-t", "CF")[1], 300)
+    slurm.machine.path("tmp/slurmd-may").write_text("")
+    assert job.wait(300) == 0, slurm.words()
+    assert "tp64-1\n" in (slurm.folder / "salloc.log").read_text()

@@ -1,8 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""resume, suspend and sync, killed at each of their lines, with Slurm and the nodes as a file (worlds.py). If these
-fail, a job has a root that another job has used, waits for ever, or loses its board; or a board stays on for nobody.
+"""resume, suspend, prolog and sync, killed at each of their lines, with Slurm and the nodes as a file (worlds.py). If
+these fail, a job has a root that another job has used, waits for ever, or loses its board; or a board stays on for
+nobody.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from job import prolog
 from power import resume, suspend
 from site_file import Pool, Site
 from slots import Slots
@@ -91,6 +93,31 @@ def test_a_resume(tmp_path_factory, monkeypatch, before, slurmd):
             rig.world.switched_off()  # and its suspend was killed before it had begun
         rig.world.submit("7", "ann", "tp64-1", "tp64-2")
         killed = worlds.at_line(number, lambda: rig.resume("tp64-1", "tp64-2"))
+        rig.settle()
+        data = rig.world.read()
+        assert data["wrong"] == [], number
+        assert "7" in data["began"], (number, data)
+        rig.over()
+        return killed
+
+    print(each_line(tmp_path_factory, trial), "points")
+
+
+@pytest.mark.parametrize("slurmd", [True, False], ids=["slurmd", "login"])
+def test_a_prolog(tmp_path_factory, monkeypatch, slurmd):
+    """Lost: the login of a job, whose board came up for one that was cancelled, as slurmctld was killed beside it."""
+
+    def trial(folder, number):
+        rig = Rig(folder, slurmd)
+        worlds.stand_ins(rig.world, monkeypatch)
+        rig.world.submit("6", "ann", "tp64-1")
+        rig.world.end("6")
+        rig.resume("tp64-1")
+        rig.world.give("7", "bob", "tp64-1")
+        given = dict(SLURM_JOB_ID="7", SLURM_JOB_PARTITION="boards", SLURM_JOB_NODELIST="tp64-1")
+        with rig.world.changed() as data:
+            data["nodes"]["tp64-1"]["state"].remove("POWERING_UP")
+        killed = worlds.at_line(number, lambda: prolog(rig.site, rig.controller, given))
         rig.settle()
         data = rig.world.read()
         assert data["wrong"] == [], number

@@ -155,3 +155,4 @@ def test_what_scontrol_prints_is_read():
     assert found["tp64-1"].reason == "hetero: no node: board0 is in use (ann)"
     assert (found["tp64-2"].off, found["tp64-2"].reason) == (True, "")
     assert (found["tp64-3"].slurms, found["tp64-3"].reason) == (True, "Not responding")
+    assert [found[f"tp64-{number}"].comment for number in (1, 2, 3)] == ["", "", "it is on board1"]

@@ -7,6 +7,7 @@ these fail, a job begins before its user can log in, or somebody else can.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -212,3 +213,86 @@ def test_a_board_that_lets_nobody_in_is_taken_out(slurm):
     assert running(slurm) == []
     down = "update nodename=tgx-1 state=down reason=hetero: tgx-1: no login to give it its user's key: no route"
     assert down in slurm.read("told")
+
+
+def comes_up_for_nobody(slurm, comment="tgx-1 is on board3: nobody's job"):
+    """Have a board come up whose job was cancelled, and be the next job's, as Slurm does without a resume for it."""
+    slurm.text("jobs", "")
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    slurm.text("nodes", f"NodeName=tgx-1 State=ALLOCATED+CLOUD+POWER_DOWN Comment={comment}\n")
+
+
+def prolog(slurm, job="8"):
+    given = dict(SLURM_JOB_ID=job, SLURM_JOB_PARTITION="boards", SLURM_JOB_NODELIST="tgx-1")
+    return slurm.start("prolog", **given)
+
+
+@pytest.mark.parametrize("said", ["tgx-1 is on board3", "tgx-1"])
+def test_a_board_that_came_up_for_nobody_is_the_next_jobs_with_its_login(slurm, said):
+    """Lost: a job's time on a board that its user cannot reach, for the one that was cancelled before it."""
+    comes_up_for_nobody(slurm, f"{said}: nobody's job" if "is on" in said else "")
+    slurm.text("jobs", "8 ann\n")
+    assert prolog(slurm).wait(60) == 0
+    assert slurm.read(KEYS) == [KEY]
+    assert comment(slurm) == f"{said}: ssh root@10.0.2.4 ssh-ed25519 AAAAhost"
+    assert slurm.read("slots/tgx-1.lent") == ["8"]
+    # and nobody else's
+    assert prolog(slurm, "9").wait(60) == 1
+    assert slurm.read(KEYS) == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "deaf", "rc", "said"),
+    [
+        ("8 bob\n", False, 0, "bob has no key: put it into"),
+        ("8 ann\n9 bob\n", False, 0, "several jobs have it, and a login is one user's alone"),
+        ("8 ann\n", True, 1, ""),
+        # it was cancelled meanwhile, and the slot is another's
+        ("9 ann\n", False, 1, ""),
+        ("", False, 1, ""),
+    ],
+)
+def test_who_cannot_be_let_in_is_told_so_or_has_another_board(slurm, jobs, deaf, rc, said):
+    """Lost: why there is no login, where its user looks; a job on a board that lets nobody in; or ann's board, to her
+    own job that was cancelled.
+    """
+    comes_up_for_nobody(slurm)
+    before = len(slurm.read("told"))
+    slurm.text("jobs", jobs)
+    if deaf:
+        slurm.text("deaf", "")
+    assert prolog(slurm).wait(60) == rc
+    told = "".join(line for line in slurm.read("told")[before:])
+    assert said in told if said else not told
+    assert slurm.read(KEYS) == []
+    assert "tgx-1.spent" in slurm.records()
+
+
+def test_a_resume_that_is_at_it_yet_ends_before_a_job_begins(slurm):
+    """Lost: bob's board, to ann, whose key was on its way to it as her job was cancelled."""
+    comes_up_for_nobody(slurm)
+    slurm.text("jobs", "8 bob\n")
+    with open(slurm.folder / "slots" / "tgx-1.lock", "a", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        process = prolog(slurm)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(3)
+        slurm.text("slots/tgx-1.lent", "7")
+    assert process.wait(60) == 1
+    # and one that is never at an end keeps no job waiting for ever
+    site = json.loads((slurm.folder / "site.json").read_text())
+    slurm.text("site.json", json.dumps(dict(site, resume_seconds=1)))
+    with open(slurm.folder / "slots" / "tgx-1.lock", "a", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert prolog(slurm).wait(60) == 1
+    assert "another program worked on this slot all the time" in (slurm.folder / "log").read_text()
+
+
+@pytest.mark.parametrize(("lent", "begins"), [("8", True), ("6", False)])
+def test_a_board_that_came_up_for_a_cancelled_job_is_its_users_or_the_next_ones(slurm, lent, begins):
+    """Lost: bob's board, to ann, who cancelled her job when her login was there: Slurm gives him the slot then."""
+    comes_up_for_nobody(slurm)
+    slurm.text("slots/tgx-1.lent", lent)
+    assert prolog(slurm).wait(60) == (0 if begins else 1)
+    assert ("another job's user has a login on tgx-1" in (slurm.folder / "log").read_text()) != begins
+    assert "tgx-1.spent" in slurm.records()

@@ -59,6 +59,14 @@ class World:
                     state=["ALLOCATED", "CLOUD", "POWERING_UP"], reason="", since=data["epoch"], comment=""
                 )
 
+    def give(self, job, user, *names):
+        """Give a job nodes that come up for one that was cancelled; nobody is asked for them."""
+        with self.changed() as data:
+            data["jobs"][job] = dict(user=user, nodes=list(names), state="CONFIGURING")
+            for name in names:
+                state = data["nodes"][name]["state"]
+                data["nodes"][name]["state"] = ["ALLOCATED" if word == "IDLE" else word for word in state]
+
     def end(self, job):
         """End a job, or cancel it; what was told to go, goes."""
         with self.changed() as data:
@@ -119,6 +127,8 @@ class World:
                 others = [user for user in instance["keys"] if user != one["user"]]
                 if instance["had"] or others:
                     data["wrong"].append(f"{job} begins on a root of {instance['had']}, with logins of {others}")
+                if not site.slot(name)[0].slurmd and one["user"] not in instance["keys"]:
+                    data["wrong"].append(f"{job} begins on {name} without a login of {one['user']}")
                 instance["had"].append(job)
 
     def switched_off(self):

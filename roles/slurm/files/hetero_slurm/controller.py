@@ -24,11 +24,12 @@ LONGEST, COMMENT = 200, 2000
 
 @dataclass(frozen=True)
 class Node:
-    """What Slurm says of a node: its words of State, such as IDLE, CLOUD, POWERED_DOWN, and its reason."""
+    """What Slurm says of a node: its words of State, such as IDLE, CLOUD, POWERED_DOWN, its reason and its comment."""
 
     name: str
     state: frozenset[str]
     reason: str = ""
+    comment: str = ""
 
     @property
     def ours(self) -> bool:
@@ -85,8 +86,10 @@ def parsed(text: str) -> dict[str, Node]:
         name, state = re.search(r"\bNodeName=(\S+)", line), re.search(r"\bState=(\S+)", line)
         if name and state:
             reason = re.search(r"\bReason=(.*?)(?: \[[^\]]*\])?(?: Comment=.*)?\s*\Z", line)
+            comment = re.search(r" Comment=(.*?)\s*\Z", line)
             words = frozenset(word.rstrip("*~#!%$@^-") for word in state[1].split("+"))
-            found[name[1]] = Node(name[1], words, reason[1] if reason else "")
+            said = [one[1] if one else "" for one in (reason, comment)]
+            found[name[1]] = Node(name[1], words, *said)
     return found
 
 

@@ -18,13 +18,17 @@ import logging
 import time
 from typing import TYPE_CHECKING, Mapping, Sequence
 
+import stand_in
 from looks import EACH, Looks, now
 from site_file import SiteError
 from slots import Slots
 
 if TYPE_CHECKING:
-    from controller import Controller
+    from controller import Controller, Node
     from site_file import Site
+
+ELSEWHERE = "the job begins elsewhere"
+AT_WORK = "another program worked on this slot all the time: see hetero-slurm.log"
 
 
 def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -> None:
@@ -33,31 +37,56 @@ def prolog(site: Site, controller: Controller, environment: Mapping[str, str]) -
     :raises SiteError: a node may have been used, or another's login is there; Slurm queues a batch job again, and ends
         another.
     """
-    names = _names(site, controller, environment)
+    names, slots = _names(site, controller, environment), Slots(site.folder)
     new = environment.get("SLURM_JOB_PARTITION", "") in site.new_root
     nodes = controller.some(names) if names and new else {}
     used = [name for name, node in nodes.items() if node.up and not node.told_to_go]
     if used:
         tell_to_go(site, controller, used)
         job, told = environment.get("SLURM_JOB_ID", ""), ", ".join(used)
-        raise SiteError(f"job {job}: the roots of {told} may have been used: they end, and the job begins elsewhere")
+        raise SiteError(f"job {job}: the roots of {told} may have been used: they end, and {ELSEWHERE}")
     with contextlib.suppress(SiteError):  # it begins all the same
         _until_up(site, controller, names)
         # Where no suspend of these slots ever runs to its first step, the next resume ends what this job leaves.
         nodes = controller.some(names) if names else {}
-        Slots(site.folder).spend(name for name, node in nodes.items() if node.up)
-    _no_other_login(site, names, environment.get("SLURM_JOB_ID", ""))
+        slots.spend(name for name, node in nodes.items() if node.up)
+    own = [name for name in names if slots.lent(name) or not site.slot(name)[0].slurmd]
+    if own:
+        _its_login_alone(site, controller, slots, own, environment.get("SLURM_JOB_ID", ""))
 
 
-def _no_other_login(site: Site, names: Sequence[str], job: str) -> None:
-    """Refuse roots in which the user of another job has a login: Slurm gives a node that still comes up for a job that
-    was cancelled to the next one, and begins no resume for it (22.05).
+def _its_login_alone(site: Site, controller: Controller, slots: Slots, names: Sequence[str], job: str) -> None:
+    """Have a job's user have a login in its roots that run no slurmd, and refuse those in which another's has one.
+
+    Slurm gives a node that still comes up for a job that was cancelled to the next one, and begins no resume for it
+    (22.05): its login is another's then, or nobody's. A resume that is at it yet ends first.
     """
-    slots = Slots(site.folder)
-    others = [name for name in names if slots.lent(name) not in ("", job)]
-    if others:
-        slots.spend(others)
-        raise SiteError(f"job {job}: another job's user has a login on {', '.join(others)}: the job begins elsewhere")
+    with slots.held(names, site.resume_seconds) as had:
+        others = [name for name in had if slots.lent(name) not in ("", job)]
+        if others:
+            slots.spend(others)
+            raise SiteError(f"job {job}: another job's user has a login on {', '.join(others)}: {ELSEWHERE}")
+        if len(had) < len(names):
+            raise SiteError(f"job {job}: {', '.join(sorted(set(names) - set(had)))}: {AT_WORK}")
+        without = [name for name in names if not slots.lent(name)]
+        nodes = controller.some(without) if without else {}
+        for node in nodes.values():
+            if node.up:
+                _let_in(site, controller, slots, node, job)
+
+
+def _let_in(site: Site, controller: Controller, slots: Slots, node: Node, job: str) -> None:
+    """Give a job's user a board that came up for nobody; where the user has no key, the slot's comment says so."""
+    jobs = controller.jobs_on(node.name)
+    if job not in [one.number for one in jobs]:
+        raise SiteError(f"job {job}: it does not have {node.name} any more")
+    try:
+        way = stand_in.let_in(site, slots, node.name, jobs)
+    except (SiteError, OSError) as error:
+        slots.spend([node.name])
+        raise SiteError(f"job {job}: {error}: {ELSEWHERE}") from error
+    controller.note([node.name], f"{node.comment.partition(': ')[0] or node.name}: {way}")
+    logging.info("%s came up for nobody: job %s has it, and its user's login", node.name, job)
 
 
 def _until_up(site: Site, controller: Controller, names: Sequence[str]) -> None:

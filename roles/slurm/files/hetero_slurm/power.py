@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence
 
 import stand_in
-from job import tell_to_go
+from job import AT_WORK, tell_to_go
 from site_file import SiteError
 from slots import Slots
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 #: Plays for one hostlist. With partial=true each takes what there is; after one that got nothing there is no other.
 TRIES = 3
 GONE = "its job has gone while it got its login"
-AT_WORK = "another program worked on this slot all the time: see hetero-slurm.log"
 
 
 def resume(site: Site, controller: Controller, plays: Plays, names: Sequence[str]) -> None:
