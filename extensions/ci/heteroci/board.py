@@ -160,7 +160,7 @@ class Board:
         options = dict(request.options, instance=request.name, key=self._key(), hetero_ssh_folder=self._ssh_folder)
         if not self.is_taken:
             self._write("asked.json", json.dumps(self._asked))
-        return Playbooks(request.inventories, self._watch).play("provision_instance", options)
+        return Playbooks(request.folder, request.inventories, self._watch).play("provision_instance", options)
 
     def give_back(self):
         """Terminate it, and forget the way in; return why that failed as a NoBoard, None where it did not.
@@ -182,7 +182,7 @@ class Board:
         """Return the last lines of its console as text; what cannot be read is said in place of them."""
         try:
             return self._play("console", quiet=True, lines=str(lines))["said"]
-        except NoBoard as error:
+        except (NoBoard, OSError) as error:  # such as a board that was given back already
             return str(error)
 
     def _play(self, name, quiet=False, **more):
@@ -190,7 +190,7 @@ class Board:
         asked = dict(self._asked, **(self._read("board.json") or self._read("asked.json")))
         kept = OF_ANY_VERB + (OF_ITS_END if name == "terminate_instance" else ())
         options = {key: value for key, value in asked["options"].items() if key in kept}
-        playbooks = Playbooks(asked["inventories"], self._watch)
+        playbooks = Playbooks(self.request.folder, asked["inventories"], self._watch)
         return playbooks.play(name, dict(options, instance=self.request.name, **more), quiet)
 
     @property

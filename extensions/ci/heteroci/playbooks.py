@@ -26,11 +26,14 @@ GRACE = 10.0
 class Playbooks:
     """Runs playbooks.
 
+    :param folder: of the job, where the outcomes of playbooks are written; what a killed job has left of them there is
+        removed with it.
     :param inventories: of the site; none for the one that ansible.cfg names.
     :param watch: is told the id of each playbook's process when it begins, and None when it has ended (keeper.py).
     """
 
-    def __init__(self, inventories=(), watch=None):
+    def __init__(self, folder, inventories=(), watch=None):
+        self.folder = folder
         self.inventories = list(inventories)
         self._watch = watch or (lambda process: None)
 
@@ -48,7 +51,7 @@ class Playbooks:
             if "," not in inventory and not os.path.exists(inventory):  # Ansible takes it for an empty one
                 what = f"there is no inventory {inventory}: name the site's by -i or HETERO_INVENTORY"
                 raise NoBoard(endings.REQUEST, what)
-        with tempfile.TemporaryDirectory(prefix="hetero-ci-") as folder:
+        with tempfile.TemporaryDirectory(prefix="outcome-", dir=self.folder) as folder:
             path = os.path.join(folder, "outcome.json")
             said, code = self._run(name, options, path, quiet)
             try:

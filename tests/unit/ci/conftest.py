@@ -37,7 +37,9 @@ class Machine:
         program.chmod(0o755)
         own = {name: os.environ[name] for name in ("HOME", "LANG", "USER") if name in os.environ}
         path = f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-        self.env = dict(own, PATH=path, HETERO_STATE=str(self.state), PLAYED_SITE=str(folder))
+        self.tmp = folder / "tmp"
+        self.tmp.mkdir()
+        self.env = dict(own, PATH=path, HETERO_STATE=str(self.state), PLAYED_SITE=str(folder), TMPDIR=str(self.tmp))
 
     def says(self, playbook, ending, text, blame=None, console=()):
         outcome = dict(ending=ending, text=text, blame=blame, console=list(console), instances=[])
