@@ -124,5 +124,5 @@ def test_overrides_of_the_configuration_and_of_the_task(four, process, config, m
     assert warnings == ["no GPU here is 77, which the overrides name"]
     assert (result["changed"], result["driver_version"], result["unsupported"]) == (False, DRIVER, None)
     config.write_text(json.dumps({"gpu_overrides": ["fermi"]}))
-    with pytest.raises(BadInput, match=r'host.json: gpu_overrides: is \["fermi"\]: give an object'):
+    with pytest.raises(BadInput, match=r'host.json: gpu_overrides: is \["fermi"\]: give a mapping'):
         module.work({"config": str(config), "overrides": {}}, False, warnings.append)

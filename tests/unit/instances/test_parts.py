@@ -156,7 +156,7 @@ def test_a_host_of_containers_and_guests_says_each_for_itself_and_the_machine_on
     assert here(config=str(path)) == Paths(state_db="/srv/state/host.db", guests="/srv/guests")
     assert here("/else/host.db", str(path)).state_db == "/else/host.db"
     path.write_text(json.dumps({"kvm": True}))
-    with pytest.raises(BadInput, match="kvm: is true: give an object"):
+    with pytest.raises(BadInput, match="kvm: is true: give a mapping"):
         read_config(str(path))
 
 

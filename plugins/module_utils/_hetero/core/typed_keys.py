@@ -104,10 +104,10 @@ class ListOf(Kind):
 
 
 class TableOf(Kind):
-    """An object whose keys are names that people gave, with values of one kind."""
+    """A mapping whose keys are names that people gave, with values of one kind."""
 
     def __init__(self, kind: Kind, secret: bool = False) -> None:
-        super().__init__("an object", lambda value: value if isinstance(value, dict) else None, secret)
+        super().__init__("a mapping", lambda value: value if isinstance(value, dict) else None, secret)
         self._kind = kind
 
     def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> dict[str, Any]:
@@ -125,13 +125,13 @@ class Key(NamedTuple):
 
 
 class Record(Kind):
-    """An object with declared keys; other keys stay as they are, but a slip of a declared key is a mistake.
+    """A mapping with declared keys; other keys stay as they are, but a slip of a declared key is a mistake.
 
     :param others: the kind of other keys' values; None for any.
     """
 
     def __init__(self, keys: dict[str, Key], secret: bool = False, others: Kind | None = None) -> None:
-        super().__init__("an object", lambda value: value if isinstance(value, dict) else None, secret)
+        super().__init__("a mapping", lambda value: value if isinstance(value, dict) else None, secret)
         self.keys, self._others = keys, others
 
     def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> Any:
@@ -150,7 +150,7 @@ class Record(Kind):
 
 
 class RecordOf(Record):
-    """An object that is read into a dataclass, whose declared fields are the keys.
+    """A mapping that is read into a dataclass, whose declared fields are the keys.
 
     :param made: the dataclass; its field `others` gets the keys that are not declared.
     """
@@ -308,4 +308,4 @@ PATH = Kind("an absolute path", _path)
 ADDRESS = Kind("an IPv4 address", lambda value: value if address_of(value) else None)
 NETWORK = Kind("an IPv4 network (10.0.2.0/24)", _network)
 SECRET = Kind("text", _secret, secret=True)
-OBJECT = Kind("an object", lambda value: value if isinstance(value, dict) else None)
+MAPPING = Kind("a mapping", lambda value: value if isinstance(value, dict) else None)

@@ -42,7 +42,7 @@ class Address:
         if isinstance(value, dict):
             return cls._regex(value, thing)
         if not isinstance(value, str):
-            raise BadInput(f"address {value!r}", thing, "give a text or an object")
+            raise BadInput(f"address {value!r}", thing, "give a text or a mapping")
         place, _dot, function = value.partition(".")
         parts = place.split(":") if place else []
         if len(parts) > 3:

@@ -38,7 +38,7 @@ _PARTS = Record({"nodes": Key(whole()), "hours": Key(number(0.01, LONGEST)), "fl
 
 
 class _Limit(Kind):
-    """A whole number, or an object of its parts."""
+    """A whole number, or a mapping of its parts."""
 
     def read(self, value: Any, place: str, mistakes: list[HeteroError]) -> Limit:
         if not isinstance(value, dict):

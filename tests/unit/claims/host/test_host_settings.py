@@ -25,11 +25,11 @@ WRONG = (
     ("gpu_lxc", {"bridge": "x" * 16}, f'gpu_lxc_bridge: is "{"x" * 16}": give the name of a network interface'),
     ("gpu_lxc", {"events_days": 0}, "gpu_lxc_events_days: is 0: give a whole number from 1 to 36500"),
     ("kvm_guests", {"events_days": "a year"}, 'kvm_guests_events_days: is "a year": give a whole number'),
-    ("gpu_lxc", {"gpu_overrides": []}, "gpu_lxc_overrides: is []: give an object"),
+    ("gpu_lxc", {"gpu_overrides": []}, "gpu_lxc_overrides: is []: give a mapping"),
     ("kvm_guests", {"gateway": "10.0.81"}, 'kvm_guests_gateway: is "10.0.81": give an IPv4 address'),
     ("kvm_guests", {"guests_folder": "disks"}, 'kvm_guests_folder: is "disks": give an absolute path'),
     ("kvm_guests", {"domain_type": "xen"}, 'kvm_guests_domain_type: is "xen": give one of kvm, qemu'),
-    ("kvm_guests", {"aliases": {"a": 7}}, "kvm_guests_aliases.a: is 7: give an object"),
+    ("kvm_guests", {"aliases": {"a": 7}}, "kvm_guests_aliases.a: is 7: give a mapping"),
 )
 
 

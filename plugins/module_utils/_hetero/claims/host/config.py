@@ -20,8 +20,8 @@ from ...core.plays import play
 from ...core.typed_keys import (
     ADDRESS,
     FLAG,
+    MAPPING,
     NUMBERED,
-    OBJECT,
     PATH,
     TEXT,
     Key,
@@ -78,9 +78,9 @@ class Section:
     unprivileged: bool = declared(FLAG, True)
     pids: int = declared(whole(), 4096)
     root_gb: int = declared(whole(), 10)
-    gpu_overrides: Mapping[str, Any] = declared(OBJECT, {})
+    gpu_overrides: Mapping[str, Any] = declared(MAPPING, {})
     # of guests
-    aliases: Mapping[str, Mapping[str, Any]] = declared(TableOf(OBJECT), {})
+    aliases: Mapping[str, Mapping[str, Any]] = declared(TableOf(MAPPING), {})
     guests_folder: str = declared(PATH, "/var/lib/libvirt/hetero")
     domain_type: str | None = declared(one_of("kvm", "qemu"))
     libvirt_uri: str = declared(TEXT, "qemu:///system")
