@@ -67,7 +67,8 @@ def find(
     answers, halves = without_halves(answers, found), [one for one in found if one.is_of(name)]
     _stop("\n".join(map(one_line, owners.unclaimed(answers))))
     parts, _surplus = owners.holders(answers, name, numbers=numbers_of(request))
-    others = sorted({claim["owner"] for part in parts for claim in part["claims"]} - {owner})
+    theirs = {claim["owner"] for part in parts for claim in part["claims"]}
+    others = sorted(one for one in theirs if not owners.same(one, owner))
     if others and not force:
         whose = ", ".join(one_line(brief(other)) for other in others)
         raise Stop(f"{name} belongs to {whose}, not to {owner}: ask {whose}, or add -e force=true")
@@ -241,9 +242,9 @@ def _as_before(answer: Answer, request: Request, before: Container[str]) -> Answ
     What another play of the same owner has claimed meanwhile is not to be given back with this one's.
     """
     names, owner = {name for name in names_of(request) if name not in before}, request["owner"]
-    return dict(
-        answer, claims=[one for one in answer["claims"] if one["owner"] != owner or one["instance"] not in names]
-    )
+    claims = answer["claims"]
+    others = [one for one in claims if one["instance"] not in names or not owners.same(one["owner"], owner)]
+    return dict(answer, claims=others)
 
 
 def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Iterable[str]) -> Plan:

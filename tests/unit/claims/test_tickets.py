@@ -7,6 +7,7 @@ goes to the end of the queue when a connection breaks.
 
 from __future__ import annotations
 
+import unicodedata
 from contextlib import closing
 
 import pytest
@@ -173,3 +174,18 @@ def test_a_place_for_some_of_the_instances_is_none_for_all(db, before, now, goes
     tickets.keep(Ticket("lab", "ann", 100.0, dict(one.wish, numbers=before)))
     kept = tickets.keep(Ticket("lab", "ann", 200.0, dict(one.wish, numbers=now)))
     assert kept.asked == (100.0 if goes_on else 200.0)
+
+
+def test_an_owner_typed_in_two_ways_has_one_place(db):
+    """Lost: a place to whoever types an accent on another machine; or two places, of which one holds boards for nobody.
+
+    An earlier release has written the name down as it was typed.
+    """
+    one, two = (unicodedata.normalize(form, "José") for form in ("NFC", "NFD"))
+    tickets = Tickets(db)
+    tickets.keep(ticket(owner=one, asked=50.0))
+    db.write("UPDATE tickets SET owner = ?", (two,))
+    assert tickets.of("lab", one) == tickets.of("lab", two) == tickets.living()[0]
+    assert tickets.keep(ticket(owner=two, asked=100.0)).asked == 50.0
+    assert [found.owner for found in tickets.living()] == [one]
+    assert (tickets.end("lab", two), tickets.living(), tickets.end("lab", two)) == (True, [], False)

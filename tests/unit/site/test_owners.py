@@ -8,11 +8,13 @@ nobody any more.
 from __future__ import annotations
 
 import unicodedata
+from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import seen
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import must_be_owner
 
 #: Characters that str.isprintable lets through, or that are blanks, and which no eye sees in a name.
@@ -66,3 +68,26 @@ def test_letters_marks_digits_and_signs_are_seen_and_nothing_else_is():
     assert [char for char in shown if unicodedata.category(char) == "Zs"] == [" "]
     letters = [char for char in map(chr, range(0x110000)) if unicodedata.category(char)[0] in "LNP"]
     assert [char for char in letters if seen(char) != char] == list("\u115f\u1160\u3164\uffa0")
+
+
+@pytest.mark.parametrize("forms", [("NFC", "NFD"), ("NFD", "NFC")])
+def test_a_name_with_an_accent_is_one_however_it_is_typed(forms):
+    """Lost: an instance, or a name that is waited for, to its own owner, who comes back from another keyboard."""
+    had, typed = (unicodedata.normalize(form, "José") for form in forms)
+    assert had != typed
+    claim = dict(instance="lab", request="lab", owner=had, created=5.0, image_hash=None)
+    answer = dict(item="p1", claims=[claim], queue=[dict(request="lab", owner=had, asked=5.0)], boards=[])
+    answer.update(ended=[dict(instance="lab", owner=had, time=5.0)], alike=[dict(instance="lab", owner=had)])
+    owners.must_own(SimpleNamespace(**claim), typed)
+    owners.refuse_taken([claim], "lab", ["lab"], typed)
+    assert owners.waited_for([answer], "lab", 1, typed, None) == ""
+    assert owners.taken([answer], "lab", 1, typed) == []
+    _parts, surplus = owners.holders([answer], "lab", 1, typed, keep=())
+    assert [part["item"] for part in surplus] == ["p1"]
+    made = dict(claim, image_hash="x")
+    there = [dict(item=name, claims=[dict(made, created=when)]) for name, when in (("p1", 1.0), ("p2", 2.0))]
+    assert len(owners.twice(there, "lab", typed)) == 1
+    assert "p1 ended lab at" in owners.ended([answer], "lab", typed)
+    assert owners.meant([answer], "lap", typed) == "is lab meant?"
+    with pytest.raises(Refused, match="belongs to José".replace("José", had)):
+        owners.must_own(SimpleNamespace(**claim), "Jose")

@@ -9,14 +9,13 @@ Instances count from the claim until it ends. What an owner has when a limit is 
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Mapping, Protocol
 
 from ..core.errors import Refused
 from ..core.plays import play
 from ..site.owner_limits import Limit
-from ..site.owners import FORM, same
+from ..site.owners import in_form, same
 
 if TYPE_CHECKING:
     from .store import ClaimsStore
@@ -70,8 +69,8 @@ class OwnerLimits:
 
         A letter with an accent is one character or two (Unicode's forms NFC and NFD), by what it was typed with.
         """
-        spelt = {unicodedata.normalize(FORM, name): limit for name, limit in self.limits.items()}
-        return spelt.get(unicodedata.normalize(FORM, owner)) or spelt.get(OTHERS) or Limit()
+        spelt = {in_form(name): limit for name, limit in self.limits.items()}
+        return spelt.get(in_form(owner)) or spelt.get(OTHERS) or Limit()
 
     def may_have(self, owner: str, flavor: str | None = None) -> int | None:
         """Return how many more instances an owner may have at present, None without a limit.

@@ -21,7 +21,7 @@ from ..scheduling.queue import Wish, left, starts
 from ..scheduling.reserved import STEP
 from ..site.leases import at
 from ..site.node_clock import believed
-from ..site.owners import OTHER_NAME, WAITED_FOR, is_name_of, refuse_taken
+from ..site.owners import OTHER_NAME, WAITED_FOR, in_form, is_name_of, refuse_taken, same
 from ..site.reservations import MOST, Reservation
 from .reservations import NOTHING, Reserving
 
@@ -203,7 +203,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
         :param asked: since when the request waits (unix seconds); None where it does not.
         """
         for one in others:
-            if one.owner != request.owner and (asked is None or one.asked < asked):
+            if not same(one.owner, request.owner) and (asked is None or one.asked < asked):
                 theirs, count = one.request, int(one.wish["count"])
                 if is_name_of(request.request, theirs, count) or is_name_of(theirs, request.request, request.count):
                     raise Refused(WAITED_FOR.format(owner=one.owner), theirs, OTHER_NAME)
@@ -246,7 +246,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
 
     def _others(self, request: AnyRequest) -> list[Ticket]:
         """Return the tickets of all other requests."""
-        tickets, own = self.store.tickets.living(), (request.request, request.owner)
+        tickets, own = self.store.tickets.living(), (request.request, in_form(request.owner))
         return [one for one in tickets if (one.request, one.owner) != own]
 
     def _wishes(self, tickets: Iterable[Ticket]) -> list[Wish]:
@@ -274,7 +274,7 @@ class Waiting(Reserving, Generic[AnyRequest]):
         return found
 
     def _missing(self, request: AnyRequest) -> Collection[str]:
-        there = {claim.instance for claim in self.store.claims() if claim.owner == request.owner}
+        there = {claim.instance for claim in self.store.claims() if same(claim.owner, request.owner)}
         return [name for name in request.instances if name not in there]
 
 

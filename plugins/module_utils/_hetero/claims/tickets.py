@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from ..core.errors import BadInput
 from ..core.this_node import THIS_NODE
+from ..site.owners import in_form, same
 from .record_files import NONE, NUMBER, TEXT, of_other_types
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ MOST = 10000
 
 @dataclass(frozen=True)
 class Ticket:
-    """A place in the queue.
+    """A place in the queue. Its owner's name has the form in which such names are compared.
 
     :param asked: when it was asked for, by the controller's clock (unix seconds).
     :param wish: what is asked for, with flavor and count, as the kind of node needs it.
@@ -73,6 +74,9 @@ class Ticket:
     renewed: float = 0.0
     lasts: float = LASTS
     others: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "owner", in_form(self.owner))
 
     def check(self) -> None:
         """Raise BadInput for a time, a priority or a length of time that cannot be."""
@@ -161,7 +165,7 @@ class Tickets:
 
     def of(self, request: str, owner: str) -> Ticket | None:
         """Return the ticket of a request that counts, or None."""
-        return next((one for one in self.living() if (one.request, one.owner) == (request, owner)), None)
+        return next((one for one in self.living() if (one.request, one.owner) == (request, in_form(owner))), None)
 
     def keep(self, ticket: Ticket, takes_over: bool = True) -> Ticket:
         """Write a ticket down, new or renewed, and remove those that are over, or damaged.
@@ -180,18 +184,20 @@ class Tickets:
             for one in self._db.rows("SELECT rowid AS number, * FROM tickets"):
                 if _ticket(one) is None:
                     self._db.write("DELETE FROM tickets WHERE rowid = ?", (one["number"],))
+            self.end(ticket.request, ticket.owner)  # also one whose owner was written down as typed
             places = ", ".join("?" for column in row)
-            words = f"INSERT OR REPLACE INTO tickets ({', '.join(row)}) VALUES ({places})"
+            words = f"INSERT INTO tickets ({', '.join(row)}) VALUES ({places})"
             self._db.write(words, tuple(row.values()))
             return Ticket(**dict(vars(ticket), asked=asked, renewed=now))
 
     def end(self, request: str, owner: str) -> bool:
         """Give a place up; return whether there was one."""
         with self._db.transaction():
-            there = bool(self._db.rows("SELECT 1 FROM tickets WHERE request = ? AND owner = ?", (request, owner)))
-            if there:
-                self._db.write("DELETE FROM tickets WHERE request = ? AND owner = ?", (request, owner))
-            return there
+            rows = self._db.rows("SELECT rowid AS number, owner FROM tickets WHERE request = ?", (request,))
+            found = [row["number"] for row in rows if same(str(row["owner"]), owner)]
+            for number in found:
+                self._db.write("DELETE FROM tickets WHERE rowid = ?", (number,))
+            return bool(found)
 
     def note_first(self, instance: str, created: float, there: Collection[str]) -> None:
         """Write down that a claim went before others, and forget those of instances that are not there any more."""

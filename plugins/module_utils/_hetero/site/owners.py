@@ -56,9 +56,22 @@ class MadeClaim(Protocol):
     def created(self) -> float: ...
 
 
-def same(owner: str, other: str) -> bool:
-    """Return whether two names of owners are one: a letter with an accent is typed in two ways, which look alike."""
-    return unicodedata.normalize(FORM, owner) == unicodedata.normalize(FORM, other)
+def same(owner: str | None, other: str | None) -> bool:
+    """Return whether two names of owners are one: a letter with an accent is typed in two ways, which look alike.
+
+    None is no owner's: a node may answer without one.
+    """
+    return owner is not None and other is not None and in_form(owner) == in_form(other)
+
+
+def in_form(owner: str) -> str:
+    """Return an owner's name as it is compared."""
+    return unicodedata.normalize(FORM, owner)
+
+
+def is_owner(owner: str | None, other: str) -> bool:
+    """Return whether a name is that of an owner who is asked for; None asks for all."""
+    return owner is None or same(owner, other)
 
 
 def names_of(request: str, count: int, numbers: Container[int] = ()) -> list[str]:
@@ -118,7 +131,7 @@ def must_own(claim: MadeClaim, owner: str | None) -> None:
 
     A module's result has an owner as printable text, by which one of an earlier release is named as well.
     """
-    if owner not in (None, claim.owner, printable(claim.owner)):
+    if not (is_owner(owner, claim.owner) or owner == printable(claim.owner)):
         raise Refused(f"belongs to {claim.owner}", claim.instance, f"have {claim.owner} do it")
 
 
@@ -145,7 +158,7 @@ def waited_for(results: Iterable[Result], request: str, count: int, owner: str, 
     """
     for result in results:
         for one in result.get("queue") or ():
-            theirs = one["owner"] != owner and (asked is None or one["asked"] < asked)
+            theirs = not same(one["owner"], owner) and (asked is None or one["asked"] < asked)
             if theirs and (is_name_of(one["request"], request, count) or is_name_of(request, one["request"])):
                 return f"{one['request']}: {WAITED_FOR.format(owner=one['owner'])} ({result['item']}): {OTHER_NAME}"
     return ""
@@ -156,7 +169,7 @@ def refuse_taken(claims: Iterable[Claim], request: str, instances: Iterable[str]
     """
     for claim in claims:
         name = shared_name(claim, {request, *instances})
-        if name and claim["owner"] != owner:
+        if name and not same(claim["owner"], owner):
             raise Refused(f"belongs to {claim['owner']}", name, OTHER_NAME)
 
 
@@ -217,7 +230,7 @@ def taken(
             if name:
                 found.append((claim["created"], str(result["item"]), claim["owner"], name))
     found.sort()
-    others = takewhile(lambda one: one[2] != owner, found)
+    others = takewhile(lambda one: not same(one[2], owner), found)
     return [dict(name=name, owner=whose, item=item) for _created, item, whose, name in others]
 
 
@@ -258,7 +271,7 @@ def holders(
     found.sort(key=lambda one: one[:3])
     stays, parts, surplus = set(), {}, {}
     for _unready, _created, item, claim, result in found:
-        ours = claim["owner"] == owner and claim.get("image_hash") is None
+        ours = same(claim["owner"], owner) and claim.get("image_hash") is None
         if claim["instance"] not in stays and not (ours and keep is not None and claim["instance"] not in keep):
             stays.add(claim["instance"])
             _add(parts, item, claim, result, request)
@@ -277,7 +290,7 @@ def twice(results: Iterable[Result], request: str, owner: str | None = None) -> 
     :param owner: only this owner's instances; None for all.
     """
     claims = [(claim, str(result["item"])) for result in results for claim in result["claims"]]
-    ours = [(claim, item) for claim, item in claims if is_of(claim, request) and owner in (None, claim["owner"])]
+    ours = [(claim, item) for claim, item in claims if is_of(claim, request) and is_owner(owner, claim["owner"])]
     names = {claim["instance"] for claim, _item in ours}
     by_itself = [both for both in claims if both[0]["instance"] in names and not is_of(both[0], request)]
     found: dict[str, dict[tuple[float, str, str], str]] = {}
@@ -319,7 +332,7 @@ def ended(results: Iterable[Result], request: str, owner: str | None = None) -> 
     told = []
     for result in results:
         ours = [one for one in result.get("ended", ()) if is_of(dict(one, request=request), request)]
-        found = [one for one in ours if owner in (None, one["owner"])]
+        found = [one for one in ours if is_owner(owner, one["owner"])]
         if found:
             names = sorted(one["instance"] for one in found)
             more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
@@ -346,7 +359,7 @@ def meant(results: Iterable[Result], request: str, owner: str) -> str:
 
     :param results: as of `holders`. Each may have `alike`, dicts with instance and owner.
     """
-    theirs = {one["instance"] for result in results for one in result.get("alike", ()) if one["owner"] == owner}
+    theirs = {one["instance"] for result in results for one in result.get("alike", ()) if same(one["owner"], owner)}
     near = like(request, sorted(theirs))
     return f"is {near} meant?" if near else ""
 

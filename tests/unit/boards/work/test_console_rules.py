@@ -9,6 +9,7 @@ Tests boards/work/console.py.
 from __future__ import annotations
 
 import os
+import unicodedata
 from types import SimpleNamespace
 
 import pytest
@@ -156,6 +157,8 @@ def test_whose_console_may_be_read(log):
         with pytest.raises(Refused, match=f"^board0: {word}"):
             shown(node, **given)
     assert shown(Node(wired), owner="jo", instance="eve")["instance"] == "eve-1"
+    one, two = (unicodedata.normalize(form, "José") for form in ("NFC", "NFD"))
+    assert shown(Node(wired, claim=Claimed(**dict(vars(EVE), owner=one))), owner=two)["instance"] == "eve-1"
     assert shown(Node(wired, claim=None), owner="jo", everything=True)["console"] == ["theirs", "ours"]
     assert shown(Node({"console_command": "x"}, claim=None))["command"] == "x"
     with pytest.raises(BadInput, match="has no console"):

@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import time
+import unicodedata
 from dataclasses import replace
 
 import pytest
@@ -241,6 +242,15 @@ def test_a_name_is_its_owners_and_stays_what_it_is(store, other, said):
     with pytest.raises(Refused, match=said) as refused:
         claim(store, **other)
     assert "AAAA" not in str(refused.value)
+
+
+def test_a_name_with_an_accent_is_one_owner_however_it_is_typed(store):
+    """Lost: an instance, to its owner, whose keyboard makes é of two characters."""
+    one, two = (unicodedata.normalize(form, "José") for form in ("NFC", "NFD"))
+    assert (claim(store, owner=one)[1], claim(store, owner=two)[1]) == (True, False)
+    with pytest.raises(Refused, match="belongs to"):
+        store.release("ml-8", "Jose")
+    assert store.release("ml-8", two).owner == one
 
 
 def test_a_container_takes_over_its_instances_gpus_and_release_frees_them(store):

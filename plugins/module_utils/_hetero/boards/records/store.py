@@ -19,7 +19,7 @@ from ...core.this_node import THIS_NODE
 from ...site import board_states, leases
 from ...site.instance import key_body, valid_instance
 from ...site.key_prints import keys_told
-from ...site.owners import must_be_made, refuse_mixed, refuse_taken
+from ...site.owners import must_be_made, refuse_mixed, refuse_taken, same
 from .board_records import CLAIM_PHASE, MAY_HAVE_RUN, RELEASE_PHASE, RELEASED, STATE_PHASE, UNWATCHED
 from .claim_copies import KeptClaims, tells_of_power
 from .claim_records import Claim
@@ -352,7 +352,7 @@ class Store(MeteredClaims, KeptClaims):
 
 def _refuse_other(claim: Claim, wanted: ClaimTerms, no_image: str | None) -> None:
     """Raise Refused unless a claim has the wanted fields; the error shows neither key."""
-    if claim.owner != wanted.owner:
+    if not same(claim.owner, wanted.owner):
         raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
     other = [
         name

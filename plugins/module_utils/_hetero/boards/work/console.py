@@ -18,6 +18,7 @@ from ...core.errors import BadInput, Refused
 from ...core.lines import line
 from ...core.plays import play
 from ...drivers.boot.blame import console_tail
+from ...site.owners import is_owner
 from ...site.proxy_config import ATTACH, FOLLOW
 from ..records import console_logs
 from ..records.store import must_be_of
@@ -119,7 +120,7 @@ def console(
     board = proxy.board(board_id)
     wiring, claim = proxy.wiring(board), proxy.store.record(board.id).claim
     must_be_of(claim, instance, board.name)
-    if claim and owner not in (None, claim.owner):
+    if claim and not is_owner(owner, claim.owner):
         raise Refused(
             f"is {claim.instance}'s, of {claim.owner}", board.name, f"ask {claim.owner}, or add -e force=true"
         )

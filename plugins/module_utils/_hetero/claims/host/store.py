@@ -27,7 +27,7 @@ from ...site.instance import age, key_body, valid_instance
 from ...site.instance_states import ARRIVING, CLAIMED, ENDING, LEAVING, STARTING, ways_from
 from ...site.key_prints import keys_told
 from ...site.kinds import OF_HOSTS
-from ...site.owners import refuse_mixed, refuse_taken
+from ...site.owners import is_owner, refuse_mixed, refuse_taken, same
 from ..ended import RELEASE_PHASE
 from ..record_files import sound
 from .allocation import allocate
@@ -224,7 +224,7 @@ class Store(KeptClaims):
             claim = self.claim_of(instance)
             if claim is None:
                 return None
-            if owner is not None and owner != claim.owner:
+            if not is_owner(owner, claim.owner):
                 raise Refused(f"belongs to {claim.owner}", instance, f"have {claim.owner} do it")
             for allocation in self.allocations(claim.holder):
                 self.free(allocation)
@@ -348,7 +348,7 @@ def _moved_since(claim: Claim, kept: Claim) -> list[str]:
 
 def _refuse_other(claim: Claim, asked: Asked) -> None:
     """Raise Refused unless a claim has this owner, kind, flavor, image and key. No key is shown."""
-    if claim.owner != asked.owner:
+    if not same(claim.owner, asked.owner):
         raise Refused(f"belongs to {claim.owner}", claim.instance, "choose another name")
     other = [name for name in ("kind", "flavor", "image") if getattr(claim, name) != getattr(asked, name)]
     if key_body(claim.ssh_public_key) != key_body(asked.ssh_public_key):

@@ -39,7 +39,7 @@ from ...site.board_states import ERROR
 from ...site.image_names import valid_image
 from ...site.instance import valid_instance
 from ...site.leases import over
-from ...site.owners import is_of, must_be_made, must_own, names_of
+from ...site.owners import is_of, must_be_made, must_own, names_of, same
 from .board_moves import migrated
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class Request:
         with suppress(HeteroError):  # what went wrong first is told in any case
             ended = self.steps.being_ended
             held = [claim for claim in self.claims if claim.instance in self.names and claim.board not in ended]
-            held = [claim for claim in held if claim.owner == self.params["owner"]]
+            held = [claim for claim in held if same(claim.owner, self.params["owner"])]
             end = play("terminate_instance", instance=self.name)
             is_named = end in self.steps.failure["msg"]
             if held and (self.steps.as_it_is or not is_named):
