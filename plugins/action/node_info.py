@@ -80,6 +80,7 @@ class ActionModule(Looks):
         self._lines = Lines(
             f"{(task_vars or {}).get('inventory_hostname')}: watch of {self._task.args.get('instance')}"
         )
+        fails = False
         while True:
             answer = checked(answer, module)
             if answer.get("failed") or answer.get("unreachable"):
@@ -87,7 +88,13 @@ class ActionModule(Looks):
             self._tell(seen.look(answer, time.monotonic()))
             if seen.settled(time.monotonic()):
                 return dict(answer, watched=seen.parts)
-            note = self._follow(seen, answer["follow"], limit)
+            try:
+                note = self._follow(seen, answer["follow"], limit)
+                fails = False
+            except AnsibleActionFail:  # such as of a database that was moved away, which the node tells by itself
+                if fails:
+                    raise
+                note, fails = "", True
             if note:
                 return dict(answer, watched=[dict(one, note=note) for one in seen.parts])
             answer = self._execute_module(task_vars=task_vars)  # with all that the node says of them
@@ -105,8 +112,6 @@ class ActionModule(Looks):
             if seen.settled(now):
                 return ""
             if os.getppid() != play or not is_read():
-                # no failure: what Ansible says of it would break its own thread that takes results
-                seen.parts = []
                 return NOBODY
             rest = min(seen.rest(now), limit - seen.quiet(now), LONGEST_LOOK, self._silence / 2)
             news = self._look(dict(follow, wait=max(SHORTEST_LOOK, rest)), self._lines)

@@ -42,12 +42,15 @@ class Watched:
         self._told = self._changed = now
         self._newest: Dict[str, float] = {}
         self._last: Dict[str, float] = {}
+        self._unclaimed: Dict[str, str] = {}
 
     def look(self, answer: Mapping[str, Any], now: float) -> list[Line]:
         """Return the lines for an answer of the node, which answers.py has checked.
 
         :param now: seconds of a clock that only goes on.
         """
+        unclaimed = answer.get("unclaimed") or ()
+        self._unclaimed = {one["instance"]: one["text"] for one in unclaimed if not one.get("harmless")}
         return self._see(list(_parts(answer)), now)
 
     def hear(self, news: Mapping[str, Any], shown: Collection[str], now: float) -> list[Line]:
@@ -84,9 +87,10 @@ class Watched:
         return lines
 
     def _lost(self, found: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
-        """Return those of its parts that are not among these."""
+        """Return those of its parts that are not among these, with what the node has of them without a claim."""
         there = {part["instance"] for part in found}
-        return [dict(one, state=GONE, note=NO_MORE) for one in self.parts if one["instance"] not in there]
+        lost = [one for one in self.parts if one["instance"] not in there]
+        return [dict(one, state=GONE, note=self._unclaimed.get(one["instance"], NO_MORE)) for one in lost]
 
     def quiet(self, now: float) -> float:
         """Return for how many seconds nothing has happened."""

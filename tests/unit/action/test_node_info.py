@@ -86,7 +86,7 @@ def watch(monkeypatch, tmp_path):
     `steps` done, functions of the store; returns (result, lines, the seconds of each look, module calls).
     """
 
-    def run(*steps, limit=600.0, answer=None, reads=lambda: True):
+    def run(*steps, limit=600.0, answer=None, reads=lambda: True, later=(), unclaimed=()):
         now, told, looks, calls, left = [1000.0], [], [], [], list(steps)
         with Store(str(tmp_path / "state.db"), "jo pid 7") as store:
             store.claim("jackie", ["jackie"], ClaimTerms("jo", {"name": "tp64.8x8"}, "debian", KEY), [0])
@@ -94,7 +94,9 @@ def watch(monkeypatch, tmp_path):
 
             def execute(plugin, **_how):
                 calls.append(dict(plugin._task.args))
-                return answer or told_of(store)
+                if calls[1:] and later:
+                    return later.pop(0)
+                return answer or dict(told_of(store), unclaimed=list(unclaimed))
 
             def look(_plugin, job, _lines):
                 looks.append(job["wait"])
@@ -170,23 +172,49 @@ def test_a_board_that_boots_for_ever_is_watched_for_a_day(watch, monkeypatch):
     assert result["watched"][0]["note"] == "it was watched for 90 s"
 
 
+def ends(store):
+    store.move(0, "shutting down")
+    store.event(0, "error", "kept out of use", instance="jackie")
+    store.release(0, store.claim_of("jackie"))
+
+
 def test_what_ends_meanwhile_is_told(watch):
     """Lost: why it was given back."""
-
-    def ends(store):
-        store.move(0, "shutting down")
-        store.event(0, "error", "kept out of use", instance="jackie")
-        store.release(0, store.claim_of("jackie"))
-
     result, told, *_others = watch(ends)
     assert [line.split(None, 3)[3] for line in told] == ["kept out of use"]
     assert [(one["instance"], one["state"]) for one in result["watched"]] == [("jackie", "gone")]
 
 
 def test_a_watch_ends_with_who_reads_it(watch):
-    """Lost: a node that is asked for ten minutes more, for `watch | head`."""
+    """Lost: a node that is asked for ten minutes more, for `watch | head`; or a script that goes on with a board that
+    does not run, as the watch ended with 0.
+    """
     result, told, looks, _calls = watch(reads=lambda: False)
-    assert (result["watched"], told, looks) == ([], [], [])
+    ((state, note),) = [(one["state"], one["note"]) for one in result["watched"]]
+    assert (state, note, told, looks) == ("booting", "nobody reads any more what is told of it", [], [])
+
+
+def fails(_store):
+    raise AnsibleActionFail("cannot follow the work: sqlite3.OperationalError: unable to open database file")
+
+
+def test_a_node_whose_database_goes_says_what_becomes_of_it(watch):
+    """Lost: what to do, to an error of sqlite: the node knows whether its database is lost, and who makes it anew."""
+    is_lost = dict(failed=True, msg="state.db: is not there: hetero.compute.reconcile makes it anew")
+    answers = [is_lost]
+    result, *_others = watch(fails, later=answers)
+    assert (result["msg"], answers, "watched" in result) == (is_lost["msg"], [], False)
+    result, told, *_others = watch(fails, happens("tftp", "kernel fetched"), becomes("running"))
+    assert [one["state"] for one in result["watched"]] == ["running"], "it was busy for a moment"
+    assert any("kernel fetched" in line for line in told)
+    with pytest.raises(AnsibleActionFail, match="unable to open database file"):
+        watch(fails, fails)
+
+
+def test_what_a_restored_database_does_not_know_is_not_told_as_ended(watch):
+    """Lost: an instance, given up by its owner, that runs on: its node's database is of a time before it."""
+    result, *_others = watch(ends, unclaimed=[dict(instance="jackie", name="board0", text="no claim: run reconcile")])
+    assert [(one["state"], one["note"]) for one in result["watched"]] == [("gone", "no claim: run reconcile")]
 
 
 @pytest.mark.parametrize("news", [{}, dict(stands=7), dict(stands=[], events=[7]), dict(stands=[[1]], events=[])])

@@ -12,7 +12,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
+from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, changed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
@@ -74,6 +75,23 @@ def test_a_watch_ends_with_ctrl_c(proxies):
     watch.send_signal(signal.SIGINT)
     rc, _output = plays.end(watch, 600)
     assert rc != 0
+
+
+@pytest.mark.parametrize(
+    "callback", ["hetero.compute.quiet", pytest.param("ansible.builtin.default", marks=pytest.mark.long)]
+)
+def test_a_watch_whose_reader_goes_has_not_seen_it_run(proxies, callback):
+    """Lost: a script's next step, which has no board: `set -o pipefail; … watch … | head -1 && use it`."""
+    folders, plays = proxies
+    plays.env["ANSIBLE_STDOUT_CALLBACK"] = callback
+    with Store(folders["p1"].state_db, "jo pid 7") as store:
+        store.claim("jackie", ["jackie"], ClaimTerms("jo", {"name": FLAVOR}, "debian", KEY), [0])
+        store.move(0, "booting")
+        store.event(0, "power", "off → on")
+        watch = plays.start("watch", instance="jackie")
+        first_line(watch, "jackie ")
+        watch.stdout.close()
+        assert watch.wait(600) not in (0, None)
 
 
 def first_line(play, begin):
