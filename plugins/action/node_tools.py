@@ -10,7 +10,9 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.hetero.compute.plugins.plugin_utils.awaited import awaited
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import told_while_it_lasts
 
 
 class ActionModule(ActionBase):
@@ -20,12 +22,21 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
+        node = self._task.delegate_to or (task_vars or {}).get("inventory_hostname")
+        with told_while_it_lasts(awaited(node, "node_tools", self._task.args)):
+            result.update(self._sent(task_vars))
+        return result
+
+    def _sent(self, task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the module's result; the files that were sent for it are removed."""
         archive = self._connection._shell.join_path(self._connection._shell.tmpdir, "code.tar")
         with tempfile.NamedTemporaryFile(prefix="hetero-code-") as file:
             file.write(packed())
             file.flush()
             self._transfer_file(file.name, archive)
         self._fixup_perms2((self._connection._shell.tmpdir, archive))
-        result.update(self._execute_module(module_args=dict(self._task.args, archive=archive), task_vars=task_vars))
+        result: dict[str, Any] = self._execute_module(
+            module_args=dict(self._task.args, archive=archive), task_vars=task_vars
+        )
         self._remove_tmp_path(self._connection._shell.tmpdir)
         return result

@@ -29,8 +29,15 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
     printable_data,
 )
 from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_number
-from ansible_collections.hetero.compute.plugins.plugin_utils.answers import LAST_WORDS, LONGEST, checked, no_answer
-from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, TooLong, only_data, work_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.answers import (
+    LAST_WORDS,
+    LONGEST,
+    SHAPES,
+    checked,
+    no_answer,
+)
+from ansible_collections.hetero.compute.plugins.plugin_utils.awaited import work_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import ShortCalls, TooLong, only_data
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import FIRST, QUIET, tell
 
 #: Most seconds that work is followed, besides what the task itself gives it: the cabling check of 10,000 boards takes
@@ -88,6 +95,11 @@ class Lines:
 
 class Checks(ShortCalls):
     """Runs the task's module and checks its result (answers.py), because plays compute with it."""
+
+    @property
+    def _supports_async(self) -> bool:
+        """Return whether a task may leave the module to itself: no play computes with what it answers."""
+        return self.module.rpartition(".")[2] not in SHAPES
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         module = self.module.rpartition(".")[2]

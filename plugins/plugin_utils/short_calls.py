@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from typing import Any
 
 from ansible import constants
@@ -28,9 +29,10 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL, FOLDER, name_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.awaited import awaited
 from ansible_collections.hetero.compute.plugins.plugin_utils.bounded_reading import Endless, at_most
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
-from ansible_collections.hetero.compute.plugins.plugin_utils.telling import FIRST, QUIET, told_while_it_lasts
+from ansible_collections.hetero.compute.plugins.plugin_utils.telling import told_while_it_lasts
 
 try:  # since ansible-core 2.19
     from ansible.module_utils.common.json import Direction, get_module_encoder
@@ -49,46 +51,13 @@ PYTHON = "/usr/bin/python3"
 #: The copy of exactly this release on nodes. It is computed when a play's process loads an action plugin, once for all
 #: tasks.
 COPY = f"{FOLDER}/{name_of(code())}"
+#: Whose modules these are.
+COLLECTION = "hetero.compute"
 #: Keys of a result that Ansible obeys: hosts and groups, variables of the play's host (in the playbooks the
-#: controller), and what AWX stores of a job. No module that is called here returns them.
+#: controller), and what AWX stores of a job. No module that is called here returns them, but for FACTS.
 WORDS = ("add_host", "add_group", "ansible_facts", "ansible_stats")
-#: What modules do that tell nothing until they end.
-LASTING = {
-    "board_reconcile": "looks at boards and mends what is safe",
-    "host_reconcile": "looks at containers and guests and mends what is safe",
-    "gpu_reconcile": "looks who can open which GPU and closes what nobody was given",
-}
-#: What module instance does, by its option state, in words.
-WORK = dict(
-    present="claim of",
-    running="start of",
-    stopped="stop of",
-    rebooted="reboot of",
-    rebuilt="rebuild of",
-    migrated="migration of",
-    extended="new lease of",
-    absent="end of",
-)
-#: What module instance_copy does, by its option step, in words.
-COPIES = dict(
-    described="look at",
-    arriving="claim for",
-    leaving="stop of",
-    begun="look at the copy of",
-    planned="look at the root of",
-    read="reading of a piece of",
-    written="writing of a piece of",
-    digested="sums over the root of",
-    taken="comparison of the copy of",
-    settled="note on the former root of",
-    gone="removal of the former root of",
-    given_up="removal of the copy of",
-    back="way back of",
-)
-#: Words of an operator to such a module, and what it does for them.
-BY_WORD = {"adopt": "adopts {}", "forget": "ends the claims of {}", "remove": "removes what lies there of {}"}
-#: Most names in such a line.
-NAMED = 5
+#: Module → the one fact that it returns.
+FACTS = {"gpu_facts": "hetero_gpus"}
 #: Steps of a module whose arguments hold what is a tenant's, or that begin what others of it go on with. Ansible's own
 #: way may put arguments into files of both machines (unless pipelining is on), so they go to the node's copy only.
 IN_NO_FILE = {"instance_copy": ("arriving", "written")}
@@ -107,8 +76,9 @@ TOO_DEEP = (
     f"the node answers with more than {DEEPEST} levels of data, which no module does: see whether that node is sound, "
     "and set it up again"
 )
-#: Most warnings of an answer that Ansible shows.
-WARNINGS = 20
+#: Most warnings, and most notices of what goes with a release, of an answer that Ansible shows; and most characters of
+#: one: a check of a machine names each path of what it notes.
+WARNINGS, WARNING = 20, 2000
 
 
 class TooLong(Exception):
@@ -120,7 +90,7 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
 
     Control characters are escaped again, because the node's modules may have been changed.
 
-    :param own: facts in it that come from Ansible itself.
+    :param own: facts in it that come from Ansible itself, and that of its module (FACTS).
     """
     if deeper(result, DEEPEST):
         return dict(failed=True, changed=False, msg=TOO_DEEP)
@@ -132,52 +102,41 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
     }
     if own:
         result["ansible_facts"] = own
-    if is_dataclass(result.get("exception")):  # since ansible-core 2.19: made of the module's words, and shown first
-        error = result["exception"]
-        values = {field.name: getattr(error.event, field.name) for field in fields(error.event)}
-        texts = {name: printable(value) for name, value in values.items() if isinstance(value, str)}
-        result["exception"] = replace(error, event=replace(error.event, **texts))
+    if "exception" in result:  # since ansible-core 2.19 made of the module's words, and shown first
+        result["exception"] = _shown(result["exception"])
     result = printable_data(result)
     # Ansible shows both whatever else is made of the answer, and fails at others than texts.
-    result.pop("deprecations", None)
-    warnings = result.pop("warnings", None)
-    if isinstance(warnings, list):
-        result["warnings"] = [brief(one) if isinstance(one, str) else one for one in warnings[:WARNINGS]]
+    for key, told in (("deprecations", _notice), ("warnings", _words)):
+        said = result.pop(key, None)
+        if isinstance(said, list):
+            result[key] = [one for one in map(told, said[:WARNINGS]) if one is not None]
     return result
 
 
-def work_of(module: str, given: dict[str, Any]) -> str:
-    """Return what a call of a module does, for people: "start of jackie", "import of debian-12", or the module's name.
-
-    :param given: its arguments.
-    """
-    if module == "instance":
-        return one_line(brief(f"{WORK.get(str(given.get('state', 'running')), 'work on')} {given.get('instance')}"))
-    if module == "instance_copy":
-        return one_line(brief(f"{COPIES.get(str(given.get('step')), 'move of')} {given.get('instance')}"))
-    if module == "pdu_info":
-        return one_line(brief(f"look at PDU {given.get('pdu') or given.get('host')}"))
-    if module == "image_store" and given.get("name"):
-        return one_line(brief(f"{'removal' if given.get('state') == 'absent' else 'import'} of {given['name']}"))
-    return module
+def _shown(value: Any) -> Any:
+    """Return a summary of what went wrong, as ansible-core has it since 2.19, with all texts in it printable."""
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return printable(value)
+    if isinstance(value, tuple):
+        return tuple(map(_shown, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _shown(getattr(value, field.name)) for field in fields(value)})
+    return value
 
 
-def lasts(node: Any, module: str, given: dict[str, Any]) -> tuple[str, float]:
-    """Return (what is waited for, in words; seconds until that is said) of a call of a module.
+def _words(said: Any) -> str | None:
+    """Return the text of a warning, which is a summary since ansible-core 2.19; None of what has none."""
+    text = getattr(getattr(said, "event", None), "msg", said)
+    return brief(printable(text), WARNING) if isinstance(text, str) else None
 
-    :param given: its arguments.
-    """
-    does = LASTING.get(module)
-    if does is None:
-        return f"{node}: {work_of(module, given)}", QUIET
-    named = [(word, given.get(word) or []) for word in BY_WORD]
-    asked = [
-        BY_WORD[word].format(", ".join(map(str, names[:NAMED])) + (" and more" if names[NAMED:] else ""))
-        for word, names in named
-        if isinstance(names, list) and names
-    ]
-    does = " and ".join(asked) or does
-    return one_line(f"{node}: {module}, which {does},"), FIRST
+
+def _notice(said: Any) -> dict[str, str] | None:
+    """Return a notice of what goes with a release of the collection; None of what is none."""
+    text, version = (said.get("msg"), said.get("version")) if isinstance(said, dict) else (said, None)
+    text, version = _words(text), version or getattr(said, "version", None)
+    if text is None or not isinstance(version, str):
+        return None
+    return dict(msg=text, version=brief(printable(version)), collection_name=COLLECTION)
 
 
 class ShortCalls(ActionBase):
@@ -198,7 +157,9 @@ class ShortCalls(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
-        result.update(self._execute_module(task_vars=task_vars))
+        by_itself = self._task.async_val and not self._connection.has_native_async
+        how: dict[str, Any] = dict(wrap_async=True) if by_itself else {}
+        result.update(self._execute_module(task_vars=task_vars, **how))
         return result
 
     def _execute_module(
@@ -211,7 +172,7 @@ class ShortCalls(ActionBase):
     ) -> dict[str, Any]:
         name, given = module_name or self.module, self._task.args if module_args is None else module_args
         node = self._task.delegate_to or (task_vars or {}).get("inventory_hostname")
-        with told_while_it_lasts(*lasts(node, name.rpartition(".")[2], given)):
+        with told_while_it_lasts(awaited(node, name.rpartition(".")[2], given)):
             short = not how and self._can_be_short()
             said = self._by_copy(name, dict(given), task_vars or {}) if short else None
             if said is None and given.get("step") in IN_NO_FILE.get(name.rpartition(".")[2], ()):
@@ -219,8 +180,17 @@ class ShortCalls(ActionBase):
                 said = dict(failed=True, changed=False, msg=msg)
             if said is None:
                 said = super()._execute_module(name, given, tmp, task_vars, **how)
-        key, found = self._discovered_interpreter_key, self._discovered_interpreter
-        return only_data(said, {key: found} if key else None)
+        return only_data(said, self._own_facts(name.rpartition(".")[2], said.get("ansible_facts")))
+
+    def _own_facts(self, module: str, said: Any) -> dict[str, Any] | None:
+        """Return the facts of an answer that count: the interpreter that Ansible found, and that of the module; None
+        without any.
+        """
+        key, fact = self._discovered_interpreter_key, FACTS.get(module)
+        own = {key: self._discovered_interpreter} if key else {}
+        if fact and isinstance(said, dict) and fact in said:
+            own[fact] = said[fact]
+        return own or None
 
     def _low_level_execute_command(self, *words: Any, **how: Any) -> dict[str, Any]:
         """Return what a command said; raise TooLong as soon as that is more than an answer has."""

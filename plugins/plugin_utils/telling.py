@@ -21,22 +21,21 @@ display = Display()
 
 #: Seconds between two lines which say that something still goes on.
 QUIET = 5.0
-#: Seconds to the first of them, where nothing else is told meanwhile of work that a person waits for.
+#: Seconds to the first of them of work that says nothing until it ends.
 FIRST = 2.0
 #: Whether nobody reads it any more; and by the id of Ansible's process the pipe that it had at the first look.
 _nowhere, _held = threading.Event(), dict[int, int]()
 
 
 @contextlib.contextmanager
-def told_while_it_lasts(what: str, first: float = QUIET) -> Iterator[None]:
-    """Print "`what` has taken 5 s so far" every QUIET seconds during the block: a hung PDU may take a node a minute.
-
-    :param first: seconds to the first line.
+def told_while_it_lasts(what: str) -> Iterator[None]:
+    """Print "`what` has taken 2 s so far" after FIRST seconds of the block, and every QUIET seconds from then on: a
+    hung PDU may take a node a minute.
     """
     began, over = time.monotonic(), threading.Event()
 
     def goes_on() -> None:
-        pause = first
+        pause = FIRST
         while not over.wait(pause):
             tell(f"{what} has taken {time.monotonic() - began:.0f} s so far")
             pause = QUIET

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.plugin_utils import progress
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import LONGEST, MOST_OF_FAILURE, checked
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.reconcile_table import reconcile_table
-from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import WARNINGS, only_data
+from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import WARNING, WARNINGS, only_data
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_answers import BOARD, CLAIM, EVENT, NODE
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_wrong_types import MISSING, WRONG, places, spoiled
 
@@ -108,3 +108,54 @@ def test_what_is_no_list_of_warnings_is_none(said):
     few = only_data(dict(warnings=["the database was lost"]))
     assert few == dict(warnings=["the database was lost"])
     assert len(only_data(dict(warnings=["x"] * 1000))["warnings"]) == WARNINGS
+
+
+def summaries():
+    """What ansible-core makes of warnings, notices and errors since 2.19; skips with an older one."""
+    return pytest.importorskip("ansible.module_utils._internal._messages", reason="ansible-core before 2.19")
+
+
+#: Clears the screen, and a line's end that is none of a text's own.
+EVIL = "\x1b[2Jall is well\u2028"
+
+
+def test_a_warning_is_printed_as_text_whatever_it_is_made_of():
+    """Lost: the terminal of who runs a play, to a node: Ansible prints the text of a summary raw."""
+    made = summaries()
+    told = only_data(dict(warnings=[made.WarningSummary(event=made.Event(msg=EVIL + "x" * 10**6))]))["warnings"]
+    assert told[0].startswith("\\x1b[2Jall is well")
+    assert len(told[0]) == WARNING
+
+
+def test_a_failure_is_printed_as_text_however_deep_it_lies():
+    """Lost: the same, by the reason of a reason of a failure, which Ansible prints before the module's own words."""
+    made = summaries()
+    inner = made.Event(msg=EVIL)
+    chain = made.EventChain(msg_reason=EVIL, traceback_reason="", event=inner)
+    event = made.Event(msg="no", chain=chain, events=(inner,))
+    shown = only_data(dict(failed=True, msg="no", exception=made.ErrorSummary(event=event)))["exception"]
+    assert "\x1b" not in repr(shown).replace("\\\\x1b", "")
+    assert shown.event.chain.event.msg == shown.event.events[0].msg == shown.event.chain.msg_reason
+    assert shown.event.chain.event.msg.isprintable()
+
+
+def test_a_notice_of_what_goes_with_a_release_is_shown():
+    """Lost: a warning in time, to who calls a PDU's states by the module that no longer tells them with 1.0.0."""
+    text = dict(msg="state=status: module pdu_info tells them", version="1.0.0", collection_name="hetero.compute")
+    assert only_data(dict(deprecations=[text]))["deprecations"] == [text]
+    odd = [5, "x", None, dict(msg=5, version="1"), dict(msg="x"), dict(msg="x", version=1, date=[])]
+    assert only_data(dict(deprecations=odd))["deprecations"] == []
+    evil = only_data(dict(deprecations=[dict(text, msg=EVIL, version=EVIL, collection_name="ansible.builtin")] * 1000))
+    assert len(evil["deprecations"]) == WARNINGS
+    assert evil["deprecations"][0]["msg"].isprintable()
+    assert evil["deprecations"][0]["version"].isprintable()
+    assert evil["deprecations"][0]["collection_name"] == "hetero.compute"
+
+
+def test_a_notice_is_shown_whatever_it_is_made_of():
+    """Lost: the same, since ansible-core 2.19."""
+    made = summaries()
+    (told,) = only_data(dict(deprecations=[made.DeprecationSummary(event=made.Event(msg="old"), version="1.0.0")]))[
+        "deprecations"
+    ]
+    assert told == dict(msg="old", version="1.0.0", collection_name="hetero.compute")
