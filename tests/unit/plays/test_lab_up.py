@@ -37,6 +37,7 @@ NEXT = [
         "tasks": [{"ansible.builtin.include_role": {"name": "hetero.compute.lab", "tasks_from": "next.yml"}}],
     }
 ]
+KINDS = {"nvme", "virtio-scsi-pci", "scsi-hd", "sd-card"}
 ASK = "hetero.compute.provision_instance -e instance=jackie -e flavor="
 
 
@@ -81,6 +82,28 @@ def test_its_last_lines_are_the_next_commands(tmp_path, argv, options, says):
     code, said = played(tmp_path, *argv, "next.yml", **options)
     assert code == 0, said
     assert [line[8:] for line in said.splitlines() if line.startswith("lab     ")] == says
+
+
+def test_a_board_has_disks_by_several_buses_each_by_its_own_name(tmp_path):
+    """Lost: a disk that no wipe touches, since the proxy knows it by a name that the board has no disk by."""
+    disks = [{"board": 0, "bus": bus} for bus in ("nvme", "scsi", "sd", "nvme", "scsi")]
+    role = ROOT / "roles" / "lab"
+    template = {"src": str(role / "templates" / "lab.json.j2"), "dest": str(tmp_path / "lab.json")}
+    names = {"content": "{{ _lab_wires | map(attribute='disks') | to_json }}", "dest": str(tmp_path / "names")}
+    play = json.loads(json.dumps(NEXT))
+    play[0]["connection"] = "local"
+    play[0]["tasks"][0]["ansible.builtin.include_role"]["public"] = True
+    play[0]["tasks"] += [{"ansible.builtin.template": template}, {"ansible.builtin.copy": names}]
+    (tmp_path / "disks.yml").write_text(json.dumps(play))
+    code, said = played(tmp_path, "-i", "localhost,", "disks.yml", lab_disks=disks, role_path=str(role))
+    assert code == 0, said
+    board, *others = json.loads((tmp_path / "names").read_text())
+    assert board == ["/dev/nvme0n1", "/dev/sda", "/dev/mmcblk0", "/dev/nvme1n1", "/dev/sdb"]
+    assert [names for names in others if names] == []
+    outlets = json.loads((tmp_path / "lab.json").read_text())["pdus"]["pdu-a"]["outlets"]
+    argv = outlets["5"]["argv"]
+    devices = [word.split(",")[0] for word in argv[argv.index("-drive") :] if word.split(",")[0] in KINDS]
+    assert devices == ["nvme", "virtio-scsi-pci", "scsi-hd", "sd-card", "nvme", "scsi-hd"]
 
 
 def machine_lab(folder, targets):
