@@ -17,7 +17,8 @@ from runner.stages.units import long, mutants, unit_code, unit_processes
 from turns import todays
 
 SCENARIOS = sorted(ROOT.glob("molecule/*/molecule.yml"))
-#: Scenarios by themselves only: an image is built for another processor, under emulation, which takes most of an hour.
+#: Scenarios by themselves only: an image is built for another processor, which needs a kernel with binfmt_misc, and its
+#: machines are emulated at several times the cost of a PC.
 FOREIGN_SCENARIOS = ["molecule-arm_pcs"]
 #: Scenarios of `make test-all` only, the longest first: guests in a host that is a machine under emulation itself; PCs
 #: without virtio; and what stage e2e does on its own lab as well (a login, an idempotent second run, a reboot:
