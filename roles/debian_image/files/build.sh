@@ -22,12 +22,20 @@ say "packages of $release for $architecture"
 include=linux-image-$architecture,initramfs-tools,zstd,busybox,dropbear-bin,fdisk,e2fsprogs,hdparm,nvme-cli
 include+=,systemd-sysv,systemd-resolved,dbus,udev,kmod,openssh-server,iproute2,iputils-ping,ca-certificates,python3,cloud-init
 # INITRD: the kernel's own scripts would pack an initrd before there is anything of ours to put into it
-# (/etc/kernel/postinst.d/initramfs-tools).
+# (/etc/kernel/postinst.d/initramfs-tools). DPKG_FORCE: dpkg's own defaults, and no wait for the disk after each file (dpkg(1)): what a power
+# cut leaves is no image.
+export INITRD=No DPKG_FORCE=security-mac,downgrade,unsafe-io
+# Programs of another processor are emulated: those that can, are this machine's instead, till customize.sh takes them out (native.sh).
+lend=()
+if [ "$(dpkg --print-architecture)" != "$architecture" ]; then
+    lend=(--extract-hook="bash '$here/native.sh' lend \"\$1\"" --essential-hook="bash '$here/native.sh' stand-in \"\$1\"")
+    PATH=/hetero-native/bin:$PATH
+fi
 # mmdebstrap mounts proc, sys and devices below the root: in a mount namespace of its own, since the trap removes what it finds there.
-INITRD=No unshare --mount mmdebstrap --quiet --variant=minbase --architectures="$architecture" --include="$include${packages:+,$packages}" \
+unshare --mount mmdebstrap --quiet --variant=minbase --architectures="$architecture" --include="$include${packages:+,$packages}" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-    --customize-hook="bash '$here/customize.sh' \"\$1\" '$here' '$work' '$slurm'" \
+    "${lend[@]}" --customize-hook="bash '$here/customize.sh' \"\$1\" '$here' '$work' '$slurm'" \
     "$release" "$root" "$mirror"
 
 find "$root/dev" -mindepth 1 -delete # a board's kernel fills it; the image store takes no device nodes

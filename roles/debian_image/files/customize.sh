@@ -7,6 +7,7 @@
 # and leaves it as a board finds it.
 set -euo pipefail
 root=$1 here=$2 work=$3 slurm=$4
+[ ! -d "$root/hetero-native" ] || bash "$here/native.sh" scripts-done "$root"
 version=$(basename "$root"/lib/modules/*)
 
 # An initrd that finds the root, and one that is the RAM system. Both have all drivers (initramfs.conf(5), MODULES=most).
@@ -23,8 +24,9 @@ mv "$root/boot/initrd-ram" "$work/ram/initrd"
 cp "$root/boot/vmlinuz-$version" "$work/image/kernel"
 rm -rf "$root"/boot/* "$root"/vmlinuz* "$root"/initrd.img*
 
-# The proxy puts a host key and the name into each root; the network is the one that the kernel came by.
-rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/hostname" "$root/etc/machine-id" "$root/var/lib/dbus/machine-id"
+# The proxy puts a host key and the name into each root; the network is the one that the kernel came by. Without names of a host of its own for
+# NVMe over a network, nvme(1) makes them of the board's firmware.
+rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/hostname" "$root/etc/machine-id" "$root/var/lib/dbus/machine-id" "$root"/etc/nvme/host{id,nqn}
 # The key that package munge has made would be every root's, and nothing starts before user_data has given it another.
 if [ "$slurm" = true ]; then
     rm -f "$root/etc/munge/munge.key"
@@ -36,4 +38,5 @@ install -D -m 644 "$here/cloud.cfg" "$root/etc/cloud/cloud.cfg.d/90-hetero.cfg"
 for unit in systemd-networkd.service systemd-resolved.service; do chroot "$root" systemctl --quiet enable "$unit"; done
 chroot "$root" systemctl --quiet disable systemd-networkd-wait-online.service e2scrub_reap.service
 ln -sf ../run/systemd/resolve/stub-resolv.conf "$root/etc/resolv.conf"
+[ ! -d "$root/hetero-native" ] || bash "$here/native.sh" take-back "$root"
 rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/* "$root"/var/log/*.log "$root"/var/log/apt

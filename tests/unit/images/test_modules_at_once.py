@@ -62,3 +62,20 @@ def test_the_modules_are_there_with_all_that_they_need(there):
     assert (laid / "ptp.ko").stat().st_mtime == 5, "one that is there stays"
     assert done.stdout.split() == ["intel/a.bin", "intel/b.bin"]
     assert done.stderr == ""
+
+
+def test_what_is_lent_does_the_work_of_mkinitramfs_itself_and_no_hook_finds_it(there, tmp_path):
+    """Lost: minutes of zstd under emulation; or a board whose initrd has a program of the machine that built it."""
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    for name in ("zstd", "dpkg-deb"):
+        (lent / name).write_text(f"#!/bin/sh\necho {name} is lent: $*\n")
+        (lent / name).chmod(0o755)
+    (tmp_path / "bin" / "zstd").write_text("#!/bin/sh\necho that of the root\n")
+    (tmp_path / "bin" / "zstd").chmod(0o755)
+    function = tmp_path / "function"
+    function.write_text(FUNCTION.read_text().replace("/hetero-native/bin", str(lent)))
+    tried = '. "$FUNCTION"; compress="zstd -9"; $compress -c "a file"; sh -c "zstd -9"'
+    env = {**there, "FUNCTION": str(function)}
+    done = subprocess.run(["dash", "-c", tried], env=env, capture_output=True, text=True, timeout=600, check=True)
+    assert done.stdout.splitlines() == ["zstd is lent: -9 -c a file", "that of the root"]
