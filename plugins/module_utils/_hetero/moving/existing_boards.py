@@ -39,7 +39,8 @@ class ExistingBoards:
     def keep(self, site: Site) -> None:
         """Give boards what is there for their MACs: the number, and what no source says."""
         there = {one.mac: one for one in self.boards}
-        numbers = {mac: number for number, mac in self.numbers.items()}
+        # what the file has now counts more than a remark: a person may have given a board the number of one that went
+        numbers = {**{mac: number for number, mac in self.gone.items()}, **{one.mac: one.id for one in self.boards}}
         for board in site.boards:
             mac = board.said.get("mac", "")
             board.before, number = there.get(mac), numbers.get(mac)
