@@ -217,8 +217,9 @@ class Follows(Looks, ShowsLines):
 
     def _follow(self, job: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
         """Print events until the job ends; return the module's result."""
+        told, pause, last = time.monotonic(), FIRST, ""
         # Of a compute host's work each step is told when it is done; a board's boot tells what is seen of it.
-        told, pause, last = time.monotonic(), FIRST if "node" in job else QUIET, ""
+        by_steps = "node" in job
         since = ""  # what was told of, so that it is told once
         began, lines = told, Lines(self._whose)
         limit, play = self._limit(job["limit"]) + GRACE, os.getppid()
@@ -228,7 +229,7 @@ class Follows(Looks, ShowsLines):
                 job["after"] = number
                 text = as_text(dict(instance=instance, node=node, phase=phase, text=text, seconds=seconds))
                 lines.tell(text)
-                told, pause, last = time.monotonic(), min(pause, QUIET), text
+                told, pause, last = time.monotonic(), min(pause, QUIET) if by_steps else QUIET, text
             if news["done"]:
                 result = outcome(news["result"])
                 for line in result.get("lines") or ():

@@ -148,6 +148,28 @@ def test_work_that_is_followed_and_silent_says_that_it_goes_on(monkeypatch, job,
     assert told[1:] == said
 
 
+@pytest.mark.parametrize("job", [{"node": "gpu1"}, {}])
+def test_work_of_which_nothing_is_told_yet_says_so_soon(monkeypatch, job):
+    """Lost: what is waited for, while a PDU that hangs keeps the first word of a boot back."""
+    clock, told = [0.0], []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "tell", told.append)
+    looks = [dict(events=[], done=False), dict(events=[], done=True, result="{}")]
+
+    class Follows(progress.Follows):
+        module, _name = "hetero.compute.instance", "p1"
+
+        def _look(self, job, _lines):
+            clock[0] += job["wait"]
+            return looks.pop(0)
+
+    one = Follows.__new__(Follows)
+    one._task = SimpleNamespace(delegate_to=None, args=dict(instance="jackie", state="rebooted"))
+    one._play_context = SimpleNamespace(remote_addr="10.0.2.254", timeout=10)
+    one._follow(dict(job, limit=100), dict(events=[], done=False))
+    assert told == ["p1: reboot of jackie goes on, 2 s so far"]
+
+
 def test_what_was_said_of_silent_work_is_not_said_again(monkeypatch):
     """Lost: the one line of a log that says something new, among twenty that repeat the last one."""
     clock, told = [0.0], []
