@@ -90,7 +90,7 @@ def _add_power(site: Site, board: Board, machine: Mapping[str, Any], given: Any)
     if kind not in TYPES:
         board.ask("pdu", f"{board.where}: MAAS's type of power {kind or '(none)'} has no counterpart here")
         return
-    if not told(given, "power_address"):
+    if not str(told(given, "power_address") or "").strip():
         why = f"its power is of type {kind}; its address is in maas PROFILE machines power-parameters"
         board.ask("pdu", f"{board.where}: {why}")
         return
