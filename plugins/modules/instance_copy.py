@@ -78,8 +78,13 @@ options:
     description:
       - The run of the playbook, any text that no other run has. V(arriving) and V(leaving) write it into the two
         claims. The other steps are refused once another run has written its own there.
-      - A run that goes on with an instance that was started on its new host, or that takes a move back, gives that of
-        the claim on the host that it leaves (C(mover) of M(hetero.compute.host_info)).
+      - A run that goes on with an instance that was started on its new host, or that takes a move back, gives each host
+        that of its claim when it looked (C(mover) of M(hetero.compute.host_info)).
+    type: str
+  seen:
+    description: With O(step=arriving) and O(step=leaving), the C(mover) of the claim on that host when this run looked
+      where the instance is; empty for none, and where it had no claim. Where it is another one by now, another run
+      moves it, and the step is refused.
     type: str
   other:
     description: The other host, by its name in the inventory.
@@ -195,6 +200,7 @@ SPEC = HOST + ArgumentSpec(
         step=dict(type="str", required=True, choices=list(STEPS)),
         owner=dict(type="str"),
         run=dict(type="str"),
+        seen=dict(type="str"),
         other=dict(type="str"),
         came=dict(type="dict"),
         has=dict(type="dict"),
@@ -211,15 +217,17 @@ SPEC = HOST + ArgumentSpec(
         soft_timeout=dict(type="float", default=30),
     ),
     required_if=[
-        ("step", "arriving", ("run", "came", "other")),
-        ("step", "leaving", ("run", "other")),
+        ("step", "arriving", ("run", "seen", "came", "other")),
+        ("step", "leaving", ("run", "seen", "other")),
         ("step", "begun", ("run", "came")),
         ("step", "planned", ("run", "has")),
         ("step", "read", ("run", "file", "number")),
         ("step", "written", ("run", "file", "number", "offset", "length", "sha256", "data")),
         ("step", "digested", ("run",)),
         ("step", "taken", ("run", "came", "digests")),
+        ("step", "settled", ("run",)),
         ("step", "gone", ("run", "host_key")),
+        ("step", "given_up", ("run",)),
         ("step", "back", ("run",)),
     ],
 )

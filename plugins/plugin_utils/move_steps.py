@@ -61,7 +61,8 @@ def target(
     :param node: the host that is wanted; "" for any.
     :param back: whether it is to be where it was, and its move is to be given up.
     :returns: the plan: leaves and arrives, by their names in the inventory; copies, whether its root is yet to be
-        copied; run, by which the hosts tell this run of the playbook from others; goes_back; lines for people.
+        copied; run, by which the hosts tell this run of the playbook from others; left_by and came_by, the runs that
+        the claims on the two hosts named at this look; goes_back; lines for people.
     :raises Stop: it cannot move, or not there; or a host that may have started it was not asked.
     """
     name, claims = request["instance"], [claim for part in plan["parts"] for claim in part["claims"]]
@@ -74,35 +75,44 @@ def target(
         first = sorted(claim["instance"] for claim in claims)[0]
         raise Stop(SEVERAL.format(name=name, count=len(claims), first=first))
     name = claims[0]["instance"]
-    for move in plan.get("moves") or ():
-        leaves, arrives = move["leaves"], move["arrives"]
-        if move["ended"] and not (back and move["goes_back"]):
-            raise Stop(move["ended"])
-        if back and not move["goes_back"]:
-            goes_on = GOES_ON.format(name=name)
-            raise Stop(NO_WAY_BACK.format(name=name, arrives=arrives, leaves=leaves, goes_on=goes_on))
-        if node not in ("", arrives) and not back:
-            word = play("migrate_instance", instance=name, back="true")
-            way = TAKE_BACK.format(back=word) if move["goes_back"] else ""
-            raise Stop(ELSEWHERE.format(name=name, arrives=arrives, node=node) + way)
-        copies = not back and not move["was_started"]
-        run = _new_run() if copies else move["mover"]
-        return dict(leaves=leaves, arrives=arrives, copies=copies, run=run, goes_back=back, lines=[])
+    if plan.get("moves"):
+        return _goes_on(name, plan["moves"][0], node, back)
     left_for = came.get("other") or ""
     if left_for and left_for not in {answer["item"] for answer in answers}:
         raise Stop(LEFT.format(name=name, leaves=here, arrives=left_for))
     _must_have_a_claim(name, answers, here, left_for)
+    left_by = claims[0].get("mover") or ""
     if back and left_for:
-        return dict(leaves=here, arrives="", copies=False, run=claims[0].get("mover") or "", goes_back=True, lines=[])
+        by = dict(run=left_by, left_by=left_by, came_by="")
+        return dict(by, leaves=here, arrives="", copies=False, goes_back=True, lines=[])
     if back:
         raise Stop(NO_MOVE.format(name=name))
     if node == here:
         lines = [IS_THERE.format(name=name, node=node)]
-        return dict(leaves="", arrives=here, copies=False, run="", goes_back=False, lines=lines)
+        by = dict(run="", left_by="", came_by="")
+        return dict(by, leaves="", arrives=here, copies=False, goes_back=False, lines=lines)
     arrives = _chosen(name, answers, here, came, node)
     told = MOVES.format(leaves=here, arrives=arrives, mib=-(-int(came["bytes"]) >> 20))
     lines = [f"{name:<7} {told}"]
-    return dict(leaves=here, arrives=arrives, copies=True, run=_new_run(), goes_back=False, lines=lines)
+    by = dict(run=_new_run(), left_by=left_by, came_by="")
+    return dict(by, leaves=here, arrives=arrives, copies=True, goes_back=False, lines=lines)
+
+
+def _goes_on(name: str, move: Mapping[str, Any], node: str, back: bool) -> Plan:
+    """Return the plan for an instance that moves already, of which both hosts have a claim."""
+    leaves, arrives = move["leaves"], move["arrives"]
+    if move["ended"] and not (back and move["goes_back"]):
+        raise Stop(move["ended"])
+    if back and not move["goes_back"]:
+        goes_on = GOES_ON.format(name=name)
+        raise Stop(NO_WAY_BACK.format(name=name, arrives=arrives, leaves=leaves, goes_on=goes_on))
+    if node not in ("", arrives) and not back:
+        word = play("migrate_instance", instance=name, back="true")
+        way = TAKE_BACK.format(back=word) if move["goes_back"] else ""
+        raise Stop(ELSEWHERE.format(name=name, arrives=arrives, node=node) + way)
+    copies = not back and not move["was_started"]
+    by = dict(run=_new_run() if copies else move["mover"], left_by=move["mover"], came_by=move["came_by"])
+    return dict(by, leaves=leaves, arrives=arrives, copies=copies, goes_back=back, lines=[])
 
 
 def _new_run() -> str:
@@ -159,4 +169,5 @@ def moved(plan: Plan, to: Plan, runs: bool, check: bool) -> Plan:
     nothing = not runs or (check and bool(to["leaves"]))
     parts: Iterable[Any] = [] if nothing else [dict(part, item=at, boards=[]) for part in plan["parts"]]
     leaves = "" if to["goes_back"] or check else to["leaves"]
-    return dict(plan, parts=list(parts), leaves=leaves, arrives=to["arrives"], run=to["run"])
+    by = dict(run=to["run"], came_by=to["run"] if to["copies"] else to["came_by"])
+    return dict(plan, parts=list(parts), leaves=leaves, arrives=to["arrives"], **by)

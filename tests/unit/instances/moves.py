@@ -23,7 +23,9 @@ class Mover:
     def __init__(self, at, old, new, name):
         self.at, self.old, self.new, self.name = at, old, new, name
         self.created = self.claim(old).created if self.claim(old) else self.claim(new).created
-        self.run = "r1"  # of the playbook
+        self.run = "r1"  # of the playbook, which looks now
+        claims = {"arriving": self.claim(new), "leaving": self.claim(old)}
+        self.seen = {step: claim.mover or "" for step, claim in claims.items() if claim}
 
     def claim(self, site):
         with self.at(site) as host:
@@ -38,7 +40,8 @@ class Mover:
         if word == "gone":
             claim = self.claim(self.new if site is self.old else self.old)
             more = dict(host_key=claim.host_key if claim else "", **more)
-        asked = Asked(self.name, self.created, **dict(dict(run=self.run, other=other, timeout=60.0), **more))
+        by = dict(run=self.run, seen=self.seen.get(word, ""))
+        asked = Asked(self.name, self.created, **dict(dict(by, other=other, timeout=60.0), **more))
         with self.at(site) as host:
             told = STEPS[word](Step(host, asked, Change(check)))
         return json.loads(json.dumps(told))  # as Ansible passes it on

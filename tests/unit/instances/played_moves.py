@@ -72,10 +72,10 @@ class Played:
 
     def step(self, node, word, claim, check=False, **more):
         other = next(name for name in self.sites if name != node)
-        given = dict(owner=self.owner, run=self.run, other=other, timeout=TIMEOUT, soft_timeout=5.0, **more)
+        given = dict(owner=self.owner, run=self.run, other=other, timeout=TIMEOUT, soft_timeout=5.0)
 
         def work():
-            asked = Asked(self.instance, claim["created"], **given)
+            asked = Asked(self.instance, claim["created"], **dict(given, **more))
             with self.at(self.sites[node]) as host:
                 return json.loads(json.dumps(STEPS[word](Step(host, asked, Change(check)))))
 
@@ -119,7 +119,7 @@ class Played:
         if to["goes_back"]:
             self.step(to["leaves"], "back", claim, check=True)
             if to["arrives"]:
-                self.step(to["arrives"], "given_up", claim, force=True)
+                self.step(to["arrives"], "given_up", claim, force=True, run=to["came_by"])
             ran = self.step(to["leaves"], "back", claim)["ran"]
         plan = move_steps.moved(plan, to, ran, False)
         done = [self.verb(part["item"], arrivals.migrated, claim) for part in plan["parts"]]
@@ -140,14 +140,14 @@ class Played:
 
     def leave(self, plan, claim, key):
         """The last tasks of playbook migrate_instance."""
-        self.step(plan["arrives"], "settled", claim)
+        self.step(plan["arrives"], "settled", claim, run=plan["came_by"])
         self.step(plan["leaves"], "gone", claim, host_key=key)
 
     def copy(self, to, claim, came):
         """Tasks of plays/move.yml and tasks/moves/root.yml."""
         old, new = partial(self.step, to["leaves"]), partial(self.step, to["arrives"])
-        new("arriving", claim, came=came)
-        came = old("leaving", claim)["came"]
+        new("arriving", claim, came=came, seen=to["came_by"])
+        came = old("leaving", claim, seen=to["left_by"])["came"]
         begun = new("begun", claim, came=came)
         if begun["taken"]:
             return

@@ -94,6 +94,28 @@ def test_where_there_is_no_other_host_or_it_is_there_already():
     assert move_steps.moved(found([host("gpu1", "running")]), to, True, True)["parts"][0]["item"] == "gpu1"
 
 
+def by(name, state, mover):
+    made = host(name, state)
+    return dict(made, claims=[dict(claim, mover=mover) for claim in made["claims"]])
+
+
+def test_hosts_are_told_whose_the_claims_were_when_this_run_looked():
+    """Lost: one life: a run that was held up since takes over what another one has claimed meanwhile."""
+    to = target([by("gpu1", "running", "r0"), host("gpu2")])
+    assert (to["left_by"], to["came_by"]) == ("r0", "")
+    assert to["run"] not in ("", "r0")
+    assert move_steps.moved(found([host("gpu1", "running")]), to, True, False)["came_by"] == to["run"]
+    to = target([by("gpu1", "leaving", "r1"), by("gpu2", "arriving", "r2")])
+    assert (to["copies"], to["left_by"], to["came_by"]) == (True, "r1", "r2")
+    started = [by("gpu1", "leaving", "r1"), by("gpu2", "running", "r2")]
+    for back in (False, True):
+        to = target(started, back=back)
+        assert (to["run"], to["left_by"], to["came_by"]) == ("r1", "r1", "r2")
+        assert move_steps.moved(found(started), to, True, False)["came_by"] == "r2"
+    alone = target([host("gpu1", "leaving"), host("gpu2")], back=True, came=dict(CAME, other="gpu2"))
+    assert (alone["run"], alone["left_by"], alone["came_by"]) == ("", "", "")
+
+
 def test_one_whose_end_was_begun_on_its_new_host_does_not_go_on():
     """Lost: what the tenant has: a new root would be made there in place of one that is being removed, and be the only
     one; or what to type.

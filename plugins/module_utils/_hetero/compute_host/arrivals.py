@@ -27,7 +27,7 @@ from ..site.owners import number_of
 from .claim_request import ClaimRequest
 from .host_claims import present
 from .lifecycle import bring_up, each
-from .move_step import LOOK, MAY_HAVE_RUN, PHASE, VERB, WORD, Asked, Result, Step, end, must_not_end
+from .move_step import LOOK, MAY_HAVE_RUN, OTHER_RUN, PHASE, VERB, WORD, Asked, Result, Step, end, must_not_end
 from .moved_roots import NAMES, must_have_room, root_of
 
 if TYPE_CHECKING:
@@ -70,9 +70,12 @@ def arriving(step: Step) -> Result:
             return dict(lines=claimed["lines"])
     with step.work() as work:
         must_not_end(work)
-        if work.claim.state == instance_states.ARRIVING and not step.change.check:
+        step.must_be_as_seen(work)
+        if work.claim.state != instance_states.ARRIVING:  # by the same run that was seen, and which goes on
+            raise Refused(OTHER_RUN, name, LOOK)
+        if not step.change.check:
             work.put(mover=step.asked.run)
-        if work.claim.state == instance_states.ARRIVING and not work.is_made:
+        if not work.is_made:
             try:
                 root_of(work).must_be_takeable(came["root"])
                 found = root_of(work).kinds
@@ -188,6 +191,7 @@ def settled(step: Step) -> Result:
     with step.work() as work:
         if work.claim.state != instance_states.RUNNING or not work.is_made:
             raise Refused(NOT_UP.format(state=work.claim.state), step.asked.instance, LOOK)
+        step.must_be_its_run(work)
         if not _is_settled(work):
             work.report(PHASE, SETTLED)
             step.change.note(step.asked.instance, {"settled": False}, {"settled": True})
@@ -218,7 +222,7 @@ def given_up(step: Step) -> Result:
             raise Refused(MAY_HAVE_RUN, step.asked.instance, WORD.format(name=step.asked.instance))
         if work.claim.state not in never and _is_settled(work):
             raise Refused(IS_SETTLED, step.asked.instance, GOES_ON.format(name=step.asked.instance))
-        if work.claim.state == instance_states.ARRIVING and not step.asked.force:
+        if work.claim.state != instance_states.ENDING:  # a word that was given for another move is none for this one
             step.must_be_its_run(work)
         work.must_be_own()
         end(work, "its claim and its copy here are given up")

@@ -108,6 +108,7 @@ def _runs(work: Work) -> bool:
 def leaving(step: Step) -> Result:
     """Stop the instance, have nothing start it, and prove that it is off. From then on only this run moves it."""
     with step.work() as work:
+        step.must_be_as_seen(work)
         if work.claim.state == instance_states.LEAVING and not step.change.check:
             work.put(mover=step.asked.run)  # first of all: where this fails, this run takes it back
         told = _described(work)

@@ -50,6 +50,8 @@ class Asked:
     :param owner: if given, another owner's instance is refused.
     :param run: the run of playbook migrate_instance. `arriving` and `leaving` write it into the two claims. The steps
         of a run are refused once another one has written its own there: each could start a root, or remove one.
+    :param seen: the run that the claim here named when this run looked where the instance is; "" for none. What
+        another one has claimed since is not taken over.
     :param other: the other host, by its name in the inventory.
     :param came: what the old host `described`.
     :param has: {file: {number: sum}} of the pieces that the new host has.
@@ -63,6 +65,7 @@ class Asked:
     created: float
     owner: str | None = None
     run: str = ""
+    seen: str = ""
     other: str = ""
     came: Mapping[str, Any] = field(default_factory=dict)
     has: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -120,6 +123,11 @@ class Step:
     def must_be_its_run(self, work: Work) -> None:
         """Raise Refused where another run has taken the move up since this one wrote itself into the claim."""
         if (work.claim.mover or "") != self.asked.run:
+            raise Refused(OTHER_RUN, self.asked.instance, LOOK)
+
+    def must_be_as_seen(self, work: Work) -> None:
+        """Raise Refused where another run has moved it since this one looked: it was decided by what is so no more."""
+        if (work.claim.mover or "") not in (self.asked.seen, self.asked.run):
             raise Refused(OTHER_RUN, self.asked.instance, LOOK)
 
 

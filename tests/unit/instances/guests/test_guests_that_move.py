@@ -33,30 +33,35 @@ from ansible_collections.hetero.compute.tests.unit.sweep.killing import Points
 BARE = dict(KG1, extra_specs={"hypervisor": "s== kvm"})
 
 
+def another(root, image, name, first):
+    """One more KVM host, in a folder; its addresses begin with number `first`."""
+    programs = root / "programs"
+    programs.mkdir(parents=True)
+    devices = Devices(root)
+    for program in ("modprobe", "udevadm", "systemctl", "nft"):
+        (programs / program).write_text("#!/bin/sh\n")
+        (programs / program).chmod(0o755)
+    os.makedirs(os.path.dirname(devices.paths.state_db))
+    virt = Virt(devices)
+    virt.add(OTHER, "bochs-drm", group=5)
+    virt.add(CARD, "pci-stub", group=6)
+    made = Site(virt, image)
+    made.configure(name=name, addresses=[f"{NETWORK}.{first}", f"{NETWORK}.{first + 2}"])
+    made.path = f"{programs}:{os.environ['PATH']}"
+    return made
+
+
 @pytest.fixture
 def two(site, image, tmp_path, monkeypatch):
     """(a host kvm1, a host kvm2, a function that is a context in which one of them is this machine)."""
     site.configure(name="kvm1")
-    root = tmp_path / "second"
-    programs = root / "programs"
-    programs.mkdir(parents=True)
-    devices = Devices(root)
-    for name in ("modprobe", "udevadm", "systemctl", "nft"):
-        (programs / name).write_text("#!/bin/sh\n")
-        (programs / name).chmod(0o755)
-    os.makedirs(os.path.dirname(devices.paths.state_db))
-    paths = {id(site): os.environ["PATH"]}
-    virt = Virt(devices)
-    virt.add(OTHER, "bochs-drm", group=5)
-    virt.add(CARD, "pci-stub", group=6)
-    second = Site(virt, image)
-    second.configure(name="kvm2", addresses=[f"{NETWORK}.20", f"{NETWORK}.22"])
-    paths[id(second)] = f"{programs}:{paths[id(site)]}"
+    site.path = os.environ["PATH"]
+    second = another(tmp_path / "second", image, "kvm2", 20)
 
     @contextmanager
     def here(one):
         with monkeypatch.context() as patch:
-            patch.setenv("PATH", paths[id(one)])
+            patch.setenv("PATH", one.path)
             patch.setattr(sysfs, "put", one.virt.host.put)
             yield one
 
@@ -66,7 +71,7 @@ def two(site, image, tmp_path, monkeypatch):
             yield host
 
     yield site, second, here, opened
-    for pid in root.glob("guests/*/pid"):
+    for pid in tmp_path.glob("*/guests/*/pid"):  # of the first host its own fixture sees to that
         os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
@@ -326,7 +331,7 @@ def test_a_host_that_lies_names_no_other_file(win, file):
 def test_an_answer_that_cannot_be_read_is_an_error_with_a_name(win, two, monkeypatch):
     """Lost: the reason of a failure, in a traceback, where the other host is of another release."""
     old, new, here, _opened = two
-    params = dict.fromkeys((*host_moves.PIECE, "run", "other", "has", "digests", "host_key"))
+    params = dict.fromkeys((*host_moves.PIECE, "run", "seen", "other", "has", "digests", "host_key"))
     params.update(instance="win", created=win.created, owner=None, step="arriving", other="old", force=False)
     params.update(came={"instance": "win"}, timeout=5.0, soft_timeout=5.0, config=str(new.config))
     with here(new), pytest.raises(HeteroError, match="pass on what the other host answered"):

@@ -44,7 +44,7 @@ def copied(guests):
     """Its root is on both hosts, and it runs on neither; its claim as plays have it."""
     whose = claim(guests)
     came = guests.step("kvm1", "described", whose)["came"]
-    guests.copy(dict(leaves="kvm1", arrives="kvm2"), whose, came)
+    guests.copy(dict(leaves="kvm1", arrives="kvm2", left_by="", came_by=""), whose, came)
     return whose
 
 
@@ -91,7 +91,8 @@ def test_who_moves_on_to_a_third_host_is_known_to_be_there(guests):
     from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 
     with guests.at(guests.sites["kvm1"]) as host:
-        departures.leaving(Step(host, Asked("win", whose["created"], other="kvm3", timeout=60.0), Change()))
+        asked = Asked("win", whose["created"], seen=guests.run, other="kvm3", timeout=60.0)
+        departures.leaving(Step(host, asked, Change()))
     assert claim(guests)["note"] == "moves to kvm3"
     assert guests.step("kvm1", "described", whose)["came"]["other"] == "kvm3"
 

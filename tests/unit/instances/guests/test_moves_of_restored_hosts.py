@@ -52,7 +52,7 @@ class Copied(Guests):
         """Its root is on both hosts, and it runs on neither."""
         claim = self.claim()
         came = self.step("kvm1", "described", claim)["came"]
-        self.copy(dict(leaves="kvm1", arrives="kvm2"), claim, came)
+        self.copy(dict(leaves="kvm1", arrives="kvm2", left_by="", came_by=""), claim, came)
         return claim
 
     def started(self):
@@ -130,7 +130,7 @@ def test_a_move_is_not_taken_back_to_a_root_that_is_gone(guests):
     """Lost: the only root, which is given up for the former one, of which a copy of the database tells alone."""
     claim = guests.started()
     before = {name: guests.copy_of(name) for name in guests.sites}
-    guests.leave(dict(leaves="kvm1", arrives="kvm2"), claim, claim["host_key"])
+    guests.leave(dict(leaves="kvm1", arrives="kvm2", came_by=guests.run), claim, claim["host_key"])
     for name, copy in before.items():
         guests.put_back(name, copy)
     assert guests.states() == {"kvm1": "leaving", "kvm2": "running"}

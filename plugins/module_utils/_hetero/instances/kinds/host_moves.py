@@ -47,6 +47,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         params["created"],
         owner=params["owner"],
         run=params["run"] or "",
+        seen=params["seen"] or "",
         other=params["other"] or "",
         came=params["came"] or {},
         has=params["has"] or {},
