@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
 
 import pytest
 
@@ -115,6 +117,36 @@ def an_end_that_was_killed_is_begun_again(slurm):
     assert not list(slurm.machine.root.glob("var/lib/hetero-slurm/slots/*.had")), slurm.words()
 
 
+def a_job_whose_prolog_is_killed_begins_elsewhere(slurm):
+    """Lost: a root that is no other job's, where the kernel has no memory for the program that sees to it."""
+    job = slurm.submit("hostname")
+    slurm.until(lambda: any("provision_instance" in words for words in slurm.programs().values()), 300)
+    os.kill(next(pid for pid, words in slurm.programs().items() if "programs prolog" in words), signal.SIGKILL)
+    slurm.until(lambda: "JobState=PENDING" in slurm.run("scontrol", "-o", "show", "job", job)[1], 60)
+    slurm.run("scancel", job)
+    slurm.until(lambda: "POWERED_DOWN" in slurm.node("tp64-1") and not slurm.programs(), 900)
+
+
+def a_job_whose_end_slurm_forgot_gives_its_board_back_when_it_is_cancelled(slurm):
+    """Lost: a board, for ever, for a job that has ended; or a job's board, by a guess that it has."""
+    job = slurm.submit("sleep 10")
+    slurm.until(lambda: "JobState=RUNNING" in slurm.run("scontrol", "-o", "show", "job", job)[1], 900)
+    slurm.saved(jobid=job, nodename="tp64-1")
+    state, kept = slurm.machine.path("var/lib/slurm/slurmctld"), slurm.folder / "kept"
+    subprocess.run(["cp", "-a", state, kept], check=True)
+    slurm.until(lambda: "JobState=COMPLETED" in slurm.run("scontrol", "-o", "show", "job", job)[1], 120)
+    slurm.controller.kill()
+    slurm.controller.wait()
+    subprocess.run(["cp", "-a", f"{kept}/.", state], check=True)
+    slurm.start_controller()
+    assert slurm.sync()[0] == 0, slurm.words()
+    assert "JobState=RUNNING" in slurm.run("scontrol", "-o", "show", "job", job)[1]
+    assert any(board.process for board in slurm.boards), slurm.words()
+    assert slurm.run("scancel", job)[0] == 0
+    slurm.until(lambda: "POWERED_DOWN" in slurm.node("tp64-1") and not slurm.programs(), 900)
+    assert not any(board.process for board in slurm.boards), slurm.words()
+
+
 def test_a_site_that_slurm_runs(slurm):
     """Lost: what these say. They share a controller, whose set-up takes as long as each of them."""
     a_gang_gets_boards_that_boot_for_it_and_end_with_it(slurm)
@@ -122,3 +154,5 @@ def test_a_site_that_slurm_runs(slurm):
     what_a_job_has_is_neither_ended_nor_taken_away(slurm)
     what_was_killed_is_begun_again(slurm)
     an_end_that_was_killed_is_begun_again(slurm)
+    a_job_whose_prolog_is_killed_begins_elsewhere(slurm)
+    a_job_whose_end_slurm_forgot_gives_its_board_back_when_it_is_cancelled(slurm)

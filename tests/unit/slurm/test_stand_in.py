@@ -198,6 +198,18 @@ def test_a_job_that_is_gone_leaves_its_board_to_nobody(slurm):
     assert comment(slurm) == "tgx-1 is on board3: nobody's job"
 
 
+def test_a_board_that_was_switched_off_as_it_came_up_is_not_up_again(slurm):
+    """Lost: an operator's power_down_force: Slurm takes what registers for a node that is up, and keeps it on."""
+    slurm.text("jobs", "")
+    slurm.text("squeue", SQUEUE.replace("cat", "touch {folder}/slots/tgx-1.spent; cat").format(folder=slurm.folder))
+    assert slurm.run("resume", "tgx-1") == (0, "")
+    assert slurm.read("done") == []
+    assert slurm.records() == ["tgx-1.had", "tgx-1.spent"]
+    slurm.nodes("IDLE+CLOUD+POWERED_DOWN", "tgx-1")
+    assert slurm.run("suspend", "tgx-1") == (0, "")
+    assert slurm.asked() == [("provision", "1"), ("terminate", "1")]
+
+
 def test_a_board_of_several_jobs_lets_nobody_in(slurm):
     """Lost: a board that is one user's alone, by a partition's own word to share it."""
     slurm.text("jobs", "7 ann\n8 bob\n")

@@ -94,6 +94,10 @@ class _BringUp:
             self.controller.note([name], f"{name} is on {node}")
             return ""
         jobs = self.controller.jobs_on(name)
+        if not jobs and self.slots.spent(name):
+            # an operator has switched it off meanwhile: with a slurmd it would be up again to Slurm
+            _say([name], "switched off while it came up: the suspend that waits for this ends it")
+            return ""
         try:
             way = stand_in.let_in(self.site, self.slots, name, jobs)
         except (SiteError, OSError) as error:
