@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What image.json may name, and what boards are served of it, in a folder alone. If these fail, a board fetches a file
 of its proxy node, or a file of the root of all boards is opened to everybody.
+
+Tests images/kernels.py.
 """
 
 from __future__ import annotations
