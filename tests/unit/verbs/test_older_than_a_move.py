@@ -4,7 +4,7 @@
 """A proxy node's database that is put back from the middle of a move, when a board was kept for the instance that
 moves. It runs on that board by now, and is silent. If these fail, its power is cut, and with it its tenant's work.
 
-Tests boards/work/move_targets.py, boards/verbs/migration.py, boards/verbs/ended_moves.py.
+Tests boards/work/move_targets.py, boards/work/cut_off_moves.py, boards/verbs/migration.py, boards/verbs/ended_moves.py.
 """
 
 from __future__ import annotations
@@ -35,6 +35,13 @@ def reconciled(site):
     site.module("board_reconcile", timeout=10)
 
 
+def rebuilt(site):
+    """A new root would be a second machine under her name, beside the one that is there."""
+    result = site.module("instance", kind="board", instance="jackie", state="rebuilt", fresh=True, timeout=10)
+    assert result.get("failed"), result
+    assert "jackie's" in result["msg"]
+
+
 def told(site):
     """As an operator does to whom the wiring was named as what is in doubt, and then her user."""
     for _time in range(2):
@@ -55,7 +62,7 @@ def is_on(site, board):
     return wrote(site, board)
 
 
-@pytest.mark.parametrize("who", [migrated, reaped, reconciled, told])
+@pytest.mark.parametrize("who", [migrated, reaped, reconciled, rebuilt, told])
 def test_of_a_board_that_was_kept_as_one_to_go_to(hers, monkeypatch, who):
     """Lost: what she works on, on the board to which she has moved since."""
     keep = migration.Migration._keep
@@ -74,7 +81,7 @@ def test_of_a_board_that_was_kept_as_one_to_go_to(hers, monkeypatch, who):
     assert is_on(hers, 1)
 
 
-@pytest.mark.parametrize("who", [migrated, reaped, reconciled, told])
+@pytest.mark.parametrize("who", [migrated, reaped, reconciled, rebuilt, told])
 def test_of_a_board_that_was_kept_as_the_way_back(hers, monkeypatch, who):
     """Lost: the same, on the board to which she has moved back since."""
     killed_in(hers, monkeypatch, "let_go")

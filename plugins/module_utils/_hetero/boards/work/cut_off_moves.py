@@ -15,6 +15,7 @@ from ...core.locks import lock
 from ...core.plays import play
 from ...roots import moved_root
 from ...roots.board_parts import root_of_board
+from ...roots.ownership import THEIRS
 from ..power.outlet_power import outlet_power
 from ..records import console_logs
 from ..records.board_records import CLAIM_PHASE
@@ -35,6 +36,7 @@ MOVES = "its root comes from {board}"
 PATIENCE = 1.0
 NOT_OFF = "{name}'s root lies in its place since a move was cut off, and its outlet is {power}"
 SEE = f"see who is at work there; or {play('migrate_instance', instance='{name}')} brings the root after"
+IS_ON = "is {name}'s by the record of its claim, and its root lies there, though the database has it on {board}"
 WOULD = "its root would be brought from {board}, where a move was cut off"
 
 
@@ -50,15 +52,19 @@ def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report
 
     The caller holds the lock of the claim's board, which is off.
 
-    :raises Refused: the board before is not off, or somebody's by now.
+    :raises Refused: the board before is not off, or somebody's by now; or the claim has another board by its record,
+        with its root, so the database is older than its move there.
     :raises TimedOut: somebody works on it.
     """
     if not claim.image_hash or root_of_board(proxy, board.id).exists():
         return
     there = moved_root.lies_at(proxy, claim, board.id)
-    if there is None or there not in proxy.boards or came_by(proxy, claim) != f"board{there}":
+    if there is None or there not in proxy.boards:
         return
     before = proxy.boards[there]
+    if came_by(proxy, claim) != before.name:
+        _must_not_be_on(proxy, before, claim, board)
+        return
     if change.check:
         report(PHASE, WOULD.format(board=before.name))
         return
@@ -68,6 +74,13 @@ def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report
         moved_root.bring(proxy, claim, before, board)
         console_logs.ended(proxy.config, before, claim.instance)
     report(PHASE, f"{MOVES.format(board=before.name)}, which is off")
+
+
+def _must_not_be_on(proxy: Proxy, other: Board, claim: Claim, board: Board) -> None:
+    """Raise Refused where a claim has another board by its own record: a root made here would be a second machine."""
+    kept = proxy.store.kept(other.id)
+    if kept is not None and kept.claim.is_same(claim):
+        raise Refused(IS_ON.format(name=claim.instance, board=board.name), other.name, THEIRS)
 
 
 def _must_be_off(proxy: Proxy, board: Board, claim: Claim, report: Report, deadline: Deadline) -> None:
