@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -30,8 +31,8 @@ exec sh -c "$command"
 #: Notes what Slurm has been told before it begins, which a job does then.
 SLURMD = """#!/bin/sh
 cd {folder}
-echo "slurmd $*" >> done
 cp told told-before
+echo "slurmd $*" >> done
 while sleep 0.2; do :; done
 """
 SQUEUE = "#!/bin/sh\ncat {folder}/jobs\n"
@@ -80,6 +81,15 @@ def running(slurm):
     return subprocess.run(words, check=False, stdout=subprocess.PIPE).stdout.split()
 
 
+def done(slurm, slurmds=1):
+    """What was called, once so many slurmds have said so: the program that begins one does not wait for that."""
+    until = time.monotonic() + 60
+    while sum(line.startswith("slurmd ") for line in slurm.read("done")) < slurmds:
+        assert time.monotonic() < until, slurm.read("done")
+        time.sleep(0.05)
+    return slurm.read("done")
+
+
 def comment(slurm):
     return [line.partition("comment=")[2] for line in slurm.read("told") if "comment=" in line][-1]
 
@@ -87,7 +97,7 @@ def comment(slurm):
 def test_a_job_begins_when_its_user_can_log_in(slurm):
     """Lost: salloc on boards that cannot run slurmd; or munge's key, on a board where a user is root."""
     assert slurm.run("resume", "tgx-1") == (0, "")
-    ssh, slurmd = slurm.read("done")
+    ssh, slurmd = done(slurm)
     assert ssh.startswith(f"ssh -F {slurm.folder}/ssh/tgx-1 ")
     # it runs as a user who is root on all nodes, so no step and no script of a job ever begins there
     assert slurmd == f"slurmd -D -b -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
@@ -98,6 +108,7 @@ def test_a_job_begins_when_its_user_can_log_in(slurm):
     # as sync does where this was killed: there is one
     assert len(running(slurm)) == 1
     assert slurm.run("resume", "tgx-1") == (0, "")
+    assert done(slurm, 2)
     assert len(running(slurm)) == 1
     assert slurm.read(KEYS) == [KEY]
     slurm.nodes(OFF, "tgx-1")
@@ -122,12 +133,13 @@ def test_a_slurmd_that_is_gone_from_under_its_job_comes_back(slurm):
     slurm.nodes("ALLOCATED+CLOUD+POWER_DOWN+NOT_RESPONDING", "tgx-1")
     slurm.claims(tgx_1=("slurm@ctl", "running"))
     slurm.text("said-hetero.compute.flavors", '{"flavors": []}\n')
+    assert done(slurm)
     (before,) = running(slurm)
     assert slurm.run("sync") == (0, "")
     assert running(slurm) == [before]
     os.kill(int(before), signal.SIGKILL)
     assert slurm.run("sync") == (0, "")
-    assert slurm.read("done")[-1] == f"slurmd -D -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
+    assert done(slurm, 2)[-1] == f"slurmd -D -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
     assert len(running(slurm)) == 1
 
 
@@ -138,12 +150,13 @@ def test_a_slurmd_whose_port_another_has_now_is_started_again(slurm):
     slurm.claims(tgx_1=("slurm@ctl", "running"))
     slurm.text("said-hetero.compute.flavors", '{"flavors": []}\n')
     slurm.text("slurm.conf", "NodeName=tgx-[1-2] Port=[17002-17003]\n")
+    assert done(slurm)
     (before,) = running(slurm)
     assert slurm.run("sync") == (0, "")
+    # it has not booted: Slurm ends the job of a node that has
+    assert done(slurm, 2)[-1] == f"slurmd -D -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
     (after,) = running(slurm)
     assert after != before
-    # it has not booted: Slurm ends the job of a node that has
-    assert slurm.read("done")[-1] == f"slurmd -D -d /usr/bin/false -N tgx-1 -f {slurm.folder}/hetero-stand-in.conf"
     assert slurm.run("sync") == (0, "")
     assert running(slurm) == [after]
 
@@ -151,6 +164,7 @@ def test_a_slurmd_whose_port_another_has_now_is_started_again(slurm):
 def test_a_slurmd_writes_so_much_and_no_more(slurm):
     """Lost: the controller's disk, for one user who calls srun again and again."""
     assert slurm.run("resume", "tgx-1") == (0, "")
+    assert done(slurm)
     (pid,) = running(slurm)
     with open(f"/proc/{int(pid)}/limits", encoding="ascii") as file:
         (line,) = [line.split() for line in file if line.startswith("Max file size")]
@@ -184,7 +198,7 @@ def test_who_has_no_key_is_told_so_and_nobody_gets_in(slurm, text):
     if text is not None:
         slurm.text("keys/ann.pub", text)
     assert slurm.run("resume", "tgx-1") == (0, "")
-    assert [line.split()[0] for line in slurm.read("done")] == ["slurmd"]
+    assert [line.split()[0] for line in done(slurm)] == ["slurmd"]
     path = slurm.folder / "keys" / "ann.pub"
     words = f"ann has no key: put it into {path}" if text is None else f"{path} has not one public key"
     assert words[:100] in comment(slurm)
@@ -194,7 +208,7 @@ def test_a_job_that_is_gone_leaves_its_board_to_nobody(slurm):
     """Lost: a slot that comes for ever, for a job that was cancelled."""
     slurm.text("jobs", "")
     assert slurm.run("resume", "tgx-1") == (0, "")
-    assert [line.split()[0] for line in slurm.read("done")] == ["slurmd"]
+    assert [line.split()[0] for line in done(slurm)] == ["slurmd"]
     assert comment(slurm) == "tgx-1 is on board3: nobody's job"
 
 
@@ -214,7 +228,7 @@ def test_a_board_of_several_jobs_lets_nobody_in(slurm):
     """Lost: a board that is one user's alone, by a partition's own word to share it."""
     slurm.text("jobs", "7 ann\n8 bob\n")
     assert slurm.run("resume", "tgx-1") == (0, "")
-    assert [line.split()[0] for line in slurm.read("done")] == ["slurmd"]
+    assert [line.split()[0] for line in done(slurm)] == ["slurmd"]
     assert comment(slurm).startswith("tgx-1 is on board3: several jobs have it, and a login is one user's alone")
 
 
