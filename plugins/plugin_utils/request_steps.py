@@ -128,7 +128,7 @@ def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], 
     _stop("\n".join(owners.twice(answers, name, request["owner"])))
     _stop(owners.waited_for(answers, name, request["count"], request["owner"], before.get("asked")))
     refused = before.get("refused", [])
-    found = _schedule(request, answers, refused)
+    found = _schedule(request, answers, _newest(refused, before.get("tried", ())))
     elsewhere = sorted({part["item"] for part in found["parts"]} - {request["proxy"]}) if request["proxy"] else []
     if elsewhere:
         where = f"{name} is on {', '.join(elsewhere)}, not on {request['proxy']}"
@@ -173,8 +173,13 @@ def claimed(
     parts, refused, broken, fewer = _given(request, plan, said, without)
     held = {claim["instance"] for part in parts for claim in part["claims"]}
     placed = not broken and len(held) >= (1 if request["partial"] else len(names_of(request)))
-    again = not (placed or broken or plan.get("looked_again")) and bool(plan["visits"])
+    tried = _newest(refused, plan.get("tried", ()))
+    again = not (placed or broken) and bool(plan["visits"])
+    if again and plan.get("looked_again"):  # others may have what these nodes keep for somebody
+        asked = [*tried, *plan["visits"]]
+        again = not plan.get("waits") and _have_room(request, answers, {one["item"] for one in asked})
     plan = dict(plan, parts=parts, refused=refused, placed=placed, again=again, looked_again=True, lines=[])
+    plan["tried"] = tried if again else []
     # All or nothing: only what was there at the first look stays. The only node gives back by itself.
     keep = None if placed or again else plan.get("before", [])
     known = answers if wait.check or not plan["looked"] else _with(answers, parts)
@@ -182,9 +187,21 @@ def claimed(
     if broken or placed or not plan["looked"]:
         ending = endings.of_all([said[visit["item"]] for visit in plan["visits"]]) if broken else endings.GIVEN
         return dict(plan, waits=False, text="; ".join(broken), ending=ending)
-    found = _schedule(request, answers, refused)
+    found = _schedule(request, answers, tried)
     found["text"] = "\n  ".join([found["text"], *fewer])
     return dict(plan, waits=False, text=found["text"]) if again else dict(plan, **wait.goes_on(request, plan, found))
+
+
+def _newest(refused: Sequence[Dict[str, Any]], before: Iterable[Dict[str, Any]]) -> list[Dict[str, Any]]:
+    """Return refusals with those of an earlier round, of nodes that have not refused again."""
+    items = {one["item"] for one in refused}
+    return [*refused, *(one for one in before if one["item"] not in items)]
+
+
+def _have_room(request: Request, answers: Sequence[Answer], asked: Container[str]) -> bool:
+    """Return whether nodes that were not asked yet look as if they could serve a request."""
+    left = [answer for answer in answers if answer["item"] not in asked]
+    return bool(left and _schedule(request, left, [])["enough"])
 
 
 def _given(request: Request, plan: Plan, said: Mapping[str, Mapping[str, Any]], without: Iterable[str]) -> Given:

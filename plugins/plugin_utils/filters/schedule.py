@@ -31,6 +31,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners
     holders,
     mixed,
     names_of,
+    same,
     taken,
     unclaimed,
 )
@@ -91,7 +92,7 @@ def _mixed(
     asked: Sequence[dict[str, Any]], who: str, names: list[str], owner: str | None, missing: Collection[str]
 ) -> str:
     """Return why a name for one instance and several is refused, or "". Nothing is refused if all instances exist."""
-    ours = [claim for one in asked for claim in one["claims"] if claim["owner"] == owner]
+    ours = [claim for one in asked for claim in one["claims"] if same(claim["owner"], owner)]
     found = mixed([claim for claim in ours if missing or claim["instance"] in names], who, names)
     return "{}: {}: {}".format(*found) if found else ""
 

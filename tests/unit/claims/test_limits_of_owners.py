@@ -69,25 +69,28 @@ def test_the_narrower_of_two_limits_counts(limit, has, left):
     assert limits({"ann": limit}, ann=has, bob=["small"] * 9).may_have("ann", "small") == left
 
 
+IT, THESE = ("; end " + which + " first, or wait for its end" for which in ("it", "one of these"))
+
+
 @pytest.mark.parametrize(
     ("limit", "has", "why"),
     [
-        (Limit(2), ["small", "big"], "ann has 2 boards of p1, and may have 2 at once: ann-0, ann-1"),
+        (Limit(2), ["small", "big"], f"ann has 2 boards of p1, and may have 2 at once: ann-0, ann-1{THESE}"),
         (
             Limit(9, flavors={"small": 1}),
             ["small", "big"],
-            "ann has 1 board of p1 with flavor small, and may have 1 at once: ann-0",
+            f"ann has 1 board of p1 with flavor small, and may have 1 at once: ann-0{IT}",
         ),
         (
             Limit(2, flavors={"small": 1}),
             ["small", "big"],
-            "ann has 2 boards of p1, and may have 2 at once: ann-0, ann-1",
+            f"ann has 2 boards of p1, and may have 2 at once: ann-0, ann-1{THESE}",
         ),
         (Limit(0), [], "ann has 0 boards of p1, and may have 0 at once"),
         (
             Limit(5),
             ["small"] * 5,
-            "ann has 5 boards of p1, and may have 5 at once: ann-0, ann-1, ann-2, ann-3, …",
+            f"ann has 5 boards of p1, and may have 5 at once: ann-0, ann-1, ann-2, ann-3, …{THESE}",
         ),
     ],
 )

@@ -7,6 +7,7 @@ halves, a rerun claims it twice, a verb forgets what is elsewhere, or a play tha
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
@@ -156,3 +157,17 @@ def test_waiting_for_a_free_board(proxies):
     assert "jackie is running on board1: ssh root@10.0.2.2" in output
     assert claims(folders)["p2"] == ["full-p2-1", "jackie"]
     assert "jackie" not in waiting_for(folders)
+
+
+@pytest.mark.long
+def test_a_proxy_that_refuses_its_free_board_leaves_it_to_the_next_one(proxies):
+    """Lost: a free board: ann has what she may have of p1, which has one more that is free, and nothing of p2."""
+    folders, plays = proxies
+    path = folders["p1"].folder / "etc" / "hetero" / "proxy.json"
+    path.write_text(json.dumps(dict(json.loads(path.read_text()), owner_limits={"ann": 1})))
+    with Store(folders["p1"].state_db, "ann pid 7") as store:
+        store.claim("one", ["one"], ClaimTerms("ann", {"name": FLAVOR}, "debian", KEY), [0])
+    words = dict(flavor=FLAVOR, owner="ann", placement="pack")
+    rc, output = plays.play("provision_instance", instance="two", **words)
+    assert rc == 0, output
+    assert claims(folders) == {"p1": ["one"], "p2": ["two"]}

@@ -294,6 +294,34 @@ def test_another_was_quicker():
     assert "board20 of p2: in use by bob" in twice["text"]
 
 
+@pytest.mark.parametrize("gives", ["p1", "p2", "p4", "nobody"])
+@pytest.mark.parametrize("minutes", [0, 5])
+def test_a_node_that_refuses_what_looks_free_is_asked_once_and_then_the_next(gives, minutes):
+    """Lost: a free board, to a request that the first node refuses for its owner's limit, or as it is reserved; and
+    what the others say. Before, the same node was asked twice, and the others never.
+    """
+    answers = [node(name, 1) for name in ("p1", "p2", "p3", "p4")]
+    limit = dict(IN_USE, failure=dict(rejected={"board20": ["ann has 1 board, and may have 1 at once"]}, room=0))
+    request, plan, seen = asked(count=1), {}, []
+    for _round in range(len(answers) + 1):
+        plan = request_steps.choose(request, answers, [], plan)
+        (node_asked,) = [visit["item"] for visit in plan["visits"]]
+        seen.append(node_asked)
+        said = dict(instances=[claim("lab", 20)]) if node_asked == gives else limit
+        plan = request_steps.claimed(request, answers, plan, {node_asked: said}, Wait(float(minutes)))
+        if not plan["again"]:
+            break
+    every = ["p1", "p2", "p3", "p4"]
+    assert seen == every[: every.index(gives) + 1 if gives in every else None]
+    assert (plan["placed"], plan["again"]) == (gives in every, False)
+    if gives not in every:
+        assert plan["waits"] == bool(minutes)
+        assert "4 boards: ann has 1 board, and may have 1 at once" in plan["text"]
+        # while it waits, the places in the queue say which node it is
+        turn = dict(plan, waits=True, visits=[dict(item="p1", kind="board", numbers=[])])
+        assert not request_steps.claimed(request, answers, turn, {"p1": limit}, Wait(5.0))["again"]
+
+
 def test_a_refusal_without_a_reason_is_a_failure():
     """Lost: which node refused."""
     request, plan = planned()

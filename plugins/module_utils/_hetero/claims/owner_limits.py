@@ -25,6 +25,7 @@ OTHERS = "*"
 #: How many of an owner's instances are named.
 TOLD = 4
 HAS = "{owner} has {have} {thing}{s} of {node}, and may have {most} at once{which}"
+WHICH = ": {names}; end {one} first, or wait for its end"
 NEVER = "{owner} may have {most} {thing}{s} of {node} at once"
 TOO_LONG = "{owner} may have {thing}s of {node} for {hours:g} h: give -e hours={hours:g} or less"
 EXTENDED = "is {owner}'s, who may have it for {hours:g} h from now"
@@ -89,7 +90,7 @@ class OwnerLimits:
         only = flavor if all_there and limit.of(flavor) is not None else None
         have = self._instances(owner, only)
         names = ", ".join(have[:TOLD]) + (", …" if have[TOLD:] else "")
-        which = f": {names}" if have else ""
+        which = WHICH.format(names=names, one="one of these" if have[1:] else "it") if have else ""
         most = limit.nodes if only is None else limit.of(only)
         return self._said(HAS, owner, only, most or 0, s=_s(len(have)), have=len(have), which=which)
 

@@ -9,7 +9,7 @@ nodes.py knows what one node can serve, and owners.py which claims exist already
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Container, Iterable, Mapping, Sequence
 
 from ..core.errors import BadInput
 from ..site.owners import holders, names_of, number_of
@@ -27,21 +27,22 @@ STRATEGIES = (SPREAD, PACK)
 TOLD = 4
 
 
-def ranked(rooms: Mapping[str, int], count: int, strategy: str) -> list[str]:
+def ranked(rooms: Mapping[str, int], count: int, strategy: str, last: Container[str] = ()) -> list[str]:
     """Return the owners that have room, in the order of asking; equal ones keep their order.
 
     With either strategy, owners that can take the whole request come first: boots on several owners follow one another.
 
     :param rooms: {owner: instances that it takes}.
     :param strategy: SPREAD or PACK.
+    :param last: owners that come after all others: they have refused what looks free, as it is held for somebody.
     """
     if strategy not in STRATEGIES:
         raise BadInput(f"is {strategy!r}", "strategy", f"give {' or '.join(STRATEGIES)}")
 
-    def rank(owner: str) -> tuple[bool, int]:
+    def rank(owner: str) -> tuple[bool, bool, int]:
         enough = rooms[owner] >= count
         # of owners with too little room the largest comes first, so that fewer are needed
-        return (not enough, rooms[owner] if enough and strategy == PACK else -rooms[owner])
+        return (owner in last, not enough, rooms[owner] if enough and strategy == PACK else -rooms[owner])
 
     return sorted((owner for owner in rooms if rooms[owner] > 0), key=rank)
 
@@ -72,7 +73,8 @@ class Schedule:
         rooms = {}
         for one in self.found:
             rooms[one.owner] = rooms.get(one.owner, 0) + (0 if self._never(one) else one.room)
-        self.rooms = {owner: rooms[owner] for owner in ranked(rooms, count, strategy)}
+        tried = {owner for (owner, _node), refusal in self.refused.items() if not refusal.never}
+        self.rooms = {owner: rooms[owner] for owner in ranked(rooms, count, strategy, tried)}
         order = {owner: number for number, owner in enumerate(self.rooms)}
         self.several = len({one.owner for one in found if one.kind == BOARDS}) > 1
         free = [one.room > 0 and not self._never(one) for one in found]

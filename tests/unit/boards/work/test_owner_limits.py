@@ -45,7 +45,8 @@ def test_an_owner_gets_no_more_than_its_limit(limited):
     claimed(limited, "lab", [0, 2], made=False, owner="ann")
     with pytest.raises(NoneFree) as error:
         present(limited, "jackie", owner="ann")
-    why = f"ann has 2 boards of {THIS_NODE}, and may have 2 at once: lab-1, lab-2"
+    why = f"ann has 2 boards of {THIS_NODE}, and may have 2 at once: lab-1, lab-2; "
+    why += "end one of these first, or wait for its end"
     assert str(error.value).splitlines()[1:] == [
         "  board0: claimed for lab-1 since 0 s",
         f"  board1: {why}",
@@ -168,7 +169,8 @@ def test_flavors_have_limits_of_their_own(node):
     node.config["owner_limits"] = {"*": {"nodes": 2, "flavors": {FLAVOR["name"]: 1, "other": 0}}}
     with node.proxy() as proxy:
         present(proxy, "one", owner="ann")
-        why = f"ann has 1 board of {THIS_NODE} with flavor {FLAVOR['name']}, and may have 1 at once: one"
+        why = f"ann has 1 board of {THIS_NODE} with flavor {FLAVOR['name']}, and may have 1 at once: one; "
+        why += "end it first, or wait for its end"
         with pytest.raises(NoneFree, match=re.escape(why)):
             present(proxy, "two", owner="ann")
         with pytest.raises(NoneFree, match=f"ann may have no boards of {THIS_NODE} with flavor other at once"):
