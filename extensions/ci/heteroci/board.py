@@ -35,6 +35,8 @@ OF_ANY_VERB, OF_ITS_END = ("owner", "without"), ("wipe", "wipe_verify")
 SAID = 40
 #: What is said of an instance that another job got by this name (site/key_prints.py of the collection).
 ANOTHERS = "has another ssh key than only_key"
+#: What is said of a request without a flavor, where the playbook would name an option of its own.
+NO_FLAVOR = "name a flavor: HETERO_FLAVOR, or --flavor of board; ansible-playbook hetero.compute.flavors shows them"
 #: The file in its folder that says that a `take` has it.
 KEPT = "kept"
 #: What ssh reads, after the file that the playbook has written. A board that says nothing for two minutes ends a login.
@@ -157,6 +159,8 @@ class Board:
         request = self.request
         if request.options["hours"] in ("", "none"):
             raise NoBoard(endings.REQUEST, "hours is none: give some, as a job that is killed may leave its board")
+        if not request.options.get("flavor"):
+            raise NoBoard(endings.REQUEST, NO_FLAVOR)
         options = dict(request.options, instance=request.name, key=self._key(), hetero_ssh_folder=self._ssh_folder)
         if not self.is_taken:
             self._write("asked.json", json.dumps(self._asked))

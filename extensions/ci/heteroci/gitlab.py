@@ -92,7 +92,8 @@ def run(asked, words):
     with open(words[0], "rb") as script:
         status = subprocess.run(board.ssh(SHELL), stdin=script, check=False).returncode
     if status == 255:
-        sys.stderr.write(f"ssh does not get through to {asked.name} any more: its console says why\n")
+        console = f"ansible-playbook hetero.compute.console -e instance={asked.name} -e owner={asked.options['owner']}"
+        sys.stderr.write(f"ssh does not get through to {asked.name} any more: its console says why: {console}\n")
         return _code("SYSTEM")
     if status and os.environ.get("BUILD_EXIT_CODE_FILE"):
         with open(os.environ["BUILD_EXIT_CODE_FILE"], "w", encoding="ascii") as file:

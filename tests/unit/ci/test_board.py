@@ -87,6 +87,7 @@ def test_a_commands_own_code_is_never_taken_for_one_of_ours(machine):
         (("run", "--flavor", "{{ lookup('pipe', 'id') }}", "--", "true"), "flavor is \"{{ lookup('pipe', 'id') }}\""),
         (("run", "--flavor", "x", "--hours", "none", "--", "true"), "hours is none: give some"),
         (("run", "--flavor", "x", "--name", "../x", "--", "true"), "'../x' is no name of an instance"),
+        (("run", "--", "true"), "name a flavor: HETERO_FLAVOR, or --flavor"),
         (("run", "--flavor", "x"), "name a command: board run --flavor FLAVOR -- COMMAND"),
         (("take", "--flavour", "x"), "unrecognized arguments: --flavour x: is --flavor meant? board {run,take,"),
         (("run", "--flavour=x", "--", "true"), "unrecognized arguments: --flavour=x: is --flavor meant?"),

@@ -76,7 +76,9 @@ def test_a_job_from_config_to_cleanup(machine):
     assert rc == 41, said
     (machine.folder / "away").touch()
     rc, _out, said = runner.stage("run", runner.script("true"), "after_script")
-    assert (rc, f"ssh does not get through to {name} any more" in said) == (42, True)
+    console = f"console -e instance={name} -e owner=gitlab\n"
+    assert (rc, f"through to {name} any more: its console says why: ansible-playbook" in said) == (42, True)
+    assert said.endswith(console)
     for _time in range(2):
         rc, _out, said = runner.stage("cleanup")
         assert (rc, (machine.state / name).exists()) == (0, False), said
