@@ -68,6 +68,8 @@ def one(folder, source, exports, board):
         ({"provision_state": "deploying", "instance_uuid": None}, 'it is "deploying", and may be at work'),
         ({"Provisioning State": "clean wait"}, 'it is "clean wait", and may be at work'),
         ({"Provisioning State": "available", "Instance UUID": INSTANCE}, INSTANCE),
+        ({"provision_state": "available", "maintenance": True}, "it is in maintenance, and may be at work"),
+        ({"Maintenance": "True", "Maintenance Reason": "new disk"}, 'it is in maintenance ("new disk"), and may be'),
     ],
 )
 def test_a_node_of_ironic_with_an_instance_has_no_outlet_by_itself(tmp_path, said, words):
@@ -79,7 +81,8 @@ def test_a_node_of_ironic_with_an_instance_has_no_outlet_by_itself(tmp_path, sai
 
 @pytest.mark.parametrize("state", ["available", "manageable", "enroll", None, "clean failed"])
 def test_a_node_that_nobody_has_has_its_own(tmp_path, state):
-    assert ironic(tmp_path, **{"Provisioning State": state, "Instance UUID": None}) == (WIRE, None)
+    said = {"Provisioning State": state, "Instance UUID": None, "Maintenance": False}
+    assert ironic(tmp_path, **said) == (WIRE, None)
 
 
 def test_an_answer_counts(tmp_path):

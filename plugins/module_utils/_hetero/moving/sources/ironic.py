@@ -84,6 +84,9 @@ def _board(site: Site, node: Mapping[str, Any], macs: list[str], source: str) ->
     instance = node.get("instance_uuid")
     if instance or state.lower() not in FREE:
         in_use(board, shown(state) + (f" with instance {shown(instance)}" if instance else ""))
+    elif str(node.get("maintenance")).lower() in YES:  # somebody may have it open, or be at its disks
+        why = node.get("maintenance_reason")
+        in_use(board, "in maintenance" + (f" ({shown(why)})" if why else ""))
     return board
 
 
