@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk import canaries
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.canaries import Canaries, canary_blocks
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import deadline as deadlines
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 
@@ -40,17 +41,33 @@ def test_noise_is_brought_written_and_read():
     """Lost: the proof of a wipe: blocks that are zero by themselves, or that never were on the disk."""
     shell = Board(*["canary"] * 8)
     one = Canaries(shell, "/dev/sda", 8 * 4096, 64)
-    one.write(Deadline(1000))
+    one.write(Deadline(2000))
     blocks = [str(number) for number in range(8)]
     assert shell.ran == [
-        (PATH, 300.0),
-        (["sh", "-c", canaries.WRITE, "sh", "/dev/sda", PATH, *blocks], pytest.approx(300, abs=200)),
-        (["sh", "-c", canaries.READ, "sh", "/dev/sda", PATH, *blocks], pytest.approx(300, abs=200)),
+        (PATH, 900.0),
+        (["sh", "-c", canaries.WRITE, "sh", "/dev/sda", PATH, *blocks], pytest.approx(900, abs=200)),
+        (["sh", "-c", canaries.READ, "sh", "/dev/sda", PATH, *blocks], pytest.approx(900, abs=200)),
     ]
     assert len(shell.noise) == 8 * 4096
     assert 0 not in shell.noise
     assert len(set(shell.noise)) > 200
     assert one.read(Deadline(1000)) == ["canary"] * 8
+
+
+def test_a_board_that_takes_minutes_to_write_has_as_long_to_read(monkeypatch):
+    """Lost: the wipe of a board that is slow beside other load: it was blamed for a script that did not end."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(deadlines, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    shell = Board("canary")
+
+    def run(argv, deadline):
+        clock.now += 800
+        shell.ran.append((argv[2], deadline.left))
+        return "canary"
+
+    monkeypatch.setattr(shell, "run", run)
+    Canaries(shell, "/dev/sda", 4096, 1).write(Deadline(86400))
+    assert shell.ran[1:] == [(canaries.WRITE, 100.0), (canaries.READ, 100.0)]
 
 
 def test_no_byte_of_noise_is_zero_and_all_others_stay(monkeypatch):
