@@ -42,6 +42,9 @@ class ActionModule(ActionBase):
         left = handover.undone(said)
         if left:
             return dict(result, failed=True, undone=left, msg=handover.NOT_DONE.format(nodes=", ".join(left)))
+        moved = handover.moved_on(parts, said)
+        if moved:
+            return dict(result, failed=True, msg=one_line("; ".join(moved)))
         if self._task.check_mode or given["says"] == "nothing":
             return result
         instances = handover.brought_up(parts, said)

@@ -272,6 +272,12 @@ new:
   returned: when something may have been claimed
   type: list
   elements: str
+left:
+  description:
+    - With O(state=absent), of containers and guests, to which host those instances went that moved since they were
+      looked up (O(created)), or that were about to. They may run there.
+  returned: when something was to be ended
+  type: dict
 blame:
   description: The worst of the boards' blames in the last step.
   returned: always

@@ -294,6 +294,7 @@ SHAPES: dict[str, Shape] = {
             )
         ),
         failure=maybe(of(FAILURE)),
+        left=left_out(are_texts_by_name),
     ),
 }
 

@@ -11,12 +11,18 @@ import os
 import shlex
 from typing import Any, Iterable, Mapping, Sequence
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance_states import LEAVING
+
 #: What one node has of an instance, as the steps of a request say it (request_steps.py).
 Part = Mapping[str, Any]
 #: {node: result of module `instance`}.
 Said = Mapping[str, Mapping[str, Any]]
 
 NOT_DONE = "{nodes} did not do it, or broke off, as is said above. What the others did is done: run this again"
+#: Of one that moved as it was ended. What ended was where it had been, or only its claim there.
+MOVES_ON = (
+    "{instance} moved to {host} while it was ended on {node}, and may run there: run this again, which ends it there"
+)
 
 
 def undone(said: Said) -> list[str]:
@@ -24,6 +30,23 @@ def undone(said: Said) -> list[str]:
     fails in a free strategy.
     """
     return [node for node, result in said.items() if not result or result.get("failed") or result.get("unreachable")]
+
+
+def moved_on(parts: Iterable[Part], said: Said) -> list[str]:
+    """Return in words which instances left a node that was to end them, and were ended on no other one.
+
+    Of those that were known to leave when they were looked up, whoever left out the other node knows of it.
+    """
+    names = {claim["instance"] for part in parts for claim in part["claims"] if claim.get("state") != LEAVING}
+    ended = {
+        node: {one.get("instance") for one in result.get("instances") or () if one} for node, result in said.items()
+    }
+    return [
+        MOVES_ON.format(instance=name, host=host, node=node)
+        for node, result in said.items()
+        for name, host in sorted((result.get("left") or {}).items())
+        if name in names and not any(name in ended[other] for other in said if other != node)
+    ]
 
 
 def brought_up(parts: Iterable[Part], said: Said) -> list[dict[str, Any]]:

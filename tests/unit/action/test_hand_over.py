@@ -67,3 +67,13 @@ def test_a_dry_run_keeps_and_says_nothing(hand_over, tmp_path):
     """Lost: a folder of files for instances that are not there."""
     assert hand_over(check=True, folder=str(tmp_path), stats=True) == ([], dict(changed=False))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_end_that_missed_where_it_moved_meanwhile_is_no_success(hand_over):
+    """Lost: money, to an instance that runs on another host, and was said to have ended."""
+    gone = dict(_done=dict(instances=[], left=dict(jackie="gpu2"), changed=False))
+    _lines, result = hand_over(dict(p1=gone), says="nothing")
+    told = "jackie moved to gpu2 while it was ended on p1, and may run there: run this again, which ends it there"
+    assert (result["failed"], result["msg"]) == (True, told)
+    _lines, result = hand_over(dict(p1=dict(_done=dict(gone["_done"], left=dict(other="gpu2")))), says="nothing")
+    assert not result.get("failed"), "a node fails the verb by another's instance"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
 from pathlib import Path
 
@@ -128,6 +129,22 @@ def test_one_whose_gpus_are_not_those_of_its_flavor_stays(ml):
     with pytest.raises(Refused, match="has 1 GPUs, and its flavor names 2: those that were given by hand do not move"):
         ml.step(ml.old, "leaving")
     assert ml.state(ml.old) == "running"
+
+
+@pytest.mark.parametrize("to", ["/data/ssh", "nowhere"])
+def test_one_whose_key_has_no_place_is_refused_before_it_is_off(ml, to):
+    """Lost: an instance that is off, and hours of a copy, which no host starts: its /root/.ssh leads nowhere."""
+    folder = root(ml.old) / ".ssh"
+    shutil.rmtree(folder)
+    folder.symlink_to(to)
+    told = f"/root/.ssh in its root is a symbolic link to {to}, which is no folder: the key of its claim cannot be put"
+    for step in ("described", "leaving"):
+        with pytest.raises(Refused, match=told):
+            ml.step(ml.old, step)
+    assert (ml.state(ml.old), ml.old.container().running) == ("running", True)
+    folder.unlink()
+    folder.mkdir()
+    ml.step(ml.old, "described")
 
 
 def test_what_lies_in_its_place_on_the_other_host_is_refused(ml):

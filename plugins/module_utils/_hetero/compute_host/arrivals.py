@@ -21,13 +21,13 @@ from ..site import instance_states, moves
 from ..site.image_names import valid_image
 from ..site.instance import age, valid_instance
 from ..site.kinds import CONTAINER, OF_HOSTS
-from ..site.moves import GOES_ON
+from ..site.moves import GOES_ON, PHASE
 from ..site.node_clock import SLACK
 from ..site.owners import number_of
 from .claim_request import ClaimRequest
 from .host_claims import present
 from .lifecycle import bring_up, each
-from .move_step import LOOK, MAY_HAVE_RUN, OTHER_RUN, PHASE, VERB, WORD, Asked, Result, Step, end, must_not_end
+from .move_step import LOOK, MAY_HAVE_RUN, OTHER_RUN, VERB, WORD, Asked, Result, Step, end, must_not_end
 from .moved_roots import NAMES, must_have_room, root_of
 
 if TYPE_CHECKING:

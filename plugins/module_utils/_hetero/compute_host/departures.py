@@ -20,7 +20,7 @@ from ..hypervisors.lxc import new_container
 from ..site import instance_states, moves
 from ..site.leases import over
 from .lifecycle import bring_down, must_know_the_lease
-from .move_step import LOOK, PHASE, Result, Step, end, must_not_end
+from .move_step import LOOK, Result, Step, end, must_not_end
 from .moved_roots import root_of
 from .verb_options import Options
 
@@ -130,7 +130,7 @@ def leaving(step: Step) -> Result:
             raise HeteroError(ON, name, STOP)
         root.let_go()
         if step.change.note(name, {"state": was}, {"state": instance_states.LEAVING}):
-            work.report(PHASE, f"is off, and stays so while its root moves to {step.asked.other}")
+            work.report(moves.PHASE, f"is off, and stays so while its root moves to {step.asked.other}")
         return dict(came=dict(told, state=work.claim.state, files=root.sizes, bytes=root.bytes))
 
 
@@ -173,7 +173,7 @@ def gone(step: Step) -> Result:
             if work.container.running:
                 raise Refused(RUNS_HERE, step.asked.instance, RUNS_WAY)
         work.must_be_own()
-        end(work, f"its root here is removed, for it has moved to {step.asked.other}")
+        end(work, moves.GONE.format(host=step.asked.other))
         return {}
 
 
@@ -190,7 +190,7 @@ def back(step: Step) -> Result:
                 raise Refused(NO_ROOT, step.asked.instance, NO_ROOT_WAY.format(name=step.asked.instance))
             step.change.note(step.asked.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})
             work.move(instance_states.STOPPED)
-            work.report(PHASE, f"stays on {step.host.name}")
+            work.report(moves.PHASE, f"stays on {step.host.name}")
             return dict(ran=ran)
         return dict(ran=False)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator
 
 from ..core import askers
 from ..core.deadline import Deadline
@@ -32,7 +32,7 @@ from ..site.instance import NOTHING_TO_REBUILD, lock_of
 from ..site.key_prints import with_keys
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import END, ENDS, as_date, end, later, must_be_hours, over, until
-from ..site.moves import must_not_move
+from ..site.moves import host_of, must_not_move
 from ..site.node_clock import extend_lease, extended_late
 from ..site.owners import is_of, must_be_made, must_own
 from .container import ContainerWork
@@ -40,12 +40,12 @@ from .guest import GuestWork
 from .host_claims import REAPER, shown
 from .host_fit import limits_of
 from .host_queue import must_be_allowed
+from .told_of_ends import freed, moved_away
 from .unclaimed_instances import refuse_unclaimed
 from .verb_options import HARD, SOFT, Options
 from .work import MADE_ANEW, TO_BE_REMOVED
 
 if TYPE_CHECKING:
-    from ..claims.host.allocation import Allocation
     from ..claims.host.claim_records import Claim
     from ..core.changes import Change
     from .host import Host
@@ -179,7 +179,12 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
 
 
 def absent(host: Host, request: str, options: Options, change: Change) -> Result:
-    """End the instances, remove their roots, close and free their devices, and end their claims; each is read back."""
+    """End the instances, remove their roots, close and free their devices, and end their claims; each is read back.
+
+    The result's `left` is {instance: host} of those that leave for another host, or have moved there since they were
+    looked up.
+    """
+    left: dict[str, str] = {}
 
     def one(work: Work) -> None:
         if options.over is not None:
@@ -192,6 +197,8 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
         work.must_be_seen()
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
+        if work.claim.state == instance_states.LEAVING:
+            left[work.claim.instance] = host_of(work.claim.note)
         devices = host.store.allocations(work.claim.holder)
         what = work.whole if work.is_made else "claim"
         if not change.check:
@@ -201,20 +208,13 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
             host.store.release(work.claim.instance, options.owner)
         gone = f"{what} {'would be ' if change.check else ''}removed"
         seconds = None if change.check else time.monotonic() - start
-        work.report(work.word, gone + _freed(work, devices), seconds)
+        work.report(work.word, gone + freed(work, devices), seconds)
 
-    return each(host, request, "release", options, change, one, must_be=False)
+    done = each(host, request, "release", options, change, one, must_be=False)
+    return dict(done, left={**moved_away(host, request, options), **left})
 
 
 # ---- one instance
-
-
-def _freed(work: Work, devices: Sequence[Allocation]) -> str:
-    """Return in words, to be added, which devices are free again, and which were taken out of the host meanwhile."""
-    free = [row.address for row in devices if work.is_on_host(row)]
-    lost = [row.address for row in devices if row.address not in free]
-    said = f"; free again: {' '.join(free)}" if free else ""
-    return f"{said}; no more on this host: {' '.join(lost)}" if lost else said
 
 
 def must_know_the_lease(work: Work) -> None:

@@ -20,7 +20,7 @@ from ..core.errors import Refused, naming
 from ..core.plays import play
 from ..core.this_node import THIS_NODE
 from ..site import instance_states
-from ..site.moves import END, ENDED, GOES_ON
+from ..site.moves import END, ENDED, GOES_ON, PHASE
 from ..site.owners import must_be_made, must_own
 from .lifecycle import held, reporter, work_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: A module's result.
 Result = Dict[str, Any]
-VERB, PHASE = "migrate", "move"
+VERB = "migrate"
 MAY_HAVE_RUN = "was started here, and its tenant may have written to its root since: nothing of it is removed"
 WORD = (
     f"{play('migrate_instance', instance='{name}')} goes on; an operator's word, with -e back=true, gives up what was "

@@ -21,6 +21,7 @@ from ..files import sparse_copy
 from ..hypervisors.libvirt import guest_folder, guests
 from ..hypervisors.libvirt.attachment import by_hand, holder_of
 from ..hypervisors.lxc import disks, id_maps, identity, new_container
+from ..roots import machine_identity
 from ..scheduling.compute_hosts import gpu_count
 from ..site.kinds import CONTAINER, GUEST
 from .guests_folder import must_be_mounted
@@ -37,6 +38,8 @@ BY_HAND = (
 )
 PLAIN = "has a plain folder as its root, as an earlier release made it, and only a file system of its own moves"
 IDS = "its users have ids by a map that was written by hand, and nobody can tell which they are on another host"
+NO_PLACE = "{name} in its root is {what}: the key of its claim cannot be put there, and it would start on no host"
+PLACE_WAY = "have its tenant put a folder there, with that key in its file authorized_keys; then run this again"
 MORE_GPUS = "has {have} GPUs, and its flavor names {asked}: those that were given by hand do not move"
 MORE_CARDS = "has {cards} by hand, beside what its flavor names: that does not move"
 TAKE_BACK = "take them back (module {module}, state detached), then run this again"
@@ -136,6 +139,7 @@ class ContainersRoot(MovedRoot):
         if disks.has_errors(self.container):
             remedy = f"{play('reboot_instance', instance=name)} has it checked; then run this again"
             raise Refused("its file system has errors", name, remedy)
+        self._must_take_its_key()
         have, asked = len(self.work.host.store.allocations(self.work.claim.holder)), gpu_count(self.work.claim.flavor)
         if have != asked:
             way = TAKE_BACK.format(module="hetero.compute.lxc_gpu_attach")
@@ -145,6 +149,15 @@ class ContainersRoot(MovedRoot):
         if first is not None and set(id_map) != set(id_maps.of(first)):
             raise Refused(IDS, name, by_hand)
         return dict(first_id=first)
+
+    def _must_take_its_key(self) -> None:
+        """Raise Refused where nothing can be put into the root's authorized_keys, as each start does that misses it."""
+        root = disks.root_of(self.container)
+        if self.is_let_go:
+            return
+        odd = machine_identity.odd_place(root, *machine_identity.KEY_PLACES)
+        if odd is not None:
+            raise Refused(NO_PLACE.format(name=odd[0], what=odd[1]), self.work.claim.instance, PLACE_WAY)
 
     def let_go(self) -> None:
         disks.unmount(self.container, self.work.host.machine.disks)

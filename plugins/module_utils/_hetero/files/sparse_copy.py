@@ -44,9 +44,12 @@ def size_of(path: str) -> int:
 
 
 def bytes_of(path: str) -> int:
-    """Return the bytes that a file takes on its disk, which a copy takes at most."""
-    with naming(path):
-        return os.stat(path).st_blocks * 512
+    """Return the bytes of a file that hold data, which are sent; a copy takes these blocks at most.
+
+    What is only kept for it on the disk (fallocate) is a hole of the copy.
+    """
+    with naming(path), open(path, "rb") as file:
+        return sum(end - begin for begin, end in _extents(file.fileno(), os.fstat(file.fileno()).st_size))
 
 
 def length_of(number: int, size: int) -> int:

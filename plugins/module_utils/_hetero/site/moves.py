@@ -14,6 +14,8 @@ from ..core.plays import play
 from .instance_states import ARRIVING, ENDING, LEAVING
 from .owners import is_of
 
+#: Phase of the events of a move, and the last one on the host that an instance has left.
+PHASE, GONE = "move", "its root here is removed, for it has moved to {host}"
 #: Notes of the two claims.
 TO, FROM, WAS_OFF = "moves to {host}", "moves from {host}", ", and did not run"
 GOES_ON = f"{play('migrate_instance', instance='{name}')} goes on"
