@@ -107,14 +107,14 @@ def _must_be_alike(step: Step) -> None:
 def _request(asked: Asked) -> ClaimRequest:
     """Return the request for an instance that comes from another host."""
     came, now = asked.came, time.time()
-    instance, request, expires = str(came["instance"]), valid_instance(came["request"]), came.get("expires")
+    instance, request, expires = str(came["instance"]), valid_instance(came["request"]), _expires(came)
     if came["kind"] not in OF_HOSTS:
         raise BadInput(f"is {came['kind']!r}", "kind", f"give one of {', '.join(OF_HOSTS)}")
     must_be_keys(str(came["host_key"]))
     number = None if request == instance else number_of(instance, request)
     arrival = Arrival(
         created=asked.created,
-        expires=None if expires is None else float(expires),
+        expires=expires,
         note=moves.FROM.format(host=asked.other),
         gpu_arch=(list(came["kinds"]) or [None])[0] if came["kind"] == CONTAINER.section else None,
         first_id=came["root"].get("first_id"),
@@ -128,7 +128,7 @@ def _request(asked: Asked) -> ClaimRequest:
         str(came["ssh_public_key"]),
         count=max(2, number) if number else 1,
         numbers=(number,) if number else (),
-        lease_hours=None if expires is None else max(1 / 60, (float(expires) - now) / 3600),
+        lease_hours=None if expires is None else max(1 / 60, (expires - now) / 3600),
         kind=str(came["kind"]),
         arrives=arrival,
     )
@@ -139,6 +139,7 @@ def begun(step: Step) -> Result:
     with step.arrives() as work:
         if work.is_made:
             return dict(taken=True, has={})
+        work.put(expires=_expires(step.asked.came))  # its lease may have been extended before it left
         root = root_of(work)
         root.begin()
         folder, has = os.path.dirname(work.sign), {}
@@ -179,9 +180,13 @@ def _as_it_left(came: Mapping[str, Any]) -> dict[str, Any]:
     """
     must_be_keys(str(came["ssh_public_key"]))
     valid_image(str(came["image"]))
-    ends = came.get("expires")
     same = {name: str(came[name]) for name in ("host_key", "ssh_public_key", "image")}
-    return dict(same, image_hash=came["image_hash"], expires=None if ends is None else float(ends))
+    return dict(same, image_hash=came["image_hash"], expires=_expires(came))
+
+
+def _expires(came: Mapping[str, Any]) -> float | None:
+    ends = came.get("expires")
+    return None if ends is None else float(ends)
 
 
 def settled(step: Step) -> Result:

@@ -179,6 +179,17 @@ def test_given_up_before_it_was_started_it_runs_where_it_ran(win, two):
         assert old.do("running", "win")["instances"][0]["state"] == "running"
 
 
+def test_a_lease_that_was_extended_before_it_left_keeps_its_new_place_too(win, two):
+    """Lost: a move of hours, whose claim on the new host ends in its middle with the lease of before."""
+    old, new, here, _opened = two
+    win.step(new, "arriving", came=win.step(old, "described")["came"])
+    with here(old):
+        assert not old.do("extended", "win", lease_hours=50).get("failed")
+    came = win.step(old, "leaving")["came"]
+    win.step(new, "begun", came=came)
+    assert win.claim(new).expires == win.claim(old).expires == came["expires"]
+
+
 def test_what_was_started_is_given_up_by_an_operators_word_alone(win, two):
     """Lost: what a tenant wrote on the new host, to a play that failed a second later."""
     old, new, _here, _opened = two

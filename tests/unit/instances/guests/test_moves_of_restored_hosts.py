@@ -99,6 +99,20 @@ def test_an_old_host_that_forgot_that_it_left_does_not_start_it(guests):
     guests.must_run("the old host's database was put back")
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_an_old_host_that_forgot_a_move_that_is_not_over_goes_on_or_back(guests, back):
+    """Lost: every verb for good, as a run is refused that its host's record knows, and its database does not; so it is,
+    too, where a host was killed as it wrote that the guest leaves.
+    """
+    before = guests.copy_of("kvm1")
+    guests.copied()
+    guests.put_back("kvm1", before)
+    assert guests.states() == {"kvm1": "running", "kvm2": "arriving"}
+    guests.migrate(back=back)
+    guests.must_run("the old host's database was put back")
+    assert guests.running() == ["kvm1" if back else "kvm2"]
+
+
 def test_a_new_host_that_forgot_that_it_started_it_gives_nothing_up(guests):
     """Lost: the only root, as that of one which never ran; or every verb for good, as each names another one."""
     claim = guests.copied()

@@ -64,13 +64,17 @@ class KeptClaims(ClaimsStore[Claim]):
         self._db.before_commit = self._keep
 
     def _claim(self, row: sqlite3.Row | Mapping[str, Any]) -> Claim:
-        """Return a row's claim, with the later end of its lease: the database's, or that of its own record."""
+        """Return a row's claim, with the later end of its lease, the database's or that of its own record, and with the
+        run that moves it by that record, which is never older.
+        """
         claim = super()._claim(row)
-        touch = self._db.touched.get(claim.instance)
-        if claim.expires is None or (touch and (touch.begun or "expires" in touch.put)):
+        touch = self._db.touched.get(claim.instance) or Touch()
+        kept = None if touch.begun else self.kept(claim.instance)
+        if kept is None or not claim.is_same(kept):
             return claim
-        kept = self.kept(claim.instance)
-        return replace(claim, expires=later(claim.expires, kept.expires)) if kept and claim.is_same(kept) else claim
+        mover = claim.mover if "mover" in touch.put else kept.mover
+        has_end = claim.expires is not None and "expires" not in touch.put
+        return replace(claim, mover=mover, expires=later(claim.expires, kept.expires) if has_end else claim.expires)
 
     def kept(self, instance: str) -> Claim | None:
         """Return what an instance's own record says of its claim; None without a record that can be read."""
