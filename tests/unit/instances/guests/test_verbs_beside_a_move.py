@@ -98,6 +98,9 @@ def test_a_verb_beside_a_move_does_what_it_says(two, case):
         return
     assert "moves " in guests.said or "no such instance" in guests.said or not guests.said, why
     assert moved == "", "what was stopped, or is lent longer, moves all the same"
+    if (verb, looks) == ("stop", ""):
+        assert guests.running() == [], why
+        guests.tried()
     guests.must_run(why)
     assert guests.hours() == (HOURS if verb == "extend" and not guests.said else 5), why
 
