@@ -149,7 +149,7 @@ instances:
       type: str
     mover:
       description: The run of playbook C(hetero.compute.migrate_instance) that moves it, or moved it last
-        (M(hetero.compute.instance_copy#module), O(hetero.compute.instance_copy#module:run)), or none.
+        (M(hetero.compute.instance_copy), O(hetero.compute.instance_copy#module:run)), or none.
       type: str
     console: {description: Where on the host lies what its console showed., type: str}
     console_bytes: {description: 'Its length, or none where there is no such file yet.', type: int}

@@ -114,3 +114,16 @@ def test_an_instance_without_a_root_is_told_where_it_lies(node, tmp_path):
     assert misplaced_of(proxy, EVE).thing == f"{tmp_path}/fs_3"
     assert misplaced_of(proxy, claim("bob", 2, created=1.0)) is None
     assert misplaced_of(proxy, claim("eve", 1, created=6.0)) is None
+
+
+def test_a_root_that_its_instance_has_moved_to_is_put_nowhere(node, tmp_path):
+    """Lost: the one root that two boards boot from. The database is older than eve's move to board 3."""
+    proxy, _places = node({(3, "nfs"): EVES}, EVE, kept=[claim("eve", 3), claim("bob", 3)])
+    for found in (misplaced(proxy, 3), misplaced_of(proxy, EVE)):
+        assert str(found).startswith(f"{tmp_path}/fs_3: is the root of eve, who has this board by the record of that")
+        assert "board1 by the database: nothing is touched: the database may be older" in str(found)
+        assert "mv -T" not in str(found)
+    with pytest.raises(Refused):
+        refuse_to_remove(proxy, 3, None)
+    proxy, _places = node({(3, "nfs"): EVES}, EVE, kept=[claim("eve", 3, created=6.0)])
+    assert "mv -T" in str(misplaced(proxy, 3)), "that record is another claim's"

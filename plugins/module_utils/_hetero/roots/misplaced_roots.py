@@ -1,7 +1,9 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A root that lies in the place of another board than its claim's, where a person moved it: it may be the only one."""
+"""A root that lies in the place of another board than its claim's: it may be the only one. A person has moved it there,
+or a move of its instance, and the database is older than that.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,14 @@ from ..core.this_node import THIS_NODE
 from ..site.boot_sources import DISK, NFS
 from .board_parts import disk_of_board, files_of_board, root_of_board
 from .made_json import token_of
-from .ownership import elsewhere, roots_there
+from .ownership import THEIRS, elsewhere, roots_there
 from .roots import SOURCE
 
 if TYPE_CHECKING:
     from .proxy_node import RootClaim, RootsNode
 
 MISPLACED = "is the root of {name}, who has board{number}, and none of that claim lies in its place"
+MOVED = "is the root of {name}, who has this board by the record of that claim, and board{number} by the database"
 WAY = "nothing of it is removed: {clear}run on {node}: mv -T {folder} {place}"
 #: The text before the command in WAY, where something lies in the root's own place.
 CLEAR = "look whose {place} is, and put it anywhere out of the roots' folders; then "
@@ -50,15 +53,16 @@ def misplaced(proxy: RootsNode, board: int) -> Refused | None:
         holder = _holder(proxy, board, made.claim) if made else None
         own = files_of_board(proxy, holder.board, source).made() if holder else None
         if holder and (own is None or own.claim != token_of(holder)):
-            return _misplaced(root.folder, holder)
+            return _misplaced(proxy, board, root.folder, holder)
     return None
 
 
 def misplaced_of(proxy: RootsNode, claim: RootClaim) -> Refused | None:
     """Return what is said of a claim's root that lies in another board's place; None where there is none."""
     there = roots_there(proxy.config.state_folder)
-    found = [folder for board, folder, made in there if made and made.claim == token_of(claim) and board != claim.board]
-    return _misplaced(found[0], claim) if found else None
+    own = [(board, folder) for board, folder, made in there if made and made.claim == token_of(claim)]
+    found = [(board, folder) for board, folder in own if board != claim.board]
+    return _misplaced(proxy, *found[0], claim) if found else None
 
 
 def _holder(proxy: RootsNode, board: int, token: str) -> RootClaim | None:
@@ -73,7 +77,10 @@ def _holder(proxy: RootsNode, board: int, token: str) -> RootClaim | None:
     return None
 
 
-def _misplaced(folder: str, claim: RootClaim) -> Refused:
+def _misplaced(proxy: RootsNode, board: int, folder: str, claim: RootClaim) -> Refused:
+    kept = [one.claim for _path, one in proxy.store.kept_anywhere()]
+    if any(one.board == board and claim.is_same(one) for one in kept):  # it may run from there
+        return Refused(MOVED.format(name=claim.instance, number=claim.board), folder, THEIRS)
     place = os.path.join(os.path.dirname(folder), f"{SOURCE}{claim.board}")
     clear = CLEAR.format(place=place) if os.path.lexists(place) else ""
     way = WAY.format(node=THIS_NODE, clear=clear, folder=shlex.quote(folder), place=shlex.quote(place))
