@@ -161,6 +161,15 @@ def test_a_play_that_has_no_outcome_is_the_reason(slurm, said, why):
     assert slurm.read("told")[0].startswith(f"update nodename=tp64-2 state=down reason=hetero: {why}")
 
 
+def test_a_playbook_that_cannot_be_started_is_the_reason(slurm):
+    """Lost: the same, where Ansible was moved away, or the user of slurmctld may not run it."""
+    slurm.nodes(RISING)
+    (slurm.folder / "play").chmod(0o644)
+    assert slurm.run("resume", "tp64-2") == (0, "")
+    why = f"{slurm.folder}/play cannot be started: Permission denied: run ansible-playbook hetero.compute.slurm again"
+    assert slurm.read("told")[0] == f"update nodename=tp64-2 state=down reason=hetero: {why}"
+
+
 def test_a_board_at_fault_takes_its_slot_out_and_no_other(slurm):
     """Lost: a gang's good boards with the bad one, or blame's words."""
     slurm.nodes(RISING)

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Iterable, Mapping
 
-from site_file import Pool, Site, SiteError
+from site_file import AGAIN, Pool, Site, SiteError
 
 #: Seconds for questions that change nothing.
 QUESTION = 300.0
@@ -26,6 +26,8 @@ QUESTION = 300.0
 LAST = 60.0
 #: What writes a file of how a play ended, and the folder for these.
 CALLBACK, OUTCOMES = "hetero.compute.outcome", "outcomes"
+#: What a shell ends with where there is no such program.
+NO_PROGRAM = 127
 #: Seconds after which no play of a killed program writes there any more.
 OLD = 86400.0
 
@@ -115,17 +117,20 @@ class Plays:
 
     def _run(self, argv: list[str], outcome: str, seconds: float) -> tuple[int, str]:
         """Run a program that writes its outcome to a file; return (exit code, what it printed)."""
-        process = subprocess.Popen(
-            argv,
-            cwd=self.site.folder,
-            env=self._environment(outcome),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        try:
+            process = subprocess.Popen(
+                argv,
+                cwd=self.site.folder,
+                env=self._environment(outcome),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:  # such as an Ansible that was moved away
+            return NO_PROGRAM, f"{argv[0]} cannot be started: {error.strerror}: {AGAIN}"
         try:
             output, _none = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
