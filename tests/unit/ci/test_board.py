@@ -128,7 +128,7 @@ def test_a_job_that_is_killed_gives_its_board_back(machine, where, number):
     while (line := output.readline()) != f"{where} runs\n":
         assert line
     wait, (name,) = keeper_of(process), {options["instance"] for _playbook, options in machine.calls}
-    sleeps = [] if where != "command" else children_of(process, b"sleep")
+    commands = [] if where != "command" else children_of(process, b"sh", b"sleep")
     process.send_signal(number)
     if where == "terminate_instance":
         if number != signal.SIGKILL:  # it goes on with what it does
@@ -141,17 +141,17 @@ def test_a_job_that_is_killed_gives_its_board_back(machine, where, number):
     wait()
     assert machine.verbs[:1] == ["provision_instance"]
     assert (machine.verbs[-1], (machine.state / name).exists()) == ("terminate_instance", False), machine.calls
-    for pid in sleeps if number == signal.SIGKILL else ():
+    for pid in commands if number == signal.SIGKILL else ():
         os.kill(pid, signal.SIGKILL)  # a runner that kills a job so ends what it has started
 
 
-def children_of(process, name):
+def children_of(process, *names):
     with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
         pids = file.read().split()
     found = []
     for pid in pids:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            found += [int(pid)] if file.read().split(b"\0")[0] == name else []
+            found += [int(pid)] if file.read().split(b"\0")[0] in names else []
     return found
 
 

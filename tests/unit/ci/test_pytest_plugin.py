@@ -104,7 +104,7 @@ def test_fails(board):
 
 
 def test_hangs(board):
-    board.run("echo begun; sleep 60", timeout=1)
+    board.run("echo begun; exec sleep 60", timeout=1)
 """
 
 
@@ -119,7 +119,7 @@ def test_a_command_that_fails_is_told_by_its_own_words(machine):
     assert lines[first + 1 : first + 3] == ["… (10 lines before these)", "11"]
     assert lines[first + 41] == "50"
     assert "not here" in said
-    assert "'echo begun; sleep 60' timed out after 1 seconds" in said
+    assert "'echo begun; exec sleep 60' timed out after 1 seconds" in said
     assert [one.tag for name in ("test_fails", "test_hangs") for one in cases[name] if one.tag == "failure"] == [
         "failure",
         "failure",

@@ -99,7 +99,7 @@ def test_a_lease_whose_end_has_begun_is_extended_for_nobody(claims, second):
 def test_what_is_terminated_while_it_is_provisioned_is_gone(site, second):
     """Lost: the GPUs of a container that nobody has any more, or its root, to a play that went on with it."""
     site.claim()
-    end = second("_up", lambda: site.do(lifecycle.absent))
+    end = second("bring_up", lambda: site.do(lifecycle.absent))
     assert not site.up().get("failed")
     assert not end().get("failed")
     assert site.nothing_is_left()

@@ -39,7 +39,7 @@ WORD = (
 )
 LOOK = f"{play('status')} shows where it is"
 NOT_OFF = "is not off, or does not leave this host any more: nothing of its root is read"
-OTHER_RUN = "is moved by another run of playbook migrate_instance since: this one does nothing more"
+OTHER_RUN = "is moved by another run since: this one does nothing more"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ansible_collections.hetero.compute.tests.unit.instances.moves import Mover
 
 __all__ = ["two", "win"]
 
-OTHER = "win: is moved by another run of playbook migrate_instance since: this one does nothing more"
+OTHER = "win: is moved by another run since: this one does nothing more"
 
 
 def later(run, of, back=False):
