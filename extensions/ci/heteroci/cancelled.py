@@ -60,6 +60,24 @@ def unheard():
         _restore(before)
 
 
+@contextlib.contextmanager
+def deferred():
+    """Have the signals of the block count at its end: what it starts is known then, and can be ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = []
+    before = {number: signal.getsignal(number) for number in SIGNALS if callable(signal.getsignal(number))}
+    for number in before:
+        signal.signal(number, lambda number, _frame: heard.append(number))
+    try:
+        yield
+    finally:
+        _restore(before)
+        if heard:
+            signal.raise_signal(heard[0])
+
+
 def ignored():
     """Hear no further signal."""
     for number in SIGNALS:

@@ -161,19 +161,21 @@ VERBS = {"run": run, "take": take, "give-back": give_back}
 
 def _status(command, environment):
     """Return the exit code of the user's command, negative where a signal ended it."""
+    process = None
     try:
-        process = subprocess.Popen(command, env=dict(os.environ, **environment))
+        with cancelled.deferred():
+            process = subprocess.Popen(command, env=dict(os.environ, **environment))
+        return process.wait()
     except OSError as error:
         sys.stderr.write(f"board: {command[0]}: {error.strerror}\n")
         return 127 if isinstance(error, FileNotFoundError) else 126  # as a shell has it
-    try:
-        return process.wait()
     except Cancelled as error:
-        # the terminal or the runner may have told it as well
-        process.send_signal(error.number)
-        try:
-            process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            # the terminal or the runner may have told it as well
+            process.send_signal(error.number)
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         raise

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from . import endings
+from . import cancelled, endings
 from .endings import NoBoard
 
 #: What an option may be: Ansible runs what stands in {{ }} of a variable, and a CI's users write some of these.
@@ -71,24 +71,26 @@ class Playbooks:
         # the job's own ssh may have left its output, which is this one, as Ansible refuses it
         os.set_blocking(sys.stderr.fileno(), True)
         sys.stderr.flush()
+        process = None
         try:
-            # a session of its own: what ends this program ends no playbook between two steps (stop does)
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=_environment(path),
-                start_new_session=True,
-            )
-        except OSError as error:
-            remedy = "activate Ansible's environment, or name the program in HETERO_ANSIBLE_PLAYBOOK"
-            raise NoBoard(endings.OTHER, f"{argv[0]}: {error.strerror}: {remedy}") from error
-        try:
+            with cancelled.deferred():
+                # a session of its own: what ends this program ends no playbook between two steps (stop does)
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env=_environment(path),
+                    start_new_session=True,
+                )
             self._watch(process.pid)
             said, _none = process.communicate()
-        except BaseException:
-            stop(process)
+        except BaseException as error:
+            if process is not None:
+                stop(process)
+            elif isinstance(error, OSError):
+                remedy = "activate Ansible's environment, or name the program in HETERO_ANSIBLE_PLAYBOOK"
+                raise NoBoard(endings.OTHER, f"{argv[0]}: {error.strerror}: {remedy}") from error
             raise
         finally:
             self._watch(None)

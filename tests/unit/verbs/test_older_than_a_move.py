@@ -4,8 +4,7 @@
 """A proxy node's database that is put back from the middle of a move, when a board was kept for the instance that
 moves. It runs on that board by now, and is silent. If these fail, its power is cut, and with it its tenant's work.
 
-Tests boards/work/move_targets.py, boards/work/cut_off_moves.py, boards/verbs/migration.py, boards/verbs/ended_moves.py,
-roots/misplaced_roots.py.
+Tests boards/work/move_targets.py, boards/work/cut_off_moves.py, boards/verbs/migration.py, boards/verbs/ended_moves.py.
 """
 
 from __future__ import annotations
