@@ -144,12 +144,15 @@ def is_mounted(work: Work) -> bool:
 
 
 def end(work: Work, text: str) -> None:
-    """Remove what was made for an instance here, and end its claim; each is read back."""
+    """Remove what was made for an instance here, and end its claim; each is read back.
+
+    The claim keeps the note of the move: where this is cut off, only the move ends what is left.
+    """
     work.change.note(work.claim.instance, {"state": work.claim.state}, {})
     if work.change.check:
         return
     start = time.monotonic()
-    work.move(instance_states.ENDING)
+    work.move(instance_states.ENDING, work.claim.note)
     work.remove()
     work.give_back()
     work.host.store.release(work.claim.instance)

@@ -25,7 +25,7 @@ from ..hypervisors.lxc.liblxc import containers
 from ..hypervisors.lxc_gpus.restoration import begin_anew
 from ..site import instance_states
 from ..site.leases import as_date, until
-from ..site.moves import must_not_move
+from ..site.moves import is_half, must_not_move
 from .domains import audit
 from .lifecycle import held, lock_name, must_know_the_lease, work_of
 from .unclaimed_instances import of_no_instance
@@ -150,7 +150,7 @@ def _judge(work: Work, look: Look) -> None:
     _lease(work, look)
     with _noted(look):
         must_not_move(work.claim.instance, work.claim.state, work.claim.note)
-    if work.claim.state in instance_states.MOVING:
+    if is_half(work.claim.state, work.claim.note):
         return
     why = _why_not_compared(work)
     if why:

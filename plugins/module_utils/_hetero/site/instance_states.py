@@ -49,8 +49,6 @@ MADE_ANEW = (CLAIMED, BUILDING, REBUILDING, ENDING)
 #: States of an instance that never ran, but for what a request that was killed as it waited for ssh has left, which ran
 #: (Work.has_run): elsewhere a failure can cost nobody anything.
 NEVER_RAN = (CLAIMED, BUILDING)
-#: States of the two claims of an instance that moves, one on each of its hosts. No other verb than that works on it.
-MOVING = (LEAVING, ARRIVING)
 
 
 def ways_from(state: str) -> set[str]:

@@ -99,9 +99,14 @@ def ran(note: str) -> bool:
     return not note.endswith(WAS_OFF)
 
 
+def is_half(state: str, note: str) -> bool:
+    """Return whether a claim is one of the two of an instance that moves, also while its end was begun by that move."""
+    return state in (LEAVING, ARRIVING) or (state == ENDING and bool(note))
+
+
 def must_not_move(instance: str, state: str, note: str) -> None:
     """Raise Refused where an instance moves, by one of its two claims."""
-    if state in (LEAVING, ARRIVING):
+    if is_half(state, note):
         raise Refused(note or state, instance, GOES_ON.format(name=instance))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.guest import GuestWork
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import moving
 from ansible_collections.hetero.compute.tests.unit.instances.guests.played_guest import Guests
@@ -182,3 +183,29 @@ def between(guests):
         guests.turn, run = 2, guests.run
         guests.migrate()
         guests.run = run
+
+
+@pytest.mark.parametrize(("at", "step"), [("old", "gone"), ("new", "given_up")])
+def test_reconcile_leaves_the_half_whose_removal_was_cut_off_to_its_move(win, two, monkeypatch, at, step):
+    """Lost: one life: the former root is an instance that is off, which whoever leaves the new host out can start."""
+    site = getattr(win, at)
+    win.copied()
+    if step == "gone":
+        win.started()
+        win.step(win.new, "settled")
+    with monkeypatch.context() as patch:
+        patch.setattr(GuestWork, "remove", cut_off)
+        with pytest.raises(CutOff):
+            win.step(site, step)
+    Guests(two).reconcile()
+    assert win.claim(site).state == "ending"
+    win.step(site, step)
+    assert (win.claim(site), site.files("win")) == (None, [])
+
+
+class CutOff(BaseException):
+    """The process that is killed."""
+
+
+def cut_off(_work):
+    raise CutOff
