@@ -37,7 +37,7 @@ def put_back(jackie):
 
     def put():
         for path in jackie.state.glob("state.db*"):
-            path.unlink()
+            path.unlink(missing_ok=True)  # whoever had the database open last takes it along
         shutil.copy(copy, jackie.params["state_db"])
 
     return put
