@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from .endings import NoBoard
 SOUND = re.compile(r"[A-Za-z0-9 @._:,/+=-]*")
 #: Seconds for a playbook to end by itself once it was told to.
 GRACE = 10.0
+#: Begins a playbook when a line is read, and none where the job ends before: who is killed then has told nobody of it.
+GATE = ("/bin/sh", "-c", 'read -r line && exec "$@" </dev/null', "sh")
 
 
 class Playbooks:
@@ -64,7 +67,11 @@ class Playbooks:
 
     def _run(self, name, options, path, quiet):
         """Return (output where it is quiet, else "", exit code) of a playbook."""
-        argv = [os.environ.get("HETERO_ANSIBLE_PLAYBOOK") or "ansible-playbook"]
+        program = os.environ.get("HETERO_ANSIBLE_PLAYBOOK") or "ansible-playbook"
+        if not shutil.which(program):
+            remedy = "activate Ansible's environment, or name the program in HETERO_ANSIBLE_PLAYBOOK"
+            raise NoBoard(endings.OTHER, f"{program}: no such program: {remedy}")
+        argv = [*GATE, program]
         argv += [word for inventory in self.inventories for word in ("-i", inventory)]
         argv += [f"hetero.compute.{name}", "-e", json.dumps(options)]
         output = subprocess.PIPE if quiet else sys.stderr.fileno()
@@ -77,20 +84,17 @@ class Playbooks:
                 # a session of its own: what ends this program ends no playbook between two steps (stop does)
                 process = subprocess.Popen(
                     argv,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env=_environment(path),
                     start_new_session=True,
                 )
             self._watch(process.pid)
-            said, _none = process.communicate()
-        except BaseException as error:
+            said, _none = process.communicate(b"told\n")
+        except BaseException:
             if process is not None:
                 stop(process)
-            elif isinstance(error, OSError):
-                remedy = "activate Ansible's environment, or name the program in HETERO_ANSIBLE_PLAYBOOK"
-                raise NoBoard(endings.OTHER, f"{argv[0]}: {error.strerror}: {remedy}") from error
             raise
         finally:
             self._watch(None)

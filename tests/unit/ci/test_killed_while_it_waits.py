@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
+import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.tests.unit.ci.conftest import LIMIT, keeper_of
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, keeper_of
 from ansible_collections.hetero.compute.tests.unit.ci.test_github import Runner as GitHubRunner
 from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import Runner as GitLabRunner
 
@@ -60,6 +62,31 @@ def test_nobody_gets_what_a_killed_job_waited_for(machine, who):
     (_first, asked), (last, ended) = machine.calls
     assert (last, ended["only_key"], ended["owner"]) == ("terminate_instance", asked["key"], asked["owner"])
     assert [*machine.state.iterdir(), *machine.tmp.iterdir()] == []
+
+
+#: A job that is killed in the moment at which it would tell which process its playbook is.
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from heteroci.playbooks import Playbooks
+Playbooks(sys.argv[2], watch=lambda process: os.kill(os.getpid(), signal.SIGKILL)).play("provision_instance", {})
+"""
+
+
+def test_no_playbook_runs_that_nobody_knows_of(tmp_path):
+    """Lost: a board until its lease is over, taken for a job after whoever ends its playbook gave that board back."""
+    program = tmp_path / "ansible-playbook"
+    program.write_text("#!/bin/sh\necho asks for a board >&2\n")
+    program.chmod(0o755)
+    job = subprocess.run(  # until all have ended that have its output
+        [sys.executable, "-c", KILLED, str(CI), str(tmp_path)],
+        env=dict(os.environ, HETERO_ANSIBLE_PLAYBOOK=str(program)),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert (job.returncode, job.stdout + job.stderr) == (-signal.SIGKILL, "")
 
 
 def test_a_job_that_is_tried_again_at_once_waits_for_the_end_of_the_killed_one(machine):
