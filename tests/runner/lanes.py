@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from runner.places import LOGS, ROOT
 from runner.plan import STAGES, USED
 from runner.said import report, telling
-from runner.tools import RUNNING, SPENT, StageFailed
+from runner.tools import BEGINS, RUNNING, SPENT, StageFailed
 
 #: So many stages are run beside each other: each waits for half of its time, so four keep two cores busy, and who
 #: waits for something still gets it in time.
@@ -100,6 +100,7 @@ def _said():
 
 
 def _tell(what):
-    for pid in list(RUNNING):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, what)
+    with BEGINS:
+        for pid in list(RUNNING):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, what)

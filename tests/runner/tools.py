@@ -12,12 +12,15 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from runner.places import ROOT, environment
 
 #: {process id of a tool that runs now: its log}.
 RUNNING = {}
+#: Held while a tool begins: who ends those that run misses none whose process is not written down yet.
+BEGINS = threading.Lock()
 #: Seconds of the processor that tools have taken, by the path of the log that they wrote.
 SPENT = collections.Counter()
 WATCHED = Path(__file__).with_name("watched.py")
@@ -35,18 +38,20 @@ def tool(log, argv, limit=1800, cwd=ROOT, env=None, behind=0):
     print(f"$ {' '.join(map(str, argv))}", file=log, flush=True)
     start = log.tell()
     told, telling = os.pipe()
-    with subprocess.Popen(
-        [sys.executable, "-I", WATCHED, str(telling), str(behind), *argv],
-        cwd=cwd,
-        env=env or environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        pass_fds=[telling],
-    ) as process, open(told, "rb") as end:
-        os.close(telling)
+    with BEGINS:
+        process = subprocess.Popen(
+            [sys.executable, "-I", WATCHED, str(telling), str(behind), *argv],
+            cwd=cwd,
+            env=env or environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=[telling],
+        )
         RUNNING[process.pid] = log.name
+    os.close(telling)
+    with process, open(told, "rb") as end:
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired as error:

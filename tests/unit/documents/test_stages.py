@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -203,6 +204,26 @@ def test_an_interrupted_run_has_its_tools_take_away_what_they_set_up(tmp_path):
             stage.result(60)
     assert not made.exists()
     assert not tools.RUNNING
+
+
+def test_a_tool_that_has_just_begun_is_ended_with_the_others(tmp_path, monkeypatch):
+    """Lost: the same, where a run is ended as a tool of it begins; and minutes until that tool's end."""
+    begun, over, real = threading.Event(), threading.Event(), subprocess.Popen
+
+    def begin(*given, **named):
+        process = real(*given, **named)
+        begun.set()
+        over.wait(1)  # who ends tools is over before only where it does not see this one
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", begin)
+    with (tmp_path / "log").open("w+", encoding="utf-8") as log, ThreadPoolExecutor(1) as lane:
+        stage = lane.submit(tools.tool, log, ["sleep", "30"])
+        assert begun.wait(60)
+        lanes.end_tools()
+        over.set()
+        with pytest.raises(StageFailed, match="ended with -2"):
+            stage.result(60)
 
 
 #: Tools that take longer than the patience with them: one says that it goes on, or has another say it; one does not.
