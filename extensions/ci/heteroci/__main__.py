@@ -6,9 +6,16 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 
 # by the folder, and not by PYTHONPATH, which the job's own programs would have, too
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# who has closed one of them has closed it: the next file that is opened is none of them
+for number, name in enumerate(("stdin", "stdout", "stderr")):
+    if getattr(sys, name) is None:
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        os.set_inheritable(number, True)
+        setattr(sys, name, io.TextIOWrapper(io.FileIO(number, "w" if number else "r", closefd=False)))
 sys.exit(importlib.import_module(f"heteroci.{sys.argv.pop(1)}").main())

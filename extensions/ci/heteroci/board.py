@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 from . import endings
-from .endings import NoBoard, as_told
+from .endings import NoBoard, as_told, say
 from .playbooks import Playbooks
 
 #: What the playbooks take for a name.
@@ -140,14 +140,14 @@ class Board:
         was_cut_off = bool(self._own_key())  # then something may be claimed, whatever is said of this request
         try:
             outcome = self._ask()
-        except NoBoard:  # nothing was asked of anybody
+        except (NoBoard, OSError) as error:  # nothing was asked of anybody
             if not was_cut_off:
                 shutil.rmtree(request.folder, ignore_errors=True)
-            raise
+            raise as_told(error) from None
         if outcome["ending"] != endings.GIVEN:
             if not keeps and (was_cut_off or outcome["ending"] in (endings.BOOT, endings.OWNER, endings.OTHER)):
                 stays = self.give_back()
-                sys.stderr.write(f"what there is of it was not given back: {stays.why}\n" if stays else "")
+                say(f"what there is of it was not given back: {stays.why}\n" if stays else "")
             elif not self.is_taken:
                 shutil.rmtree(request.folder, ignore_errors=True)
             raise NoBoard(outcome["ending"], outcome["text"], outcome["blame"], outcome["console"])
@@ -174,13 +174,21 @@ class Board:
         """
         try:
             key = self._own_key()
-            outcome = self._play("terminate_instance", only_key=key, hetero_ssh_folder=self._ssh_folder) if key else {}
+            outcome = self._terminate(key) if key else {}
         except (NoBoard, OSError) as error:  # such as a full disk
             return as_told(error)
         is_given_back = not key or outcome["ending"] == endings.GIVEN
         if is_given_back or ANOTHERS in outcome["text"]:
             shutil.rmtree(self.request.folder, ignore_errors=True)
         return None if is_given_back else NoBoard(outcome["ending"], outcome["text"])
+
+    def _terminate(self, key):
+        name, options = "terminate_instance", dict(only_key=key, hetero_ssh_folder=self._ssh_folder)
+        outcome = self._play(name, **options)
+        if not outcome["told"] and not say(f"{name} told no outcome\n"):
+            # who reads this job's output has gone, or has no space for it, and Ansible ends where it cannot write
+            outcome = self._play(name, quiet=True, **options)
+        return outcome
 
     def console(self, lines=40):
         """Return the last lines of its console as text; what cannot be read is said in place of them."""
@@ -300,6 +308,9 @@ class Board:
             return {}
 
     def _write(self, name, text):
+        """Write a file in its folder, as a whole or not at all."""
         path = os.path.join(self.request.folder, name)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        new = f"{path}.new"
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
+        os.replace(new, path)

@@ -16,7 +16,7 @@ import sys
 from . import cancelled, endings
 from .board import HOURS, WAIT, Request
 from .cancelled import Cancelled
-from .endings import NoBoard, as_told
+from .endings import NoBoard, as_told, say, tell
 from .held import given_back, held, taken
 from .names import name_of
 
@@ -92,22 +92,27 @@ def parser():
 
 def main(argv=None):
     """Do what the command line says; return the exit code."""
+    with cancelled.raised():
+        return _done(sys.argv[1:] if argv is None else argv)
+
+
+def _done(argv):
     report = {}
     arguments = None
-    argv = sys.argv[1:] if argv is None else argv
     try:
+        if argv[:1] == ["take"]:
+            tell(f"{NO_WAY_IN}! :\n")  # all that its shell gets of one that is killed, and no success
         arguments = parser().parse_args(argv)
         request = request_of(arguments)
         report["instance"] = request.name
-        with cancelled.raised():
-            code = VERBS[arguments.verb](request, arguments, report)
+        code = VERBS[arguments.verb](request, arguments, report)
     except (NoBoard, OSError) as error:
         error = as_told(error)
-        sys.stderr.write(f"board: {error}\n")
+        say(f"board: {error}\n")
         report.update(ended=error.ending, why=error.why, blame=error.blame, console=error.console)
         code = error.code
     except Cancelled as error:
-        sys.stderr.write(f"board: cancelled by {error}\n")
+        say(f"board: cancelled by {error}\n")
         report["ended"] = "cancelled"
         code = error.code
     if arguments is not None and arguments.report:
@@ -115,10 +120,10 @@ def main(argv=None):
             with open(arguments.report, "w", encoding="utf-8") as file:
                 json.dump(dict(report, code=code), file)
         except OSError as error:
-            sys.stderr.write(f"board: {arguments.report} was not written: {error.strerror}\n")
+            say(f"board: {arguments.report} was not written: {error.strerror}\n")
             code = code or endings.CODES[endings.OTHER]
     if code and argv[:1] == ["take"]:
-        sys.stdout.write(f"{'' if report.get('ended') == 'taken' else NO_WAY_IN}(exit {code})\n")
+        say(f"{'' if report.get('ended') == 'taken' else NO_WAY_IN}(exit {code})\n", sys.stdout)
     return code
 
 
@@ -133,22 +138,23 @@ def run(request, arguments, report):
     code = endings.code_of(status)
     report.update(ended="command", status=status)
     if code == endings.SHIFTED and status != code:
-        sys.stderr.write(f"board: the command ended with {status}, which says something else here: {code}\n")
+        say(f"board: the command ended with {status}, which says something else here: {code}\n")
     return code
 
 
 def take(request, _arguments, report):
     """Take a board, and print how to reach it, as lines for a shell."""
-    board = taken(request)
-    report.update(board.environment, ended="taken")
-    for key, value in board.environment.items():
-        sys.stdout.write(f"export {key}={shlex.quote(value)}\n")
+
+    def told(board):
+        tell("".join(f"export {key}={shlex.quote(value)}\n" for key, value in board.environment.items()))
+
+    report.update(taken(request, told).environment, ended="taken")
     return 0
 
 
 def give_back(request, _arguments, report):
     if not os.path.isdir(request.folder):
-        sys.stderr.write(f"board: {request.name}: this machine has nothing of that name to give back\n")
+        say(f"board: {request.name}: this machine has nothing of that name to give back\n")
     error = given_back(request)
     report["ended"] = "given back"
     if error:
@@ -165,9 +171,11 @@ def _status(command, environment):
     try:
         with cancelled.deferred():
             process = subprocess.Popen(command, env=dict(os.environ, **environment))
-        return process.wait()
+        with cancelled.waits():
+            return process.wait()
     except OSError as error:
-        sys.stderr.write(f"board: {command[0]}: {error.strerror}\n")
+        cancelled.heeded()
+        say(f"board: {command[0]}: {error.strerror}\n")
         return 127 if isinstance(error, FileNotFoundError) else 126  # as a shell has it
     except Cancelled as error:
         if process is not None:

@@ -8,6 +8,9 @@ The words are those of the collection's callback `outcome`.
 
 from __future__ import annotations
 
+import os
+import sys
+
 GIVEN, REQUEST, NONE, BOOT, OWNER, OTHER = "given", "request", "none", "boot", "owner", "other"
 #: Codes that test programs, shells (from 126 on), curl (up to 101) and sysexits.h (64 to 78) do not use.
 CODES = {REQUEST: 111, NONE: 112, BOOT: 113, OWNER: 114, OTHER: 115}
@@ -40,6 +43,31 @@ class NoBoard(Exception):
     def code(self):
         """Return the code with which a program ends that got no board."""
         return CODES[self.ending]
+
+
+def say(text, stream=None):
+    """Write a text on standard error, or on another stream; return whether that could be done. Where it cannot, as its
+    reader has gone or a disk is full, nothing more is written there, and the program goes on.
+    """
+    stream = stream or sys.stderr
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        return False
+    return True
+
+
+def tell(text):
+    """Write on standard output what the job's other processes need of a board.
+
+    :raises OSError: they cannot read it, so nobody would give that board back.
+    """
+    if not say(text, sys.stdout):
+        raise OSError("standard output cannot be written, so nobody would know of the board: see who reads it")
 
 
 def as_told(error):

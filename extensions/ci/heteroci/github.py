@@ -17,7 +17,7 @@ import sys
 from . import cancelled, endings
 from .cancelled import Cancelled
 from .command import parser, request_of
-from .endings import NoBoard, as_told
+from .endings import NoBoard, as_told, say
 from .held import given_back, taken
 from .names import name_of
 
@@ -40,23 +40,26 @@ def main():
                 stays = HOOKS[hook](asked)
     except (NoBoard, OSError) as error:
         error = as_told(error)
-        print(f"::error title=No board for this job::{_escaped(str(error))}")
+        _print(f"::error title=No board for this job::{_escaped(str(error))}\n")
         if error.console:
             with _unheeded():
-                print("".join(f"  | {line}\n" for line in error.console), end="")
+                _print("".join(f"  | {line}\n" for line in error.console))
         return error.code
     except Cancelled as error:
         return error.code
     if stays:
-        print(f"::warning title={name} was not given back::{_escaped(stays.why)}")
+        _print(f"::warning title={name} was not given back::{_escaped(stays.why)}\n")
     return 0
 
 
 def started(asked):
     """Take the job's board, and give its steps the way to it."""
-    board = taken(asked)
-    with open(os.environ["GITHUB_ENV"], "a", encoding="utf-8") as file:
-        file.writelines(f"{key}={value}\n" for key, value in board.environment.items())
+
+    def told(board):
+        with open(os.environ["GITHUB_ENV"], "a", encoding="utf-8") as file:
+            file.writelines(f"{key}={value}\n" for key, value in board.environment.items())
+
+    taken(asked, told)
 
 
 def completed(asked):
@@ -89,11 +92,16 @@ def _unheeded():
     ##[add-mask]) anywhere in a line; and lines of consoles, and of a playbook, are also written by whoever has a board.
     """
     token = secrets.token_hex(16)
-    print(f"::stop-commands::{token}")
+    _print(f"::stop-commands::{token}\n")
     try:
         yield
     finally:
-        print(f"\n::{token}::")  # it is heard at the beginning of a line, and a playbook that was ended ends in one
+        _print(f"\n::{token}::\n")  # it is heard at the beginning of a line, and a playbook that was ended ends in one
+
+
+def _print(text):
+    """Write what the runner reads."""
+    say(text, sys.stdout)
 
 
 def _escaped(text):

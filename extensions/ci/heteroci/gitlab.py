@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from . import cancelled, endings
 from .board import Board, Request
 from .cancelled import Cancelled
-from .endings import NoBoard, as_told
+from .endings import NoBoard, as_told, say, tell
 from .held import given_back, said_of, taken
 from .names import job_name
 
@@ -35,14 +35,14 @@ def main():
     """Do one stage; return the exit code that GitLab goes by."""
     stage, words = sys.argv[1] if sys.argv[1:] else "", sys.argv[2:]
     if stage not in STAGES:
-        sys.stderr.write(f"gitlab: {stage or 'no stage'}: give {', '.join(STAGES)}, each as config.toml in guide_ci\n")
+        say(f"gitlab: {stage or 'no stage'}: give {', '.join(STAGES)}, each as config.toml in guide_ci\n")
         return _code("SYSTEM")
     try:
         with cancelled.raised():
             return STAGES[stage](request(os.environ), words)
     except (NoBoard, OSError) as error:
         error = as_told(error)
-        sys.stderr.write(f"{error}\n" + "".join(f"  | {line}\n" for line in error.console))
+        say(f"{error}\n" + "".join(f"  | {line}\n" for line in error.console))
         # what GitLab may try again on another runner is no fault of the job
         return _code("BUILD" if error.ending == endings.REQUEST else "SYSTEM")
     except Cancelled as error:
@@ -78,9 +78,11 @@ def config(_asked, _words):
 
 def prepare(asked, _words):
     """Take the job's board; the runner calls this again where that failed, and it goes on where it was."""
-    board = taken(asked)
-    for key, value in board.environment.items():
-        sys.stdout.write(f"{key}={value}\n")
+
+    def told(board):
+        tell("".join(f"{key}={value}\n" for key, value in board.environment.items()))
+
+    taken(asked, told)
     return 0
 
 
@@ -90,10 +92,10 @@ def run(asked, words):
         raise NoBoard(endings.OTHER, "run has no script: GitLab runner gives it one, by run_args as in guide_ci")
     board = Board(asked).found()
     with open(words[0], "rb") as script:
-        status = subprocess.run(board.ssh(SHELL), stdin=script, check=False).returncode
+        status = _ended(board.ssh(SHELL), script)
     if status == 255:
         console = f"ansible-playbook hetero.compute.console -e instance={asked.name} -e owner={asked.options['owner']}"
-        sys.stderr.write(f"ssh does not get through to {asked.name} any more: its console says why: {console}\n")
+        say(f"ssh does not get through to {asked.name} any more: its console says why: {console}\n")
         return _code("SYSTEM")
     if status and os.environ.get("BUILD_EXIT_CODE_FILE"):
         with open(os.environ["BUILD_EXIT_CODE_FILE"], "w", encoding="ascii") as file:
@@ -101,11 +103,26 @@ def run(asked, words):
     return _code("BUILD") if status else 0
 
 
+def _ended(words, script):
+    """Run a command with a script as its input; return the code with which it ended. It ends with this program."""
+    process = None
+    try:
+        with cancelled.deferred():
+            process = subprocess.Popen(words, stdin=script)
+        with cancelled.waits():
+            return process.wait()
+    except Cancelled:
+        if process is not None:
+            process.kill()
+            process.wait()
+        raise
+
+
 def cleanup(asked, _words):
     """Give the board back, if there is one; what fails is said, and ends with the lease."""
     error = given_back(asked)
     if error:
-        sys.stderr.write(f"{said_of(asked.name, error)}\n")
+        say(f"{said_of(asked.name, error)}\n")
     return 0
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
-import sys
 
 from . import cancelled, endings
 from .board import Board, lock_of, private_folder
-from .endings import NoBoard, as_told
-from .keeper import Keeper
+from .endings import NoBoard, as_told, say
+from .keeper import Keeper, unlock
 from .names import began
 
 RUN, TAKE, GIVE_BACK = "run", "take", "give-back"
@@ -37,45 +37,47 @@ def held(request):
     with _alone(request, RUN) as lock:
         if Board(request).is_kept:
             raise NoBoard(endings.REQUEST, IS_KEPT.format(name=request.name))
-        private_folder(request.folder)
-        keeper = Keeper(request, lock)
-        board, is_none = Board(request, keeper.watch), False
-        try:
-            board.take()
-            yield board
-        except NoBoard:
-            is_none = not board.instances
-            raise
-        finally:
-            with cancelled.unheard():
-                if not is_none:  # of a playbook that was cut off it is not known
-                    _give_back(board)
-                keeper.release()
+        with _keeper(request, lock) as keeper:
+            board, is_none = Board(request, keeper.watch), False
+            try:
+                board.take()
+                yield board
+            except NoBoard:
+                is_none = not board.instances
+                raise
+            finally:
+                with cancelled.unheard():
+                    if not is_none:  # of a playbook that was cut off it is not known
+                        _give_back(board)
+                    keeper.settled()
 
 
-def taken(request):
-    """Take a board, which another process of this job gives back; where this one is ended or killed before it has it,
-    nobody gets it.
+def taken(request, tell):
+    """Take a board, which another process of this job gives back; where this one is ended or killed before it has it
+    and has told of it, nobody gets it.
 
     One that the job has already stays whatever happens, as it may be in use: only `give-back` ends it.
+
+    :param tell: tells the job's other processes of the board; where that fails (OSError), nobody would give it back.
     """
     with _alone(request, TAKE) as lock:
-        private_folder(request.folder)
         keeps = Board(request).is_taken
-        keeper = Keeper(request, lock, keeps)
-        board, is_settled = Board(request, keeper.watch), keeps
-        try:
-            board.take(keeps)
-            board.keep()
-            is_settled = True
-        except NoBoard:
-            is_settled = True
-            raise
-        finally:
-            with cancelled.unheard():
-                if not is_settled:
-                    _give_back(board)
-                keeper.release()
+        with _keeper(request, lock, keeps) as keeper:
+            board, is_settled = Board(request, keeper.watch), keeps
+            try:
+                board.take(keeps)
+                board.keep()
+                tell(board)
+                cancelled.heeded()
+                is_settled = True
+            except NoBoard:
+                is_settled = True
+                raise
+            finally:
+                with cancelled.unheard():
+                    if not is_settled:
+                        _give_back(board)
+                    keeper.settled()
     return board
 
 
@@ -86,8 +88,13 @@ def given_back(request):
     try:
         if not os.path.isdir(request.state):
             return None
-        with _alone(request, GIVE_BACK):
-            return Board(request).give_back()
+        with _alone(request, GIVE_BACK) as lock:
+            if not os.path.isdir(request.folder):
+                return None
+            with cancelled.unheard(), _keeper(request, lock) as keeper:
+                error = Board(request, keeper.watch).give_back()
+                keeper.settled()
+                return error
     except (NoBoard, OSError) as error:
         return as_told(error)
 
@@ -102,7 +109,19 @@ def _give_back(board):
     """Give it back; where that fails it is said, and is no fault of the job."""
     error = board.give_back()
     if error:
-        sys.stderr.write(f"board: {said_of(board.request.name, error)}\n")
+        say(f"board: {said_of(board.request.name, error)}\n")
+
+
+def _keeper(request, lock, keeps=False):
+    """Return a keeper of a board; the folder that is made for it is removed where there is none."""
+    is_new = not os.path.isdir(request.folder)
+    private_folder(request.folder)
+    try:
+        return Keeper(request, lock, keeps)
+    except OSError:
+        if is_new:
+            shutil.rmtree(request.folder, ignore_errors=True)
+        raise
 
 
 @contextlib.contextmanager
@@ -116,13 +135,13 @@ def _alone(request, verb):
     while lock is None:
         lock = _locked(request, verb)
     with lock:
-        lock.truncate(0)
-        lock.write(f"{verb} {os.getpid()} {began(os.getpid())}\n")
-        lock.flush()
         try:
+            lock.truncate(0)
+            lock.write(f"{verb} {os.getpid()} {began(os.getpid())}\n")
+            lock.flush()
             yield lock
         finally:
-            os.unlink(lock.name)
+            unlock(lock.name, lock.fileno())
 
 
 def _locked(request, verb):
@@ -133,7 +152,8 @@ def _locked(request, verb):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             _must_end(lock, request.name, verb)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            with cancelled.waits():
+                fcntl.flock(lock, fcntl.LOCK_EX)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(lock.name), os.fstat(lock.fileno())):
                 opened.pop_all()
@@ -146,13 +166,12 @@ def _must_end(lock, name, verb):
     lock.seek(0)
     whose, pid, since = [*lock.read().split(), "", "", ""][:3]
     if not since or began(pid) != since:  # killed: its keeper has the lock
-        sys.stderr.write(f"board: what an earlier process of {name} has left is given back first\n")
+        say(f"board: what an earlier process of {name} has left is given back first\n")
     elif RUN in (whose, verb) and whose != GIVE_BACK:
         why = f"{name} is the board of another `board {whose}`: give each a name of its own (--name)"
         raise NoBoard(endings.REQUEST, why)
     else:
-        sys.stderr.write(f"board: waits for the end of `board {whose}` of {name}\n")
+        say(f"board: waits for the end of `board {whose}` of {name}\n")
         if (whose, verb) == (TAKE, GIVE_BACK):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGTERM)
-    sys.stderr.flush()

@@ -18,7 +18,9 @@ import signal
 import subprocess
 import sys
 
+from . import cancelled
 from .board import Board, Request, lock_of
+from .endings import say
 from .playbooks import GRACE
 
 #: Variables by which runners find the processes of a job that is over, to end them (GitHub Actions, Jenkins).
@@ -26,7 +28,8 @@ FOUND_BY = ("RUNNER_TRACKING_ID", "BUILD_ID", "JENKINS_NODE_COOKIE", "JENKINS_SE
 
 
 class Keeper:
-    """The other end: a process that is told what this one does.
+    """The other end: a process that is told what this one does. At the end of the block it has ended: it gives the
+    board back where it was not told that this is settled.
 
     :param request: of the board.
     :param lock: the file of the board's lock, which both processes have.
@@ -35,10 +38,10 @@ class Keeper:
 
     def __init__(self, request, lock, keeps=False):
         environ = {name: value for name, value in os.environ.items() if name not in FOUND_BY}
-        said = [json.dumps(vars(request)), "keeps" if keeps else ""]
+        said = [json.dumps(vars(request)), "keeps" if keeps else "", str(lock.fileno())]
         # its own words go to a file: a runner would wait for the end of whoever has the job's output open
         path = os.path.join(request.folder, "keeper.log")
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log, cancelled.deferred():
             self._process = subprocess.Popen(
                 [sys.executable, os.path.dirname(os.path.abspath(__file__)), "keeper", *said],
                 stdin=subprocess.PIPE,
@@ -47,28 +50,42 @@ class Keeper:
                 env=environ,
                 start_new_session=True,
                 pass_fds=[lock.fileno()],
+                bufsize=0,  # nothing is kept for a process that has ended
             )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        self._process.stdin.close()
+        self._process.wait()
 
     def watch(self, process):
         """Tell which playbook runs: its process's id, or None."""
         self._say(f"playbook {process or 0}")
 
-    def release(self):
-        """Tell that there is nothing to be given back any more, and wait until the process has ended."""
+    def settled(self):
+        """Tell that there is nothing to be given back any more."""
         self._say("done")
-        self._process.stdin.close()
-        self._process.wait()
 
     def _say(self, line):
         # one that was ended costs no job its board: its lease ends in any case
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(f"{line}\n".encode())
-            self._process.stdin.flush()
+
+
+def unlock(path, handle):
+    """Remove the file of a lock that this process has, unless another one has removed it, and a third one has made its
+    own since.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(os.stat(path), os.fstat(handle)):
+            os.unlink(path)
 
 
 def main():
     """Hear all lines, then give the board of a request back, unless the last one says that it was."""
-    said, keeps, playbook, handle = sys.argv[1], bool(sys.argv[2]), None, None
+    said, keeps, lock, playbook, handle = sys.argv[1], bool(sys.argv[2]), int(sys.argv[3]), None, None
     for line in sys.stdin:
         word, _blank, number = line.strip().partition(" ")
         if word == "done":
@@ -83,9 +100,8 @@ def main():
         _stop(playbook, handle)
     request = Request(**json.loads(said))
     error = None if keeps else Board(request).give_back()
-    sys.stderr.write(f"{request.name}: {error or ('stays' if keeps else 'given back')}\n")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(lock_of(request))
+    say(f"{request.name}: {error or ('stays' if keeps else 'given back')}\n")
+    unlock(lock_of(request), lock)
     return 1 if error else 0
 
 

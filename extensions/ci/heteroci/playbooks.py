@@ -22,6 +22,8 @@ from .endings import NoBoard
 SOUND = re.compile(r"[A-Za-z0-9 @._:,/+=-]*")
 #: Seconds for a playbook to end by itself once it was told to.
 GRACE = 10.0
+#: The file of an outcome, and the bytes for which there is space before a playbook begins.
+OUTCOME, SPACE = "outcome.json", 64 * 1024
 #: Begins a playbook when a line is read, and none where the job ends before: who is killed then has told nobody of it.
 GATE = ("/bin/sh", "-c", 'read -r line && exec "$@" </dev/null', "sh")
 
@@ -45,6 +47,7 @@ class Playbooks:
 
         :param options: as a person gives them by -e.
         :param quiet: whether its output is for `said` alone, and not for this program's standard error.
+        :return: as the callback has it; `told` is whether it came to its end.
         :raises NoBoard: an option is not sound, an inventory or Ansible is not there. Nothing was asked then.
         """
         for key, value in options.items():
@@ -54,16 +57,36 @@ class Playbooks:
             if "," not in inventory and not os.path.exists(inventory):  # Ansible takes it for an empty one
                 what = f"there is no inventory {inventory}: name the site's by -i or HETERO_INVENTORY"
                 raise NoBoard(endings.REQUEST, what)
-        with tempfile.TemporaryDirectory(prefix="outcome-", dir=self.folder) as folder:
-            path = os.path.join(folder, "outcome.json")
+        folder = self._outcome_folder()
+        try:
+            path = os.path.join(folder, OUTCOME)
             said, code = self._run(name, options, path, quiet)
             try:
                 with open(path, encoding="utf-8") as file:
-                    return dict(json.load(file), said=said)
+                    return dict(json.load(file), said=said, told=True)
             except (OSError, ValueError):
                 # before it began to play, or its end could not be written: what it did is not known
                 why = f"{name} ended with {code} and told no outcome; why is said above"
-                return dict(ending=endings.OTHER, text=why, blame=None, console=[], instances=[], said=said)
+                return dict(ending=endings.OTHER, text=why, blame=None, console=[], instances=[], said=said, told=False)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _outcome_folder(self):
+        """Make a folder in which there is space for an outcome: the job's own, unless its disk is full.
+
+        :raises NoBoard: there is no space at all.
+        """
+        folder, full = None, None
+        for where in (self.folder, None):
+            try:
+                folder = tempfile.mkdtemp(prefix="outcome-", dir=where)
+                with open(os.path.join(folder, OUTCOME), "w", encoding="ascii") as file:
+                    file.write(" " * SPACE)
+                return folder
+            except OSError as error:
+                full = error
+                shutil.rmtree(folder or "", ignore_errors=True)
+        raise NoBoard(endings.OTHER, str(full))
 
     def _run(self, name, options, path, quiet):
         """Return (output where it is quiet, else "", exit code) of a playbook."""
@@ -88,10 +111,12 @@ class Playbooks:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env=_environment(path),
+                    cwd=_whereabouts(self.folder),
                     start_new_session=True,
                 )
             self._watch(process.pid)
-            said, _none = process.communicate(b"told\n")
+            with cancelled.waits():
+                said, _none = process.communicate(b"told\n")
         except BaseException:
             if process is not None:
                 stop(process)
@@ -111,6 +136,17 @@ def stop(process):
             break
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # a worker that is left
+
+
+def _whereabouts(folder):
+    """Return None while the folder is there in which this process is, else another one: Ansible begins in no other, and
+    a job's command, or a runner that tidies up after a job, may have removed it.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return folder
+    return None
 
 
 def _environment(path):
