@@ -48,8 +48,8 @@ options:
       - On the host that it leaves, V(described) says what moves, and refuses what would stay behind. V(leaving) stops
         the instance, and nothing starts it from then on. V(planned) says which pieces are needed, V(read) reads one,
         and V(digested) sums the whole files up. V(gone) ends the claim, and removes the former root, once the instance
-        runs on the other host and has proven its key there. V(back) leaves it stopped here, as an instance of this host
-        alone.
+        runs on the other host and has proven its key there. V(recalled) has the former root stay, and refuses where it
+        is not there any more. V(back) leaves it stopped here, as an instance of this host alone.
       - On the host to which it moves, V(arriving) claims what it needs. V(begun) makes the empty copies, or says which
         pieces they have. V(written) writes a piece. V(taken) compares the whole copies with their sources, and makes
         the container or guest of them, which is not started. V(settled) writes down, of one that runs, that its former
@@ -69,6 +69,7 @@ options:
       - settled
       - gone
       - given_up
+      - recalled
       - back
     required: true
   owner:
@@ -76,15 +77,15 @@ options:
     type: str
   run:
     description:
-      - The run of the playbook, any text that no other run has. V(arriving) and V(leaving) write it into the two
-        claims. The other steps are refused once another run has written its own there.
-      - A run that goes on with an instance that was started on its new host, or that takes a move back, gives each host
-        that of its claim when it looked (C(mover) of M(hetero.compute.host_info)).
+      - The run of the playbook, any text that no other run has. V(arriving), V(leaving), V(settled) and V(recalled)
+        write it into the claim on their host. The other steps are refused once another run has written its own there.
+      - A run that goes on with an instance that was started on its new host gives V(gone) that of its claim when it
+        looked (C(mover) of M(hetero.compute.host_info)), and one that takes a move back gives V(given_up) that.
     type: str
   seen:
-    description: With O(step=arriving) and O(step=leaving), the C(mover) of the claim on that host when this run looked
-      where the instance is; empty for none, and where it had no claim. Where it is another one by now, another run
-      moves it, and the step is refused.
+    description: With the steps V(arriving), V(leaving), V(settled) and V(recalled), the C(mover) of the claim on that
+      host when this run looked where the instance is; empty for none, and where it had no claim. Where it is another
+      one by now, another run moves it, and the step is refused.
     type: str
   other:
     description: The other host, by its name in the inventory.
@@ -225,9 +226,10 @@ SPEC = HOST + ArgumentSpec(
         ("step", "written", ("run", "file", "number", "offset", "length", "sha256", "data")),
         ("step", "digested", ("run",)),
         ("step", "taken", ("run", "came", "digests")),
-        ("step", "settled", ("run",)),
+        ("step", "settled", ("run", "seen")),
         ("step", "gone", ("run", "host_key")),
         ("step", "given_up", ("run",)),
+        ("step", "recalled", ("run", "seen")),
         ("step", "back", ("run",)),
     ],
 )

@@ -44,6 +44,7 @@ COPIES = dict(
     settled="note on the former root of",
     gone="removal of the former root of",
     given_up="removal of the copy of",
+    recalled="look at the former root of",
     back="way back of",
 )
 #: What module pdu_power does, by its option state, in words. A play may have it as a truth: `state: off`.

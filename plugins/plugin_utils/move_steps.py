@@ -61,8 +61,9 @@ def target(
     :param node: the host that is wanted; "" for any.
     :param back: whether it is to be where it was, and its move is to be given up.
     :returns: the plan: leaves and arrives, by their names in the inventory; copies, whether its root is yet to be
-        copied; run, by which the hosts tell this run of the playbook from others; left_by and came_by, the runs that
-        the claims on the two hosts named at this look; goes_back; lines for people.
+        copied; run, by which the hosts tell this run of the playbook from others, or that of the claim on the host that
+        it leaves, where it only goes on; left_by and came_by, the runs that the claims on the two hosts named at this
+        look; goes_back; lines for people.
     :raises Stop: it cannot move, or not there; or a host that may have started it was not asked.
     """
     name, claims = request["instance"], [claim for part in plan["parts"] for claim in part["claims"]]
@@ -83,7 +84,7 @@ def target(
     _must_have_a_claim(name, answers, here, left_for)
     left_by = claims[0].get("mover") or ""
     if back and left_for:
-        by = dict(run=left_by, left_by=left_by, came_by="")
+        by = dict(run=_new_run(), left_by=left_by, came_by="")
         return dict(by, leaves=here, arrives="", copies=False, goes_back=True, lines=[])
     if back:
         raise Stop(NO_MOVE.format(name=name))
@@ -111,7 +112,7 @@ def _goes_on(name: str, move: Mapping[str, Any], node: str, back: bool) -> Plan:
         way = TAKE_BACK.format(back=word) if move["goes_back"] else ""
         raise Stop(ELSEWHERE.format(name=name, arrives=arrives, node=node) + way)
     copies = not back and not move["was_started"]
-    by = dict(run=_new_run() if copies else move["mover"], left_by=move["mover"], came_by=move["came_by"])
+    by = dict(run=_new_run() if copies or back else move["mover"], left_by=move["mover"], came_by=move["came_by"])
     return dict(by, leaves=leaves, arrives=arrives, copies=copies, goes_back=back, lines=[])
 
 
@@ -164,10 +165,11 @@ def moved(plan: Plan, to: Plan, runs: bool, check: bool) -> Plan:
     :param to: the plan of step `target`.
     :param runs: whether it is to be started there.
     :param check: whether nothing was done, as in check mode.
+    :returns: the plan, with settles, the run that the claim there is to name before its former root is removed.
     """
     at = to["leaves"] if to["goes_back"] else to["arrives"]
     nothing = not runs or (check and bool(to["leaves"]))
     parts: Iterable[Any] = [] if nothing else [dict(part, item=at, boards=[]) for part in plan["parts"]]
     leaves = "" if to["goes_back"] or check else to["leaves"]
     by = dict(run=to["run"], came_by=to["run"] if to["copies"] else to["came_by"])
-    return dict(plan, parts=list(parts), leaves=leaves, arrives=to["arrives"], **by)
+    return dict(plan, parts=list(parts), leaves=leaves, arrives=to["arrives"], settles=_new_run(), **by)

@@ -24,7 +24,8 @@ class Mover:
         self.at, self.old, self.new, self.name = at, old, new, name
         self.created = self.claim(old).created if self.claim(old) else self.claim(new).created
         self.run = "r1"  # of the playbook, which looks now
-        claims = {"arriving": self.claim(new), "leaving": self.claim(old)}
+        claims = {"arriving": self.claim(new), "settled": self.claim(new)}
+        claims.update(leaving=self.claim(old), recalled=self.claim(old))
         self.seen = {step: claim.mover or "" for step, claim in claims.items() if claim}
 
     def claim(self, site):

@@ -117,7 +117,7 @@ class Played:
                 self.fails(to, claim, error)
         ran = True
         if to["goes_back"]:
-            self.step(to["leaves"], "back", claim, check=True)
+            self.step(to["leaves"], "recalled", claim, seen=to["left_by"])
             if to["arrives"]:
                 self.step(to["arrives"], "given_up", claim, force=True, run=to["came_by"])
             ran = self.step(to["leaves"], "back", claim)["ran"]
@@ -140,7 +140,7 @@ class Played:
 
     def leave(self, plan, claim, key):
         """The last tasks of playbook migrate_instance."""
-        self.step(plan["arrives"], "settled", claim, run=plan["came_by"])
+        self.step(plan["arrives"], "settled", claim, run=plan["settles"], seen=plan["came_by"])
         self.step(plan["leaves"], "gone", claim, host_key=key)
 
     def copy(self, to, claim, came):

@@ -191,13 +191,18 @@ def _expires(came: Mapping[str, Any]) -> float | None:
 
 def settled(step: Step) -> Result:
     """Write down that the former root goes. From then on no word gives up what is here: of the two roots, the play and
-    an operator who thinks that it has died would remove one each.
+    an operator who thinks that it has died would remove one each. Where the database is put back, it is this run that
+    the claim's record names, and not the one for which that word was given.
     """
     with step.work() as work:
         if work.claim.state != instance_states.RUNNING or not work.is_made:
             raise Refused(NOT_UP.format(state=work.claim.state), step.asked.instance, LOOK)
-        step.must_be_its_run(work)
-        if not _is_settled(work):
+        was_settled = _is_settled(work)
+        if was_settled and not step.is_as_seen(work):
+            return {}  # another run did so since this one looked, and nobody who looked before that gives it up
+        step.must_be_as_seen(work)
+        step.take_up(work)
+        if not was_settled:
             work.report(PHASE, SETTLED)
             step.change.note(step.asked.instance, {"settled": False}, {"settled": True})
         return {}

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The steps of a move on the host that an instance leaves (move_step.py): what moves is `described`; it is `leaving`,
-so off and kept off; pieces of its root are `planned` and `read`; at last it is `gone` from here, or `back`.
+so off and kept off; pieces of its root are `planned` and `read`; at last it is `gone` from here, or, once `recalled`,
+`back`.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ COMES = (
 )
 ENDS_HERE = f"where that has no claim of it any more, {play('terminate_instance', instance='{name}')} ends what is here"
 NO_ROOT = "its former root is not here any more: it does not come back"
+GOES = "its former root is being removed here: it does not come back"
 NO_ROOT_WAY = f"{play('migrate_instance', instance='{name}')} goes on with the one on the other host"
 NOT_LEAVING = "is {state} here, and does not move: nothing of it is removed"
 ON = "still runs after its stop"
@@ -177,22 +179,38 @@ def gone(step: Step) -> Result:
         return {}
 
 
-def back(step: Step) -> Result:
-    """Have the instance be this host's alone again; it is stopped. Return whether it ran before.
+def recalled(step: Step) -> Result:
+    """Have the former root stay, before anything is given up on the other host; raise Refused where it is not here.
 
-    In check mode it says whether that can be, before anything is given up on the other host.
+    From then on only this run moves it: one before that is about to remove this root is refused.
     """
+    with step.work() as work:
+        step.must_be_as_seen(work)
+        if work.claim.state == instance_states.ENDING:
+            raise Refused(GOES, step.asked.instance, NO_ROOT_WAY.format(name=step.asked.instance))
+        _must_be_here(work)
+        step.take_up(work)
+        return {}
+
+
+def back(step: Step) -> Result:
+    """Have the instance be this host's alone again; it is stopped. Return whether it ran before."""
     with step.work() as work:
         ran = moves.ran(work.claim.note)
         if work.claim.state == instance_states.LEAVING:
             step.must_be_its_run(work)
-            if not work.is_made:
-                raise Refused(NO_ROOT, step.asked.instance, NO_ROOT_WAY.format(name=step.asked.instance))
+            _must_be_here(work)
             step.change.note(step.asked.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})
             work.move(instance_states.STOPPED)
             work.report(moves.PHASE, f"stays on {step.host.name}")
             return dict(ran=ran)
         return dict(ran=False)
+
+
+def _must_be_here(work: Work) -> None:
+    """Raise Refused where the former root is not here."""
+    if not work.is_made:
+        raise Refused(NO_ROOT, work.claim.instance, NO_ROOT_WAY.format(name=work.claim.instance))
 
 
 def _file(work: Work, name: Any) -> str:

@@ -48,8 +48,9 @@ class Asked:
 
     :param created: when the instance was claimed (unix seconds); a later claim of that name is refused.
     :param owner: if given, another owner's instance is refused.
-    :param run: the run of playbook migrate_instance. `arriving` and `leaving` write it into the two claims. The steps
-        of a run are refused once another one has written its own there: each could start a root, or remove one.
+    :param run: the run of playbook migrate_instance. `arriving` and `leaving` write it into the two claims; `settled`
+        and `recalled` do, each before the root on the other host is removed. The steps of a run are refused once
+        another one has written its own there: each could start a root, or remove one.
     :param seen: the run that the claim here named when this run looked where the instance is; "" for none. What
         another one has claimed since is not taken over.
     :param other: the other host, by its name in the inventory.
@@ -125,10 +126,22 @@ class Step:
         if (work.claim.mover or "") != self.asked.run:
             raise Refused(OTHER_RUN, self.asked.instance, LOOK)
 
+    def is_as_seen(self, work: Work) -> bool:
+        """Return whether no other run has moved it since this one looked."""
+        return (work.claim.mover or "") in (self.asked.seen, self.asked.run)
+
     def must_be_as_seen(self, work: Work) -> None:
         """Raise Refused where another run has moved it since this one looked: it was decided by what is so no more."""
-        if (work.claim.mover or "") not in (self.asked.seen, self.asked.run):
+        if not self.is_as_seen(work):
             raise Refused(OTHER_RUN, self.asked.instance, LOOK)
+
+    def take_up(self, work: Work) -> None:
+        """Write this run into the claim: no other one takes a step with it from then on. The claim's record has that,
+        too, and so it holds where the database is put back.
+        """
+        before, after = {"mover": work.claim.mover or ""}, {"mover": self.asked.run}
+        if self.change.note(self.asked.instance, before, after) and not self.change.check:
+            work.put(**after)
 
 
 def must_not_end(work: Work) -> None:

@@ -31,7 +31,7 @@ class Copied(Guests):
             return host.store.path
 
     def copy_of(self, name):
-        copy = sqlite3.connect(":memory:")
+        copy = sqlite3.connect(":memory:", check_same_thread=False)
         with closing(sqlite3.connect(self.path(name))) as db:
             db.backup(copy)
         return copy
@@ -144,7 +144,7 @@ def test_a_move_is_not_taken_back_to_a_root_that_is_gone(guests):
     """Lost: the only root, which is given up for the former one, of which a copy of the database tells alone."""
     claim = guests.started()
     before = {name: guests.copy_of(name) for name in guests.sites}
-    guests.leave(dict(leaves="kvm1", arrives="kvm2", came_by=guests.run), claim, claim["host_key"])
+    guests.leave(dict(leaves="kvm1", arrives="kvm2", came_by=guests.run, settles="r2"), claim, claim["host_key"])
     for name, copy in before.items():
         guests.put_back(name, copy)
     assert guests.states() == {"kvm1": "leaving", "kvm2": "running"}

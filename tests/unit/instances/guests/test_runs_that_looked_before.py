@@ -93,8 +93,7 @@ def test_an_operators_word_for_one_move_gives_up_no_later_one(win, two):
     """
     win.copied()
     win.started()
-    word = run_of(win, win.run)
-    word.step(word.old, "back", check=True)
+    word = run_of(win, "r9")
     win.step(win.new, "settled")
     win.step(win.old, "gone")
     Mover(win.at, win.new, win.old, "win").all()
@@ -102,6 +101,8 @@ def test_an_operators_word_for_one_move_gives_up_no_later_one(win, two):
     again.copied()
     again.started()
     with pytest.raises(Refused, match=OTHER):
-        word.step(word.new, "given_up", force=True)
+        word.step(word.old, "recalled")
+    with pytest.raises(Refused, match=OTHER):
+        word.step(word.new, "given_up", force=True, run=win.run)
     assert disk(win.new).exists()
     assert running(two) == [win.new]

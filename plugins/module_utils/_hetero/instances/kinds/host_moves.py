@@ -31,6 +31,7 @@ STEPS: dict[str, Callable[[Step], Result]] = {
     "settled": arrivals.settled,
     "gone": departures.gone,
     "given_up": arrivals.given_up,
+    "recalled": departures.recalled,
     "back": departures.back,
 }
 PIECE = ("file", "number", "offset", "length", "sha256", "data")
