@@ -13,6 +13,8 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
 import job
 import looks
@@ -189,6 +191,26 @@ def test_a_job_waits_while_slurm_does_not_answer_and_no_longer_than_slurm(site):
     thread = waiting(type(site)(**dict(vars(site), resume_seconds=1.0)), controller)
     thread.join(60)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_lock_that_cannot_be_opened_costs_no_job(site, monkeypatch, stays):
+    """Lost: all jobs of the site, each of which ended as it began, for a file that an operator's hand had made, or that
+    a full disk had no room for.
+    """
+    controller = Controller("tp64-1")
+    lock = Path(site.folder) / "awaited.lock"
+    lock.symlink_to("/nowhere/at/all")  # as a file that this user may not open, whoever runs the test
+    if stays:
+        monkeypatch.setattr(looks, "os", SimpleNamespace(**dict(vars(os), unlink=lambda _path: os.rmdir("/nowhere"))))
+    thread = waiting(type(site)(**dict(vars(site), resume_seconds=120.0)), controller)
+    until(lambda: controller.answered)
+    assert thread.is_alive()
+    controller.state["tp64-1"] = UP
+    thread.join(60)
+    assert not thread.is_alive()
+    assert controller.asked_together()
+    assert lock.is_symlink() == stays
 
 
 def test_where_nothing_can_be_noted_each_looks_and_not_more_often(site, monkeypatch):

@@ -57,7 +57,11 @@ class Looks:
 
     def _look(self, last: Look) -> Look:
         """Look, where nobody else does; return the last look that there is then."""
-        with open(f"{self.path}.lock", "a", encoding="ascii") as file:
+        with contextlib.ExitStack() as opened:
+            try:
+                file = opened.enter_context(open(f"{self.path}.lock", "a", encoding="ascii"))
+            except OSError:
+                return self._alone()
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -73,6 +77,13 @@ class Looks:
             except OSError:  # no room: each looks by itself, and not more often together
                 time.sleep(EACH)
             return look
+
+    def _alone(self) -> Look:
+        """Look where nobody can lock the file: there is no room for it, or it is another user's, and is made anew."""
+        with contextlib.suppress(OSError):
+            os.unlink(f"{self.path}.lock")
+        time.sleep(EACH)
+        return self._asked()
 
     def _asked(self) -> Look:
         began = now()

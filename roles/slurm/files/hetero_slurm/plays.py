@@ -94,10 +94,18 @@ class Plays:
     def _play(self, playbook: str, seconds: float, **options: Any) -> Ended:
         """Run a play to its end; after `seconds` it is ended as by Ctrl-C, which ends nothing on the nodes."""
         words = [word for key, value in options.items() if value != "" for word in ("-e", f"{key}={value}")]
-        with tempfile.TemporaryDirectory(dir=self._outcomes()) as folder:
+        try:
+            folder = tempfile.mkdtemp(dir=self._outcomes())
+        except OSError as error:  # such as a full disk
+            output = f"{error.filename}: {error.strerror}: no playbook can be run without a folder there"
+            logging.info("%s: %s", playbook, output)
+            return Ended(NO_PROGRAM, output)
+        try:
             path = os.path.join(folder, "outcome.json")
             rc, output = self._run([*self.site.play, f"hetero.compute.{playbook}", *words], path, seconds)
             outcome = _read(path)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
         told = [f"{key}={options[key]}" for key in ("instance", "numbers", "flavor") if key in options]
         logging.info("%s: %d", " ".join([playbook, *told]), rc)
         if rc:

@@ -11,6 +11,7 @@ Slurm with the reason, and `sync` gives it back when there is one.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -162,7 +163,8 @@ class _BringUp:
     def _take_out(self, why: Mapping[str, str]) -> None:
         for name, words in why.items():
             logging.info("%s has no node: %s", name, words)
-            self.slots.close(name, words)
+            with contextlib.suppress(OSError):  # a full disk; Slurm has the reason, as long as it has the slot on
+                self.slots.close(name, words)
             self.controller.take_out(name, words)
 
 
