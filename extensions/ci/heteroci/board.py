@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 
@@ -103,6 +104,17 @@ def private_folder(path):
         os.makedirs(path, exist_ok=True)
     finally:
         os.umask(before)
+
+
+def must_be_own(path):
+    """Raise NoBoard for a folder in which others of this machine write: ssh runs what they put into its ssh_config, and
+    Ansible and this program write where their links lead.
+    """
+    said = os.stat(path)
+    whose = "" if said.st_uid in (os.geteuid(), 0) else f"belongs to another user ({said.st_uid})"
+    if whose or said.st_mode & stat.S_IWOTH:
+        what = f"the folder for keys, {path}, {whose or 'may be written by everybody'}"
+        raise NoBoard(endings.REQUEST, f"{what}: set HETERO_STATE (or --state) to one that is yours alone")
 
 
 class Board:

@@ -15,7 +15,7 @@ import shutil
 import signal
 
 from . import cancelled, endings
-from .board import Board, lock_of, private_folder
+from .board import Board, lock_of, must_be_own, private_folder
 from .endings import NoBoard, as_told, say
 from .keeper import Keeper, unlock
 from .names import began
@@ -131,6 +131,7 @@ def _alone(request, verb):
     :raises NoBoard: it is the board of a `board run`: of two the first one to end would end both's.
     """
     private_folder(request.state)
+    must_be_own(request.state)
     lock = None
     while lock is None:
         lock = _locked(request, verb)

@@ -255,6 +255,24 @@ def test_nobody_else_writes_what_ssh_obeys(machine):
     assert [path.name for path in (state / "mine").iterdir() if path.is_file() and path.stat().st_mode & 0o022] == []
 
 
+@pytest.mark.parametrize("whose", ["everybody's", "another's"])
+@pytest.mark.parametrize("verb", ["run", "take", "give-back"])
+def test_a_folder_for_keys_in_which_others_write_is_refused(machine, verb, whose):
+    """Lost: the runner's user, with the site's key, to another user of its machine: ssh runs what stands in the
+    ssh_config of a folder in /tmp whose name somebody has guessed.
+    """
+    machine.state.mkdir()
+    if whose == "everybody's":
+        machine.state.chmod(0o1777)
+    elif os.geteuid():
+        pytest.skip("a folder of another user needs root: run as root")
+    else:
+        os.chown(machine.state, 65534, 65534)
+    rc, _out, said = machine.run(verb, "--flavor", "x", "--name", "mine", *(("--", "true") if verb == "run" else ()))
+    assert (rc, machine.calls, list(machine.state.iterdir())) == (111, [], []), said
+    assert ": set HETERO_STATE (or --state) to one that is yours alone" in said
+
+
 @pytest.mark.parametrize("left", ["key", "key.pub"])
 def test_half_a_key_is_made_anew(machine, left):
     """Lost: all boards of a name, for a process that was killed, or a full disk, while the key was written."""
@@ -296,7 +314,7 @@ def test_no_space_for_the_playbook_that_gives_back(machine, full):
     """
     machine.state.mkdir()
     fill = f"n=0; while mkdir {machine.state}/$n; do n=$((n + 1)); done 2>&-; exit 7"
-    own = f"mount -t tmpfs -o size=1m,nr_inodes=64 small {machine.state} && "
+    own = f"mount -t tmpfs -o mode=700,size=1m,nr_inodes=64 small {machine.state} && "
     if full == "all":
         own += f"mount -t tmpfs -o size=8k small {machine.tmp} && "
     own += f"exec {CI}/board run --flavor x --name mine"
