@@ -86,19 +86,23 @@ def unlock(path, handle):
 def main():
     """Hear all lines, then give the board of a request back, unless the last one says that it was."""
     said, keeps, lock, playbook, handle = sys.argv[1], bool(sys.argv[2]), int(sys.argv[3]), None, None
+    request, is_settled = Request(**json.loads(said)), False
     for line in sys.stdin:
         word, _blank, number = line.strip().partition(" ")
         if word == "done":
-            return 0
+            is_settled = True
+            continue
         if handle is not None:
             os.close(handle)
         playbook, handle = int(number), None
         if playbook:
             with contextlib.suppress(OSError):
                 handle = os.pidfd_open(playbook)
+    if is_settled:
+        unlock(lock_of(request), lock)  # the other one may have been killed since
+        return 0
     if handle is not None:
         _stop(playbook, handle)
-    request = Request(**json.loads(said))
     error = None if keeps else Board(request).give_back()
     say(f"{request.name}: {error or ('stays' if keeps else 'given back')}\n")
     unlock(lock_of(request), lock)

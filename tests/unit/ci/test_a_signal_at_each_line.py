@@ -7,6 +7,8 @@ that nobody has, or the job's next try loses the one that it has just got.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import signal
 from pathlib import Path
 
@@ -79,6 +81,17 @@ def test_a_second_take_that_is_killed_leaves_what_the_first_one_told(machine):
         if not cut.line:
             assert (cut.code, meant > 5) == (0, True), cut.said
             return
+
+
+@pytest.mark.parametrize("verb", list(WORDS))
+def test_no_lock_is_left_of_a_job_that_is_killed_as_it_ends(machine, verb):
+    """Lost: a file of each such job, for ever."""
+    cut = Cut(machine, verb, signal.SIGKILL, 1, "__exit__")
+    assert (cut.code, "keeper.py" in cut.line) == (-signal.SIGKILL, True)
+    lock = machine.state / "mine.lock"
+    with contextlib.suppress(FileNotFoundError), open(lock, encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # its keeper has it until it has ended
+    assert not lock.exists()
 
 
 @pytest.mark.parametrize(("verb", "number"), CUT)
