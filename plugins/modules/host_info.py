@@ -179,6 +179,7 @@ unclaimed:
     instance: {description: The instance., type: str}
     name: {description: The host., type: str}
     text: {description: 'What is seen of it, and what to do.', type: str}
+    created: {description: 'When it was claimed (unix seconds), by the record of its claim, or none.', type: float}
 ended:
   description:
     - Instances of O(instance) that the node ended because their lease was over, where it has none of them any more.

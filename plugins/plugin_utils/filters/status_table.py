@@ -189,7 +189,8 @@ def _at_home(hosts: Mapping[str, Any]) -> dict[str, Any]:
     results = [{**host, "item": name} for name, host in hosts.items()]
     found = moving(results, "instances")
     notes = {(one.arrives, one.instance): FROM.format(host=one.leaves) for one in found if one.was_started}
-    notes.update({(one.leaves, one.instance): TO.format(host=one.arrives) for one in found if not one.was_started})
+    goes = [one for one in found[::-1] if not one.was_started]  # of several moves of one the first is told
+    notes.update({(one.leaves, one.instance): TO.format(host=one.arrives) for one in goes})
     shown = {}
     for result in without_halves(results, found, "instances"):
         node = result.pop("item")

@@ -57,8 +57,11 @@ KEY_WAY = (
 )
 RUNS_HERE = "runs here, although it has moved to another host: nothing of it is removed"
 RUNS_WAY = "see who has started it, and end it once nothing in it is needed; then run this again"
-NOT_IT = "what runs on the other host has another host key than this one: nothing of it is removed"
-NOT_IT_WAY = f"{play('migrate_instance', instance='{name}')} goes on, and compares that again"
+NOT_IT = "what runs on the other host has another host key than this one, as one that was made anew there since has"
+NOT_IT_WAY = (
+    "nothing of the former root is removed: "
+    f"{play('terminate_instance', instance='{name}', without='{node}')} removes that alone, once nobody needs it"
+)
 #: Seconds in which a running instance shows its key; one that is silent moves all the same.
 PATIENCE = 6.0
 
@@ -171,7 +174,8 @@ def gone(step: Step) -> Result:
         if work.claim.state == instance_states.LEAVING:
             step.must_be_its_run(work)
             if step.asked.host_key != work.claim.host_key:
-                raise Refused(NOT_IT, step.asked.instance, NOT_IT_WAY.format(name=step.asked.instance))
+                way = NOT_IT_WAY.format(name=step.asked.instance, node=step.asked.other)
+                raise Refused(NOT_IT, step.asked.instance, way)
             if work.container.running:
                 raise Refused(RUNS_HERE, step.asked.instance, RUNS_WAY)
         work.must_be_own()

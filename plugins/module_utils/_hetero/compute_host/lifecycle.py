@@ -32,7 +32,7 @@ from ..site.instance import NOTHING_TO_REBUILD, lock_of
 from ..site.key_prints import with_keys
 from ..site.kinds import CONTAINER, GUEST
 from ..site.leases import END, ENDS, as_date, end, later, must_be_hours, over, until
-from ..site.moves import host_of, must_not_move
+from ..site.moves import host_of, is_half, must_not_move
 from ..site.node_clock import extend_lease, extended_late
 from ..site.owners import is_of, must_be_made, must_own
 from .container import ContainerWork
@@ -202,7 +202,7 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
         devices = host.store.allocations(work.claim.holder)
         what = work.whole if work.is_made else "claim"
         if not change.check:
-            work.move(instance_states.ENDING)
+            work.move(instance_states.ENDING, work.claim.note if is_half(work.claim.state, work.claim.note) else "")
             work.remove()
             work.give_back()
             host.store.release(work.claim.instance, options.owner)

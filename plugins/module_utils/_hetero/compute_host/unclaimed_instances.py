@@ -14,7 +14,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Collection, Iterator
+from typing import TYPE_CHECKING, Any, Collection, Iterator
 
 from ..claims.host.tables import mark_beside
 from ..claims.lost_database import NO_CLAIM
@@ -62,14 +62,20 @@ def refuse_unclaimed(host: Host, request: str) -> None:
         raise Refused("; ".join(one["text"] for one in found), request)
 
 
-def unclaimed(host: Host, request: str | None) -> list[dict[str, str]]:
-    """Return dicts of instance, name (the host's) and text for the containers and guests that no claim has.
+def unclaimed(host: Host, request: str | None) -> list[dict[str, Any]]:
+    """Return dicts of instance, name (the host's), text, and created (when it was claimed by the record of its claim,
+    or None) for the containers and guests that no claim has.
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
     told = [(instance, made_unclaimed(host, kind, path)) for kind, path, instance in _unclaimed(host, request)]
     told += _recorded(host, request, dict(told))
-    return [dict(instance=printable(instance), name=host.name, text=printable(text)) for instance, text in told]
+    by = {instance: host.store.kept(instance) for instance, _text in told if _is_text(instance)}
+    made = {instance: kept.created for instance, kept in by.items() if kept}
+    return [
+        dict(instance=printable(name), name=host.name, text=printable(text), created=made.get(name))
+        for name, text in told
+    ]
 
 
 def made_unclaimed(host: Host, kind: str, path: str) -> str:

@@ -29,6 +29,8 @@ OR_BACK = f", or, by an operator's word, {BACK} has it on {{leaves}} again, as i
 #: A node's answer, with the node as `item`; and what people and plays read of a claim.
 Result = Mapping[str, Any]
 Claim = Mapping[str, Any]
+#: A claim, after its node.
+There = Tuple[str, Claim]
 
 
 class Move(NamedTuple):
@@ -100,7 +102,7 @@ def ran(note: str) -> bool:
 
 
 def is_half(state: str, note: str) -> bool:
-    """Return whether a claim is one of the two of an instance that moves, also while its end was begun by that move."""
+    """Return whether a claim is one of those of an instance that moves, also where its end was begun there."""
     return state in (LEAVING, ARRIVING) or (state == ENDING and bool(note))
 
 
@@ -111,32 +113,46 @@ def must_not_move(instance: str, state: str, note: str) -> None:
 
 
 def moving(results: Iterable[Result], key: str = "claims") -> List[Move]:
-    """Return the instances that move, of which two nodes have a claim.
+    """Return the moves of instances of which several nodes have a claim; of one instance that which goes on is first.
 
     :param results: of host_info, each with its node as `item`.
     :param key: where in them the claims are.
     """
-    found: dict[tuple[str, float], list[tuple[str, Claim]]] = {}
+    found: dict[tuple[str, float], list[There]] = {}
     for result in results:
         for claim in result.get(key) or ():
             if "created" in claim and claim.get("state") is not None:
                 found.setdefault((claim["instance"], claim["created"]), []).append((str(result["item"]), claim))
-    told = []
-    for (instance, _created), both in sorted(found.items()):
-        to = _arrives(both)
-        if to is not None:
-            of = next(one for one in both if one is not to)
-            told.append(Move(instance, of[0], to[0], of[1], to[1], to[1]["state"] not in (ARRIVING, ENDING)))
-    return told
+    return [move for (instance, _created), there in sorted(found.items()) for move in _moves(instance, there)]
 
 
-def _arrives(both: Sequence[Tuple[str, Claim]]) -> Tuple[str, Claim] | None:
-    """Return which of the claims of an instance is where it moves to; None where it does not move."""
-    arrives, leaves, ends = ([one for one in both if one[1]["state"] == state] for state in (ARRIVING, LEAVING, ENDING))
-    if len(both) != 2:  # a node lies
-        return None
-    if len(arrives) == 1:
-        return arrives[0]
+def _moves(instance: str, there: Sequence[There]) -> List[Move]:
+    """Return the moves of one instance: one; and one more for each further host at which a run was killed that had just
+    claimed there what it needs, beside another run. It never ran there.
+    """
+    comes = sorted((one for one in there if one[1]["state"] == ARRIVING), key=lambda one: one[0])
+    here, told = [one for one in there if one not in comes], []
+    if len(here) == 2:
+        to = _arrives(here)
+        if to is None:
+            return []
+        of = next(one for one in here if one is not to)
+        told = [Move(instance, of[0], to[0], of[1], to[1], to[1]["state"] != ENDING)]
+        here = [to if told[0].was_started else of]
+    elif not here:
+        here, comes = comes[:1], comes[1:]
+    if len(here) != 1:  # a node lies
+        return []
+    node, claim = here[0]
+    comes.sort(key=lambda one: bool(one[1].get("mover") != claim.get("mover")))  # by the run that switched it off
+    return told + [Move(instance, node, arrives, claim, comer, False) for arrives, comer in comes]
+
+
+def _arrives(both: Sequence[There]) -> There | None:
+    """Return which of two claims of an instance, none of them arriving, is where it moves to; None where it does not
+    move.
+    """
+    leaves, ends = ([one for one in both if one[1]["state"] == state] for state in (LEAVING, ENDING))
     if len(leaves) == 1:
         return next(one for one in both if one is not leaves[0])
     if ends and both[0][1].get("name") != both[1][1].get("name"):  # else a node is asked by two names

@@ -17,6 +17,7 @@ from ..core.errors import BadInput, Refused
 from ..core.plays import play
 from ..core.printable import printable, seen
 from ..core.spelling import like
+from .instance_states import LEAVING
 from .kinds import BOARD, OF_HOSTS
 from .leases import as_date
 
@@ -308,19 +309,27 @@ def twice(results: Iterable[Result], request: str, owner: str | None = None) -> 
 
 
 def unclaimed(results: Collection[Result], names: Container[str] | None = None) -> list[str]:
-    """Return as texts what exists of instances of which no node has a claim. An older database may have been restored.
+    """Return as texts what exists of instances of which no node has a claim, or another one by an older database.
 
     :param results: as of `holders`. Each may have `unclaimed`, dicts with `instance` and `text`. What a node says of an
         instance that it has a claim of itself counts too, because that claim is the older one.
     :param names: only these instances; None for all.
     """
-    has = {(claim["instance"], str(result["item"])) for result in results for claim in result["claims"]}
+    claims = [(claim, str(result["item"])) for result in results for claim in result["claims"]]
     told = []
     for item, one in _unclaimed(results, harmless=False):
         asked = names is None or one["instance"] in names
-        if asked and not any(instance == one["instance"] and other != item for instance, other in has):
+        theirs = [claim for claim, other in claims if claim["instance"] == one["instance"] and other != item]
+        if asked and (not theirs or any(_has_left(claim, one) for claim in theirs)):
             told.append(f"{one['instance']} on {item}: {one['text']}")
     return told
+
+
+def _has_left(claim: Claim, one: Mapping[str, Any]) -> bool:
+    """Return whether what exists without a claim is the very instance of another node's claim, which does not say that
+    it leaves: it has moved, and the databases of both nodes are older than that.
+    """
+    return claim.get("created") == one.get("created") is not None and claim.get("state") != LEAVING
 
 
 def ended(results: Iterable[Result], request: str, owner: str | None = None) -> str:

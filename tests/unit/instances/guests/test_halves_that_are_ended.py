@@ -1,0 +1,123 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A guest that moves, and whose claims are ended, made anew or forgotten on one of its hosts; or two runs that claim it
+on two hosts. If these fail, it runs twice, or what is left of it is nobody's and ends by no verb.
+
+Tests compute_host/lifecycle.py, compute_host/departures.py, site/moves.py, site/owners.py,
+plugin_utils/request_steps.py.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.guest import GuestWork
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.plugin_utils import request_steps
+from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Stop
+from ansible_collections.hetero.compute.tests.unit.instances.guests.test_guests_that_move import another, two
+from ansible_collections.hetero.compute.tests.unit.instances.guests.test_moves_of_restored_hosts import guests
+from ansible_collections.hetero.compute.tests.unit.instances.guests.test_two_runs_of_a_move import CutOff, cut_off
+
+__all__ = ["guests", "two"]
+
+
+def asked(guests, to=None, without=()):
+    """What a playbook finds that leaves out some hosts."""
+    answers = [answer for answer in guests.answers() if answer["item"] not in without]
+    return request_steps.find(guests.asked, answers, without, to=to)
+
+
+@pytest.mark.parametrize(("node", "other"), [("kvm1", "kvm2"), ("kvm2", "kvm1")])
+def test_a_half_whose_end_was_cut_off_comes_back_by_no_verb(guests, monkeypatch, node, other):
+    """Lost: one life: reconcile, or a longer lease, made an instance of a former root, or of a copy, which ran beside
+    the other one.
+    """
+    claim = guests.started() if node == "kvm1" else guests.copied()
+    with monkeypatch.context() as patch:
+        patch.setattr(GuestWork, "remove", cut_off)
+        with pytest.raises(CutOff):
+            guests.verb(node, lifecycle.absent, claim)
+    guests.reconcile()
+    assert guests.states()[node] == "ending"
+    for verb, more in ((lifecycle.running, {}), (lifecycle.extended, dict(lease_hours=9))):
+        with pytest.raises(HeteroError, match="moves "):
+            guests.verb(node, verb, claim, **more)
+    assert guests.states()[other] == ("running" if other == "kvm2" else "leaving")
+    guests.tried(back=other == "kvm1")
+    guests.must_run("the end of a half was cut off")
+
+
+@pytest.mark.parametrize("to", ["rebuild", "start", "migrate", None])
+def test_databases_of_both_hosts_that_are_older_than_a_move(guests, to):
+    """Lost: one life: the host that it has left is told to make it anew, and it runs beside the one that has its data.
+    """
+    before = {name: guests.copy_of(name) for name in guests.sites}
+    guests.migrate()
+    for name, copy in before.items():
+        guests.put_back(name, copy)
+    assert (guests.states(), guests.running()) == ({"kvm1": "running"}, ["kvm2"])
+    with pytest.raises(Stop, match=r"^win on kvm2: no claim of it is in the database of .* put a newer copy of it"):
+        asked(guests, to)
+
+
+def test_one_that_was_made_anew_on_its_new_host_says_how_its_former_root_goes(guests):
+    """Lost: a card and an address, to a move that goes on, and fails, for ever."""
+    claim = guests.started()
+    assert not guests.verb("kvm2", lifecycle.rebuilt, claim, fresh=True).get("failed")
+    with pytest.raises(HeteroError, match="terminate_instance -e instance=win -e without=kvm2 removes that alone"):
+        guests.migrate()
+    (part,) = asked(guests, without=["kvm2"])["parts"]
+    guests.verb(part["item"], lifecycle.absent, part["claims"][0])
+    assert (guests.states(), guests.running()) == ({"kvm2": "running"}, ["kvm2"])
+    assert guests.sites["kvm1"].files("win") == []
+
+
+@pytest.fixture
+def third(guests, tmp_path, image):
+    """One more host; a run of a move to it is killed as it has claimed there what it needs, beside one to kvm2."""
+    guests.sites["kvm3"] = another(tmp_path / "third", image, "kvm3", 40)
+    claim = guests.claim()
+    came = guests.step("kvm1", "described", claim)["came"]
+    for run, node in (("r1", "kvm3"), ("r2", "kvm2")):
+        guests.step(node, "arriving", claim, came=came, other="kvm1", run=run)
+    yield guests.sites["kvm3"]
+    for pid in tmp_path.glob("third/guests/*/pid"):
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def leaves(guests):
+    """It is off on kvm1, by the run to kvm2."""
+    guests.step("kvm1", "leaving", guests.claim(), other="kvm2", run="r2")
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_of_two_runs_to_two_hosts_that_are_killed_one_goes_on(guests, third, left):
+    """Lost: an instance that is off, and that every run says to be another's."""
+    if left:
+        leaves(guests)
+    guests.migrate()
+    assert guests.states() == {"kvm2": "running", "kvm3": "arriving"}
+    assert guests.running() == ["kvm2"]
+    guests.migrate(back=True)
+    guests.must_run("two runs were killed")
+
+
+def test_what_two_runs_have_claimed_on_two_hosts_ends_at_once(guests, third):
+    """Lost: a card, memory and an address on each, held by an instance that was said to be gone."""
+    leaves(guests)
+    guests.terminate()
+    guests.must_be_gone("two runs were killed")
+
+
+def test_what_came_alone_to_two_hosts_ends_at_once(guests, third):
+    """Lost: the same, where its former host has ended it, with the others left out."""
+    guests.verb("kvm1", lifecycle.absent, guests.claim())
+    assert guests.states() == {"kvm2": "arriving", "kvm3": "arriving"}
+    guests.terminate()
+    guests.must_be_gone("it came alone")
