@@ -45,10 +45,12 @@ class Place:
 
 @pytest.fixture
 def node(monkeypatch, tmp_path):
-    """A function that makes a proxy node of {(board, boot source): whose root lies there} and its claims."""
+    """A function that makes a proxy node of {(board, boot source): whose root lies there} and its claims, each with its
+    record, or with those of `kept` alone.
+    """
 
-    def make(there, *claims, kept=(), ended=()):
-        places = {}
+    def make(there, *claims, kept=None, ended=()):
+        places, kept = {}, claims if kept is None else kept
 
         def place(_proxy, board, source="nfs"):
             return places.setdefault((board, source), Place(there.get((board, source)), str(tmp_path / f"fs_{board}")))
@@ -74,8 +76,7 @@ def node(monkeypatch, tmp_path):
 @pytest.mark.parametrize("known", ["database", "record"])
 def test_the_only_root_of_another_board_is_not_removed(node, tmp_path, source, known):
     """Lost: eve's root, which a person put into the place of board 3, with whatever is removed there."""
-    claims, kept = ([EVE], []) if known == "database" else ([], [EVE])
-    proxy, places = node({(3, source): EVES}, *claims, kept=kept)
+    proxy, places = node({(3, source): EVES}, *([EVE] if known == "database" else []), kept=[EVE])
     with pytest.raises(Refused) as refused:
         refuse_to_remove(proxy, 3, None)
     assert str(refused.value).startswith(f"{tmp_path}/fs_3: is the root of eve, who has board1, and none of that claim")
@@ -125,5 +126,16 @@ def test_a_root_that_its_instance_has_moved_to_is_put_nowhere(node, tmp_path):
         assert "mv -T" not in str(found)
     with pytest.raises(Refused):
         refuse_to_remove(proxy, 3, None)
-    proxy, _places = node({(3, "nfs"): EVES}, EVE, kept=[claim("eve", 3, created=6.0)])
+    proxy, _places = node({(3, "nfs"): EVES}, EVE, kept=[EVE, claim("eve", 3, created=6.0)])
     assert "mv -T" in str(misplaced(proxy, 3)), "that record is another claim's"
+
+
+def test_a_root_is_put_nowhere_of_whose_move_no_record_tells(node, tmp_path):
+    """Lost: the same, where the record that the move wrote is damaged, or gone; the move has removed the one before."""
+    proxy, _places = node({(3, "nfs"): EVES}, EVE, kept=[claim("bob", 1)])
+    for found in (misplaced(proxy, 3), misplaced_of(proxy, EVE)):
+        assert str(found).startswith(f"{tmp_path}/fs_3: is the root of eve, who has board1 by the database, and by no")
+        assert "mv -T" not in str(found)
+        assert "put it back once this board is off" in str(found)
+    with pytest.raises(Refused):
+        refuse_to_remove(proxy, 3, None)

@@ -9,7 +9,9 @@ Tests boards/work/move_targets.py, boards/work/cut_off_moves.py, boards/verbs/mi
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +81,28 @@ def test_of_a_board_that_was_kept_as_one_to_go_to(hers, monkeypatch, who):
     put_back(hers, copy, 1)
     assert (hers.board_of("jackie"), hers.record(1).note) == (0, "it is kept for jackie, which moves there")
     who(hers)
+    assert is_on(hers, 1)
+
+
+@pytest.mark.parametrize("harm", ["{", None])
+def test_of_a_board_whose_record_is_damaged_or_gone(hers, harm):
+    """Lost: her root, which two boards run from once the printed command was typed; or one life, to a second machine.
+
+    The database is from before the move.
+    """
+    copy = backups.make(hers.params["state_db"])
+    assert not migrate(hers).get("failed")
+    put_back(hers, copy, 1)
+    with hers.proxy() as proxy:
+        ((path, _kept),) = proxy.store.kept_anywhere()
+    os.unlink(path)
+    if harm:
+        Path(path).write_text(harm)
+    reconciled(hers)
+    result = hers.module("instance", kind="board", instance="jackie", state="rebuilt", fresh=True, timeout=10)
+    assert "board1: may be jackie's since a move: its root lies there" in result["msg"], result
+    start = hers.module("instance", kind="board", instance="jackie", state="running", timeout=10)
+    assert start.get("failed"), start
     assert is_on(hers, 1)
 
 

@@ -37,6 +37,7 @@ PATIENCE = 1.0
 NOT_OFF = "{name}'s root lies in its place since a move was cut off, and its outlet is {power}"
 SEE = f"see who is at work there; or {play('migrate_instance', instance='{name}')} brings the root after"
 IS_ON = "is {name}'s by the record of its claim, and its root lies there, though the database has it on {board}"
+MAY_BE_ON = "may be {name}'s since a move: its root lies there, and no record of the claim says that it has {board}"
 WOULD = "its root would be brought from {board}, where a move was cut off"
 
 
@@ -53,7 +54,7 @@ def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report
     The caller holds the lock of the claim's board, which is off.
 
     :raises Refused: the board before is not off, or somebody's by now; or the claim has another board by its record,
-        with its root, so the database is older than its move there.
+        or its own by none, and its root lies there, so the database may be older than its move there.
     :raises TimedOut: somebody works on it.
     """
     if not claim.image_hash or root_of_board(proxy, board.id).exists():
@@ -77,10 +78,14 @@ def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report
 
 
 def _must_not_be_on(proxy: Proxy, other: Board, claim: Claim, board: Board) -> None:
-    """Raise Refused where a claim has another board by its own record: a root made here would be a second machine."""
-    kept = proxy.store.kept(other.id)
-    if kept is not None and kept.claim.is_same(claim):
+    """Raise Refused where a claim has another board by its own record, or this one by none: a root made here would be
+    a second machine.
+    """
+    recorded = [kept.claim.board for _path, kept in proxy.store.kept_anywhere() if kept.claim.is_same(claim)]
+    if other.id in recorded:
         raise Refused(IS_ON.format(name=claim.instance, board=board.name), other.name, THEIRS)
+    if board.id not in recorded:
+        raise Refused(MAY_BE_ON.format(name=claim.instance, board=board.name), other.name, THEIRS)
 
 
 def _must_be_off(proxy: Proxy, board: Board, claim: Claim, report: Report, deadline: Deadline) -> None:
