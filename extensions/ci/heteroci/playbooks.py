@@ -63,7 +63,7 @@ class Playbooks:
             said, code = self._run(name, options, path, quiet)
             try:
                 with open(path, encoding="utf-8") as file:
-                    return dict(json.load(file), said=said, told=True)
+                    return dict(_sound(name, json.load(file)), said=said, told=True)
             except (OSError, ValueError):
                 # before it began to play, or its end could not be written: what it did is not known
                 why = f"{name} ended with {code} and told no outcome; why is said above"
@@ -136,6 +136,20 @@ def stop(process):
             break
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # a worker that is left
+
+
+def _sound(name, outcome):
+    """Return the outcome of a playbook as it was written; raise ValueError where it has not what a job needs."""
+    try:
+        given = outcome["instances"] if outcome["ending"] == endings.GIVEN else []
+        has_all = all(one["instance"] and one["name"] and one["ip"] for one in given)
+        is_whole = has_all and "blame" in outcome and outcome["ending"] in (endings.GIVEN, *endings.CODES)
+        is_whole = is_whole and isinstance(outcome["text"], str) and isinstance(outcome["console"], list)
+    except (KeyError, TypeError) as error:
+        raise ValueError(str(error)) from error
+    if not is_whole or (name == "provision_instance" and outcome["ending"] == endings.GIVEN and not given):
+        raise ValueError("it is not whole")
+    return outcome
 
 
 def _whereabouts(folder):

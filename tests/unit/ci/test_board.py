@@ -343,6 +343,24 @@ def test_a_playbook_whose_outcome_could_not_be_written(machine):
     assert (rc, machine.verbs) == (115, ["provision_instance", "terminate_instance"]), said
 
 
+@pytest.mark.parametrize(
+    "outcome",
+    ["null", "{}", '["given"]', '{"ending": "given"}', '{"ending": "odd"}', '{"ending": "given", "instances": []}'],
+)
+@pytest.mark.parametrize("verb", ["run", "take"])
+def test_an_outcome_that_is_none(machine, verb, outcome):
+    """Lost: a board until its lease ends, whose key was removed, to a file that somebody has written into."""
+    more = {} if outcome in ("null", '["given"]') else dict(text="", blame=None, console=[], instances=[{}])
+    said = json.dumps(dict(more, **json.loads(outcome))) if more else outcome
+    (machine.folder / "says-provision_instance.json").write_text(said)
+    program = machine.folder / "bin" / "ansible-playbook"
+    program.write_text(program.read_text().replace("return 0 if", "return 0 if playbook == 'provision_instance' or"))
+    words = ("--flavor", "x", "--name", "mine", *(("--", "true") if verb == "run" else ()))
+    rc, _out, said = machine.run(verb, *words)
+    assert (rc, "Traceback" in said, "told no outcome" in said) == (115, False, True), said
+    assert (machine.verbs, list(machine.state.iterdir())) == (["provision_instance", "terminate_instance"], [])
+
+
 def test_what_a_request_left_out_is_left_out_at_its_end(machine):
     """Lost: the board until its lease ends, as a node that is down is asked for it."""
     rc, _out, said = machine.run("run", "--flavor", "x", "-e", "without=p2", "-e", "wipe=zero", "--", "true")
