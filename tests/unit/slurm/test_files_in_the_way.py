@@ -37,3 +37,16 @@ def test_no_room_for_a_reason_keeps_no_job_waiting(slurm):
     slurm.claims()
     assert slurm.run("resume", "tp64-2") == (0, "")
     assert slurm.read("told")[0] == "update nodename=tp64-2 state=down reason=hetero: ERROR! no inventory"
+
+
+def test_a_lock_that_cannot_be_opened_keeps_no_other_slot(slurm):
+    """Lost: all slots of a site, which nobody compared with its nodes, or a gang's, for one file of one of them."""
+    (slurm.folder / "slots").mkdir()
+    (slurm.folder / "slots" / "tp64-2.lock").symlink_to("/nowhere/at/all")
+    slurm.nodes(RISING)
+    slurm.provisioned(tp64_1="board0")
+    assert slurm.run("resume", "tp64-1,tp64-2") == (0, "")
+    told = slurm.read("told")
+    assert any("nodename=tp64-1 comment=tp64-1 is on board0" in line for line in told), told
+    assert [line for line in told if "nodename=tp64-2 state=down reason=hetero: another program" in line], told
+    assert "tp64-2: nobody can work on this slot: [Errno 2]" in (slurm.folder / "log").read_text()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import time
 from contextlib import ExitStack, contextmanager
@@ -33,13 +34,18 @@ class Slots:
     def held(self, names: Iterable[str], seconds: float) -> Iterator[list[str]]:
         """Hold slots, so that no other program works on them; yield those that were had within `seconds`.
 
-        A killed program lets go of its slots (flock). All take them in one order, so no two wait for each other.
+        One whose file cannot be opened is not had. A killed program lets go of its slots (flock). All take them in one
+        order, so no two wait for each other.
         """
         until = time.monotonic() + seconds
         with ExitStack() as stack:
             had = []
             for name in sorted(set(names)):
-                file = stack.enter_context(open(self._path(name, "lock"), "a", encoding="ascii"))
+                try:
+                    file = stack.enter_context(open(self._path(name, "lock"), "a", encoding="ascii"))
+                except OSError as error:  # another user's, or a full disk; all other slots go on
+                    logging.error("%s: nobody can work on this slot: %s", name, error)
+                    continue
                 if _locked(file.fileno(), until):
                     had.append(name)
             yield had
