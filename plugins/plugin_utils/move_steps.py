@@ -26,6 +26,10 @@ ELSEWHERE = "{name} moves to {arrives} already, not to {node}: leave out node="
 TAKE_BACK = ", or take that back: {back}"
 NO_WAY_BACK = "{name} is on {arrives}, and what it had on {leaves} is being removed: nothing is taken back; {goes_on}"
 NO_MOVE = "{name} does not move, so there is nothing to take back"
+NOT_OF_A_BOARD = (
+    "{name} has a board of {here}, and back=true takes the move of a container or guest back: leave it out, and name "
+    "the board to move to: -e board=ID"
+)
 LEFT = (
     "{name} leaves {leaves} for {arrives}, which was not asked, and may have started it: have that in the inventory, "
     "and leave it out by no without="
@@ -68,6 +72,8 @@ def target(
     """
     name, claims = request["instance"], [claim for part in plan["parts"] for claim in part["claims"]]
     kind, board, here = plan["parts"][0]["kind"], request.get("board") or "", plan["parts"][0]["item"]
+    if kind == BOARD.name and back:
+        raise Stop(NOT_OF_A_BOARD.format(name=name, here=here))
     if kind == BOARD.name:
         raise Stop(OF_A_BOARD.format(name=name, here=here, node=one_line(node)[:60]))
     if board:

@@ -31,6 +31,13 @@ def test_a_user_moves_an_instance_and_is_told_its_address(plays):
     assert "jackie is running on board1: ssh root@" in output
 
 
+def test_a_word_for_the_way_back_moves_nothing_that_has_a_board(plays):
+    """Lost: an instance's power, and its address, to who wanted it back on its former board: it went to a third one."""
+    rc, output = plays.play("migrate_instance", instance="jackie", back="true")
+    assert "jackie has a board of p2, and back=true takes the move of a container or guest back" in output
+    assert (rc, changed(output)) == (2, 0), output
+
+
 @pytest.mark.long
 def test_a_dry_run_and_one_that_is_there_already(plays):
     """Lost: what a dry run would do, and that nothing was done."""

@@ -59,6 +59,8 @@ def test_what_chooses_of_another_kind_is_refused_before_anything_is_switched():
     on_board = dict(plan, parts=[dict(plan["parts"][0], kind="board", item="p1")])
     with pytest.raises(Stop, match="ml-8 has a board of p1, and node is gpu2: name another board of it: -e board=ID"):
         move_steps.target(ASKED, answers, on_board, {}, "gpu2", False)
+    with pytest.raises(Stop, match=r"ml-8 has a board of p1, and back=true .*: leave it out, and name the board .*=ID"):
+        move_steps.target(ASKED, answers, on_board, {}, "", True)
 
 
 def test_the_best_other_host_is_chosen_by_the_flavor_and_its_present_gpus():
