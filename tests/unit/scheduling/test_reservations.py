@@ -218,6 +218,23 @@ def test_a_reservation_that_cannot_be_served_says_why():
     assert lack.missing == 2
 
 
+def test_a_reservation_whose_boards_another_one_wants_says_so():
+    """Lost: whom to ask, to who reads that boards are not in order while all are: others have or reserved them."""
+    boards = [f"board{number}" for number in range(4)]
+    course = Reserved("ann", 100.0, 200.0, count=3, devices=((frozenset(boards), 1),))
+    two = Reserved("bob", 100.0, 200.0, count=2, devices=((frozenset(boards[2:]), 1),))
+    rule = Reserves([course, two])
+    lent = [Holding(0.0, {}, tuple(boards[1:])), Holding(None, {}, ("board0",), "board0", "jo")]
+    told = {one.reserved.owner: one.text() for one in rule.lacks(60.0, lent)}
+    assert told["bob"].endswith(": board0 is jo's without end; some of the same is reserved for ann")
+    told = {one.reserved.owner: one.text() for one in rule.lacks(60.0, [Holding(0.0, {}, tuple(boards))])}
+    assert [*told] == ["bob"]
+    assert told["bob"].endswith(": no more are here and in order; some of the same is reserved for ann")
+    apart = Reserved("eve", 300.0, 400.0, count=9, devices=two.devices)
+    (lack,) = Reserves([two, apart]).lacks(60.0, [Holding(0.0, {}, tuple(boards[2:]))])
+    assert (lack.reserved, lack.rivals) == (apart, ()), "ann's and bob's are over by then"
+
+
 def test_an_accent_is_typed_in_two_ways():
     """Lost: what is reserved, to its own owner."""
     devices = ((frozenset(["board0"]), 1),)

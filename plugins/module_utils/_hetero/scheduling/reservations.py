@@ -120,10 +120,10 @@ class Reserves:
         for moment in self._moments(now, holdings, Taker("", None)):
             missing, short = moment.missing()
             for number, many in missing.items():
-                one = self.all[number]
                 if number not in found:
-                    keys = tuple(short.get(number, ()))
-                    found[number] = Lack(one, many, _others(one, moment.when, holdings, keys), keys)
+                    one, keys = self.all[number], tuple(short.get(number, ()))
+                    lack = Lack(one, many, _others(one, moment.when, holdings, keys), keys)
+                    found[number] = lack if lack.others or keys else _beside(lack, moment, holdings)
         return list(found.values())
 
     def _moments(self, now: float, holdings: Iterable[Holding], taker: Taker) -> Iterator[_Moment]:
@@ -188,6 +188,16 @@ def _others(one: Reserved, when: float, holdings: Iterable[Holding], short: Iter
         for other in theirs
         if not one.devices or wanted & set(other.devices) or any(other.amounts.get(key) for key in short)
     ]
+
+
+def _beside(lack: Lack, moment: _Moment, holdings: Iterable[Holding]) -> Lack:
+    """Return what a reservation lacks although nobody has what it wants: it goes to those that want some of the same,
+    with the claims of others that have what would do for one of these.
+    """
+    rivals = moment.rivals(lack.reserved)
+    every = replace(lack.reserved, devices=tuple(part for one in (lack.reserved, *rivals) for part in one.devices))
+    owners = tuple(dict.fromkeys(one.owner for one in rivals))
+    return lack._replace(others=_others(every, moment.when, holdings, ()), rivals=owners)
 
 
 def _with(holdings: Sequence[Holding], offered: Sequence[str]) -> list[Holding]:
@@ -305,6 +315,11 @@ class _Moment:
                     little.setdefault(number, []).append(key)
                     short -= part
         return found, little
+
+    def rivals(self, reserved: Reserved) -> list[Reserved]:
+        """Return the other reservations of this time that want some of the same devices."""
+        wanted = reserved.every_device
+        return [one for one in self._active.values() if one is not reserved and wanted & one.every_device]
 
     def why(self, owner: str, what: Wants | str) -> Blocked:
         """Return what devices of a kind, or a key's amount, would be needed for: of another owner, if there is one."""

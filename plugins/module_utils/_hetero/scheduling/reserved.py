@@ -117,12 +117,14 @@ class Lack(NamedTuple):
     :param missing: how many instances, or devices of those that are named.
     :param others: the claims of others that last longer than its begin.
     :param short: of what can be divided, what there is too little of.
+    :param rivals: the owners of other reservations that want some of the same then.
     """
 
     reserved: Reserved
     missing: int
     others: List[Holding]
     short: Tuple[str, ...] = ()
+    rivals: Tuple[str, ...] = ()
 
     def text(self) -> str:
         """Return it in words."""
@@ -131,7 +133,8 @@ class Lack(NamedTuple):
         more = ", …" if self.others[TOLD:] else ""
         little = f"there is too little {' and '.join(WORDS.get(key, key) for key in self.short)}" if self.short else ""
         why = ", ".join(named) + more or little or "no more are here and in order"
-        return f"{self.missing} of it cannot be had then by present leases: {why}"
+        same = f"; some of the same is reserved for {', '.join(self.rivals)}" if self.rivals else ""
+        return f"{self.missing} of it cannot be had then by present leases: {why}{same}"
 
 
 def hours_until(when: float, now: float) -> float:
