@@ -69,6 +69,8 @@ def test_the_narrower_of_two_limits_counts(limit, has, left):
     assert limits({"ann": limit}, ann=has, bob=["small"] * 9).may_have("ann", "small") == left
 
 
+FEWER = ": ask for fewer, take what there is (-e partial=true), or ask an operator for more"
+ASK = ": ask an operator for more"
 IT, THESE = ("; end " + which + " first, or wait for its end" for which in ("it", "one of these"))
 
 
@@ -103,11 +105,15 @@ def test_who_may_have_no_more_reads_which_limit_it_is(limit, has, why):
     ("limit", "asked", "why"),
     [
         (Limit(2), request(count=2), None),
-        (Limit(2), request(count=3), "ann may have 2 boards of p1 at once"),
+        (Limit(2), request(count=3), f"ann may have 2 boards of p1 at once{FEWER}"),
         (Limit(1), request(count=3, partial=True), None),
-        (Limit(0), request(count=3, partial=True), "ann may have no boards of p1 at once"),
-        (Limit(1), request(count=2), "ann may have 1 board of p1 at once"),
-        (Limit(5, flavors={"small": 1}), request(count=2), "ann may have 1 board of p1 with flavor small at once"),
+        (Limit(0), request(count=3, partial=True), f"ann may have no boards of p1 at once{ASK}"),
+        (Limit(1), request(count=2), f"ann may have 1 board of p1 at once{FEWER}"),
+        (
+            Limit(5, flavors={"small": 1}),
+            request(count=2),
+            f"ann may have 1 board of p1 with flavor small at once{FEWER}",
+        ),
         (Limit(5, flavors={"big": 1}), request(count=2), None),
         (Limit(hours=8), request(hours=8), None),
         (Limit(hours=8), request(hours=8.5), "ann may have boards of p1 for 8 h: give -e hours=8 or less"),
@@ -116,7 +122,7 @@ def test_who_may_have_no_more_reads_which_limit_it_is(limit, has, why):
     ],
 )
 def test_what_never_fits_is_refused_at_once(limit, asked, why):
-    """Lost: a place in the queue for what nobody can ever give; or a board without an end of its lease."""
+    """Lost: a place in the queue for what nobody can ever give; what to do instead; or the end of a board's lease."""
     assert limits({"ann": limit}, ann=["small"] * 9).never(asked) == why
 
 

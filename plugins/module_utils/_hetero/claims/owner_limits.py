@@ -26,7 +26,10 @@ OTHERS = "*"
 TOLD = 4
 HAS = "{owner} has {have} {thing}{s} of {node}, and may have {most} at once{which}"
 WHICH = ": {names}; end {one} first, or wait for its end"
-NEVER = "{owner} may have {most} {thing}{s} of {node} at once"
+NEVER = "{owner} may have {most} {thing}{s} of {node} at once: {way}"
+#: What helps a request for more than that, and one for what its owner may have none of.
+FEWER = "ask for fewer, take what there is (-e partial=true), or ask an operator for more"
+NONE_OF_IT = "ask an operator for more"
 TOO_LONG = "{owner} may have {thing}s of {node} for {hours:g} h: give -e hours={hours:g} or less"
 EXTENDED = "is {owner}'s, who may have it for {hours:g} h from now"
 
@@ -100,7 +103,8 @@ class OwnerLimits:
         least = 1 if request.partial else len(request.instances)
         for most, only in ((limit.nodes, None), (limit.of(flavor), flavor)):
             if most is not None and least > most:
-                return self._said(NEVER, request.owner, only, most or "no", s=_s(most))
+                way = FEWER if most else NONE_OF_IT
+                return self._said(NEVER, request.owner, only, most or "no", s=_s(most), way=way)
         if limit.hours is not None and (not request.lease_hours or request.lease_hours > limit.hours):
             return self._said(TOO_LONG, request.owner, None, hours=limit.hours)
         return None
