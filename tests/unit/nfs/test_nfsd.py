@@ -20,6 +20,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import pxe
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.driver import System
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of
@@ -164,10 +165,11 @@ def test_after_a_restart_the_files_say_just_what_is_mounted(server, provision, p
 
 @pytest.mark.parametrize("threads", ["0\n", None])
 def test_a_server_that_does_not_run_is_said(server, provision, threads):
-    """Its table outlives it: without this look a board would be called exported."""
+    """Its table outlives it: without this look a board would be called exported. Whose it is, is said."""
     provision()
     server.threads.unlink() if threads is None else server.threads.write_text(threads)
-    with pytest.raises(HeteroError, match=r"kernel's NFS server does not run: look at: systemctl status nfs-server"):
+    text = rf"{THIS_NODE}: the kernel's NFS server does not run: look at: systemctl status nfs-server"
+    with pytest.raises(HeteroError, match=text):
         provision()
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.choice import image_of, image_store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.forms import Machine
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import place as place_file
@@ -321,8 +322,10 @@ def test_an_export_id_of_somebody_else_is_not_taken(site, provision):
 
 
 def test_a_server_that_does_not_answer_is_said(site, proxy, provision):
+    """Lost: on which machine to look, to who sits at the controller."""
     os.unlink(site.exports_file)
-    with pytest.raises(HeteroError, match=r"nfs-ganesha does not answer on DBus .*systemctl status dbus nfs-ganesha"):
+    text = rf"{THIS_NODE}: nfs-ganesha does not answer on DBus .*systemctl status dbus nfs-ganesha"
+    with pytest.raises(HeteroError, match=text):
         provision()
     with pytest.raises(HeteroError, match="does not answer on DBus"):
         leftovers(proxy, proxy.board(0))

@@ -17,6 +17,7 @@ from typing import Any, Collection
 from ..core.command import command
 from ..core.errors import BadInput, HeteroError, TimedOut
 from ..core.plays import play
+from ..core.this_node import THIS_NODE
 from ..files.whole_file import write_whole
 from .exporter import Export, Exporter
 
@@ -127,11 +128,12 @@ def _call(method: str, *arguments: str) -> list[Any]:
     try:
         answer = command([*CALL, method, *arguments], "nfs-ganesha", timeout=ANSWER_TIME + 5.0)
     except TimedOut as error:
-        raise TimedOut(f"{SILENT} ({error.what})", None, SET_UP) from error
+        raise TimedOut(f"{SILENT} ({error.what})", THIS_NODE, SET_UP) from error
     except HeteroError as error:
         said = error.what.partition(" and said: ")[2] or error.what
         if any(text in said for text in NO_ANSWER):
-            raise HeteroError(f"{SILENT} ({said})", None, SET_UP) from error
+            raise HeteroError(f"{SILENT} ({said})", THIS_NODE, SET_UP) from error
         remedy = "its reasons are in /var/log/ganesha/ganesha.log"
-        raise HeteroError(f"nfs-ganesha refused {method} {' '.join(arguments)} ({said})", None, remedy) from error
+        what = f"nfs-ganesha refused {method} {' '.join(arguments)} ({said})"
+        raise HeteroError(what, THIS_NODE, remedy) from error
     return json.loads(answer)["data"] if answer.strip() else []

@@ -17,6 +17,7 @@ from typing import Collection
 from ..core.command import command
 from ..core.errors import BadInput, HeteroError
 from ..core.plays import play
+from ..core.this_node import THIS_NODE
 from ..files.whole_file import write_whole
 from .exporter import Export, Exporter
 
@@ -108,11 +109,12 @@ def _running() -> None:
     except FileNotFoundError:
         threads = 0
     if not threads:
-        raise HeteroError("the kernel's NFS server does not run", None, SET_UP)
+        raise HeteroError("the kernel's NFS server does not run", THIS_NODE, SET_UP)
 
 
 def _exportfs(*arguments: str) -> str:
     try:
         return command(["exportfs", *arguments], "exportfs", "its reasons are in the journal: journalctl -u nfs-server")
     except HeteroError as error:
-        raise HeteroError(f"exportfs {' '.join(arguments)} failed ({error.what})", None, error.remedy) from error
+        what = f"exportfs {' '.join(arguments)} failed ({error.what})"
+        raise HeteroError(what, THIS_NODE, error.remedy) from error

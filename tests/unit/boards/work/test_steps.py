@@ -52,6 +52,14 @@ def test_what_went_wrong_first_is_told_first():
     assert steps.failure == dict(failed=True, msg=str(error), failure=error.failure, blame=None)
 
 
+def test_what_went_wrong_twice_is_told_once():
+    """Lost: the rest of a message, to who reads the same sentence twice and takes it for two faults."""
+    steps, error = Steps(), HeteroError("does not answer", "node p1", "look there")
+    steps.broke_off(error)
+    steps.broke_off(error)
+    assert steps.failure["msg"] == "node p1: does not answer: look there"
+
+
 @pytest.mark.parametrize(
     ("state", "note", "instance", "why"),
     [

@@ -56,10 +56,11 @@ class Steps:
         self._lines += lines
 
     def fail(self, failure: dict[str, Any]) -> bool:
-        """Add a failure to the verb's, after earlier ones; return False."""
+        """Add a failure to the verb's, after earlier ones; return False. What was said already is not said again."""
         first = self.failure
         if first:
-            failure = {**failure, **first, "msg": f"{first['msg']}; and then: {failure['msg']}"}
+            also = "" if failure["msg"] == first["msg"] else f"; and then: {failure['msg']}"
+            failure = {**failure, **first, "msg": f"{first['msg']}{also}"}
         self.failure = failure
         return False
 
