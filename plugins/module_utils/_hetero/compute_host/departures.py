@@ -78,6 +78,7 @@ def _described(work: Work) -> Result:
     claim = work.claim
     must_not_end(work)
     if claim.state == instance_states.ARRIVING:
+        work.must_be_own()  # or the database is older than its start here
         raise Refused(COMES.format(note=claim.note), claim.instance, ENDS_HERE.format(name=claim.instance))
     if claim.state not in MOVABLE:
         raise Refused(NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))

@@ -126,6 +126,23 @@ def test_a_new_host_that_forgot_that_it_started_it_gives_nothing_up(guests):
     guests.must_run("the new host's database was put back")
 
 
+def test_of_a_new_host_that_forgot_all_but_the_claim_nothing_is_said_that_ends_it(guests):
+    """Lost: the only root, to who is told that it was never started there, and how what is there ends."""
+    claim = guests.claim()
+    came = guests.step("kvm1", "described", claim)["came"]
+    guests.step("kvm2", "arriving", claim, came=came)
+    before = guests.copy_of("kvm2")
+    guests.migrate()
+    guests.put_back("kvm2", before)
+    assert (guests.states(), guests.running()) == ({"kvm2": "arriving"}, ["kvm2"])
+    with pytest.raises(HeteroError, match="has run, and the database of .* may be older than that") as refused:
+        guests.migrate()
+    assert "terminate_instance" not in str(refused.value)
+    with pytest.raises(HeteroError, match="has run, and the database of"):
+        guests.terminate()
+    assert guests.running() == ["kvm2"]
+
+
 @pytest.mark.long
 def test_one_that_has_moved_on_since_is_leaving_by_its_record(guests):
     """Lost: the place to which it has gone on, whose claim would be taken for a second one."""
