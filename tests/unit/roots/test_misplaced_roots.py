@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots import misplaced_roots
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.misplaced_roots import (
     misplaced,
@@ -49,8 +49,8 @@ def node(monkeypatch, tmp_path):
     record, or with those of `kept` alone.
     """
 
-    def make(there, *claims, kept=None, ended=()):
-        places, kept = {}, claims if kept is None else kept
+    def make(there, *claims, kept=None, ended=(), read=None):
+        places, records = {}, [SimpleNamespace(claim=one) for one in (claims if kept is None else kept)]
 
         def place(_proxy, board, source="nfs"):
             return places.setdefault((board, source), Place(there.get((board, source)), str(tmp_path / f"fs_{board}")))
@@ -58,7 +58,8 @@ def node(monkeypatch, tmp_path):
         by_board = {one.board: one for one in claims}
         store = SimpleNamespace(
             claims=lambda: list(claims),
-            kept_anywhere=lambda: [("path", SimpleNamespace(claim=one)) for one in kept],
+            kept=read or (lambda board: next((one for one in records if one.claim.board == board), None)),
+            kept_anywhere=lambda: [("path", one) for one in records],
             record=lambda board: SimpleNamespace(claim=by_board.get(board)),
             has_ended=lambda one: one.instance in ended,
         )
@@ -121,8 +122,8 @@ def test_a_root_that_its_instance_has_moved_to_is_put_nowhere(node, tmp_path):
     """Lost: the one root that two boards boot from. The database is older than eve's move to board 3."""
     proxy, _places = node({(3, "nfs"): EVES}, EVE, kept=[claim("eve", 3), claim("bob", 3)])
     for found in (misplaced(proxy, 3), misplaced_of(proxy, EVE)):
-        assert str(found).startswith(f"{tmp_path}/fs_3: is the root of eve, who has this board by the record of that")
-        assert "board1 by the database: nothing is touched: the database may be older" in str(found)
+        assert str(found).startswith(f"{tmp_path}/fs_3: board3 is eve's by the record of its claim, though the data")
+        assert "database has it on board1: nothing is touched: the database may be older" in str(found)
         assert "mv -T" not in str(found)
     with pytest.raises(Refused):
         refuse_to_remove(proxy, 3, None)
@@ -134,8 +135,19 @@ def test_a_root_is_put_nowhere_of_whose_move_no_record_tells(node, tmp_path):
     """Lost: the same, where the record that the move wrote is damaged, or gone; the move has removed the one before."""
     proxy, _places = node({(3, "nfs"): EVES}, EVE, kept=[claim("bob", 1)])
     for found in (misplaced(proxy, 3), misplaced_of(proxy, EVE)):
-        assert str(found).startswith(f"{tmp_path}/fs_3: is the root of eve, who has board1 by the database, and by no")
+        assert str(found).startswith(f"{tmp_path}/fs_3: board3 may be eve's since a move: its root lies there")
         assert "mv -T" not in str(found)
-        assert "put it back once this board is off" in str(found)
+        assert "put it back once that board is off" in str(found)
     with pytest.raises(Refused):
         refuse_to_remove(proxy, 3, None)
+
+
+def test_a_root_is_put_nowhere_while_its_boards_record_cannot_be_read(node):
+    """Lost: the same, where that record is damaged: it may be eve's, who may run from there."""
+
+    def read(_board):
+        raise HeteroError("what it says of a claim cannot be read", "/claims/board3.json", "correct it")
+
+    proxy, _places = node({(3, "nfs"): EVES}, EVE, read=read)
+    for found in (misplaced(proxy, 3), misplaced_of(proxy, EVE)):
+        assert str(found).endswith("fs_3: /claims/board3.json: what it says of a claim cannot be read: correct it")

@@ -268,7 +268,7 @@ def test_who_moved_since_the_backup_has_the_board_that_has_its_root(site):
     there = {board: site.record(board).claim for board in (0, 1)}
     put_back(site, copy)
     (refused,) = site.provision()
-    assert "has board1 by the record of its claim, and the database has it on board0" in refused["msg"]
+    assert "board1 is jackie's by the record of its claim, though the database has it on board0" in refused["msg"]
     result = site.module("board_reconcile", timeout=5)
     assert [entry["done"] for entry in result["boards"][1]["found"]] == ["adopted"]
     assert {board: site.record(board).claim for board in (0, 1)} == there

@@ -100,7 +100,7 @@ def test_of_a_board_whose_record_is_damaged_or_gone(hers, harm):
         Path(path).write_text(harm)
     reconciled(hers)
     result = hers.module("instance", kind="board", instance="jackie", state="rebuilt", fresh=True, timeout=10)
-    assert "board1: may be jackie's since a move: its root lies there" in result["msg"], result
+    assert "jackie: board1 may be jackie's since a move: its root lies there" in result["msg"], result
     start = hers.module("instance", kind="board", instance="jackie", state="running", timeout=10)
     assert start.get("failed"), start
     assert is_on(hers, 1)

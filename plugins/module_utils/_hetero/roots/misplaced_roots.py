@@ -12,27 +12,18 @@ import shlex
 from typing import TYPE_CHECKING
 
 from ..core.errors import Refused
-from ..core.plays import play
 from ..core.this_node import THIS_NODE
 from ..site.boot_sources import DISK, NFS
 from .board_parts import disk_of_board, files_of_board, root_of_board
 from .made_json import token_of
-from .ownership import THEIRS, elsewhere, roots_there
+from .ownership import elsewhere, roots_there
+from .recorded_boards import of_its_record
 from .roots import SOURCE
 
 if TYPE_CHECKING:
     from .proxy_node import RootClaim, RootsNode
 
 MISPLACED = "is the root of {name}, who has board{number}, and none of that claim lies in its place"
-MOVED = "is the root of {name}, who has this board by the record of that claim, and board{number} by the database"
-#: Where no record says that the claim has its board: it is lost or damaged, or a move has removed it, and the one that
-#: the move wrote is.
-UNSURE = "is the root of {name}, who has board{number} by the database, and by no record of that claim"
-SEE = (
-    "nothing is touched: the database may be older than a move to this board, which may run from it: "
-    f"{play('reconcile')} adopts what proves itself, or names the record that is to be corrected; where a person put "
-    "it there, put it back once this board is off"
-)
 WAY = "nothing of it is removed: {clear}run on {node}: mv -T {folder} {place}"
 #: The text before the command in WAY, where something lies in the root's own place.
 CLEAR = "look whose {place} is, and put it anywhere out of the roots' folders; then "
@@ -87,11 +78,9 @@ def _holder(proxy: RootsNode, board: int, token: str) -> RootClaim | None:
 
 
 def _misplaced(proxy: RootsNode, board: int, folder: str, claim: RootClaim) -> Refused:
-    recorded = [kept.claim.board for _path, kept in proxy.store.kept_anywhere() if claim.is_same(kept.claim)]
-    if board in recorded:  # it may run from there
-        return Refused(MOVED.format(name=claim.instance, number=claim.board), folder, THEIRS)
-    if claim.board not in recorded:
-        return Refused(UNSURE.format(name=claim.instance, number=claim.board), folder, SEE)
+    moved = of_its_record(proxy, board, claim, folder)
+    if moved:
+        return moved
     place = os.path.join(os.path.dirname(folder), f"{SOURCE}{claim.board}")
     clear = CLEAR.format(place=place) if os.path.lexists(place) else ""
     way = WAY.format(node=THIS_NODE, clear=clear, folder=shlex.quote(folder), place=shlex.quote(place))

@@ -17,6 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import
 
 THERE, LEFT = (note.format(name="jackie") for note in (board_states.GOES_THERE, board_states.LEFT))
 CLAIM = SimpleNamespace(instance="jackie", board=1)
+RECORD = SimpleNamespace(claim=SimpleNamespace(instance="jackie", board=0))
 
 
 def record(note, state=board_states.SHUTTING_DOWN, claim=None):
@@ -24,13 +25,17 @@ def record(note, state=board_states.SHUTTING_DOWN, claim=None):
     return SimpleNamespace(board=0, state=state, note=note, claim=claim)
 
 
-def proxy(state, kept=lambda board: None):
+def proxy(state, kept=lambda board: None, elsewhere=()):
     """A proxy on which jackie has board 1 in this state; None where jackie has ended.
 
     :param kept: what it returns is the record of a claim in the place of the board that is kept.
+    :param elsewhere: records of claims that lie elsewhere.
     """
     claims, boards = {"jackie": CLAIM} if state else {}, {1: SimpleNamespace(state=state)}
-    return SimpleNamespace(store=SimpleNamespace(claim_of=claims.get, record=boards.__getitem__, kept=kept))
+    store = SimpleNamespace(claim_of=claims.get, record=boards.__getitem__, kept=kept)
+    store.kept_anywhere = lambda: [("path", one) for one in elsewhere]
+    store.has_ended = lambda claim: False
+    return SimpleNamespace(store=store)
 
 
 def unreadable(_board):
@@ -55,11 +60,11 @@ def test_a_board_is_left_when_its_instance_runs_elsewhere_or_has_ended(note, sta
     assert ended_moves.is_left(proxy(state), record(note)) is is_left
 
 
-@pytest.mark.parametrize("kept", [unreadable, lambda board: SimpleNamespace(claim=CLAIM)])
+@pytest.mark.parametrize("given", [dict(kept=unreadable), dict(kept=lambda board: RECORD), dict(elsewhere=[RECORD])])
 @pytest.mark.parametrize(("note", "state"), [(LEFT, board_states.RUNNING), (LEFT, None), (THERE, None)])
-def test_a_board_that_may_be_somebodys_by_its_record_is_not_left(note, state, kept):
+def test_a_board_that_may_be_somebodys_by_its_record_is_not_left(note, state, given):
     """Lost: the root of an instance that runs there by now, to a database that was put back from before that."""
-    assert not ended_moves.is_left(proxy(state, kept), record(note))
+    assert not ended_moves.is_left(proxy(state, **given), record(note))
 
 
 @pytest.mark.parametrize(

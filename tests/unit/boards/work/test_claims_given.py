@@ -278,7 +278,7 @@ def test_who_moved_since_a_copy_gets_no_second_board(proxy, node, named):
         del proxy.boards[2]
     with pytest.raises(Refused) as error:
         present(proxy)
-    what = "jackie: has board2 by the record of its claim, and the database has it on board0: "
+    what = "jackie: board2 is jackie's by the record of its claim, though the database has it on board0: "
     way = "run ansible-playbook hetero.compute.reconcile, which adopts what proves itself"
     assert str(error.value) == what + ("" if named else "add board2 to the boards file, then ") + way
     node.record(2).write_text("{")

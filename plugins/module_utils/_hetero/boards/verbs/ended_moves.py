@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...roots.recorded_boards import is_recorded
 from ...site import board_states
 from ..records.store import NOBODY
-from ..work.move_targets import is_recorded
 from .lifecycle import Options
 from .release import free_board, release
 

@@ -28,6 +28,7 @@ from ...core.errors import HeteroError, Refused, naming
 from ...drivers.boot.registry import BootDrivers
 from ...roots import moved_root
 from ...roots.ownership import is_of_claim
+from ...roots.recorded_boards import is_recorded
 from ...site import board_states
 from ..image.board_images import clean
 from ..power.last_outlet import Feeds
@@ -42,7 +43,7 @@ from ..work.board_locks import locked
 from ..work.board_work import BoardWork, summary
 from ..work.cut_off_moves import MOVES, PHASE
 from ..work.each_board import board_of
-from ..work.move_targets import Others, is_kept, is_recorded, must_be_movable, target_of, why_taken
+from ..work.move_targets import Others, is_kept, must_be_movable, target_of, why_taken
 from .lifecycle import switch_off
 from .release import free_board, release
 

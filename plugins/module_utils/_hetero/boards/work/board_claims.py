@@ -20,6 +20,7 @@ from ...core.plays import play
 from ...images.capacity import no_image, without_room
 from ...images.choice import images_of
 from ...images.room import room_of
+from ...roots.recorded_boards import BY_RECORD
 from ...scheduling.fit import describe, nodes_found, summary
 from ...site import board_states
 from ...site.leases import kept, later, over
@@ -263,7 +264,7 @@ def _refuse_moved(proxy: Proxy, claims: Mapping[str, Claim]) -> None:
             continue  # a board whose record cannot be read is given to nobody
         board, claim = proxy.boards.get(number), claims.get(kept.claim.instance) if kept else None
         if claim and claim.board != number and (board is None or left_by(proxy, board, Record(number))):
-            what = f"has board{number} by the record of its claim, and the database has it on board{claim.board}"
+            what = BY_RECORD.format(board=number, name=claim.instance, number=claim.board)
             remedy = f"run {play('reconcile')}, which adopts what proves itself"
             if board is None:
                 remedy = f"add board{number} to the boards file, then {remedy}"

@@ -15,7 +15,7 @@ from ...core.locks import lock
 from ...core.plays import play
 from ...roots import moved_root
 from ...roots.board_parts import root_of_board
-from ...roots.ownership import THEIRS
+from ...roots.recorded_boards import of_its_record
 from ..power.outlet_power import outlet_power
 from ..records import console_logs
 from ..records.board_records import CLAIM_PHASE
@@ -36,8 +36,6 @@ MOVES = "its root comes from {board}"
 PATIENCE = 1.0
 NOT_OFF = "{name}'s root lies in its place since a move was cut off, and its outlet is {power}"
 SEE = f"see who is at work there; or {play('migrate_instance', instance='{name}')} brings the root after"
-IS_ON = "is {name}'s by the record of its claim, and its root lies there, though the database has it on {board}"
-MAY_BE_ON = "may be {name}'s since a move: its root lies there, and no record of the claim says that it has {board}"
 WOULD = "its root would be brought from {board}, where a move was cut off"
 
 
@@ -64,7 +62,9 @@ def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report
         return
     before = proxy.boards[there]
     if came_by(proxy, claim) != before.name:
-        _must_not_be_on(proxy, before, claim, board)
+        error = of_its_record(proxy, there, claim, claim.instance)  # a root made here would be a second machine
+        if error:
+            raise error
         return
     if change.check:
         report(PHASE, WOULD.format(board=before.name))
@@ -75,17 +75,6 @@ def bring_after(proxy: Proxy, board: Board, claim: Claim, change: Change, report
         moved_root.bring(proxy, claim, before, board)
         console_logs.ended(proxy.config, before, claim.instance)
     report(PHASE, f"{MOVES.format(board=before.name)}, which is off")
-
-
-def _must_not_be_on(proxy: Proxy, other: Board, claim: Claim, board: Board) -> None:
-    """Raise Refused where a claim has another board by its own record, or this one by none: a root made here would be
-    a second machine.
-    """
-    recorded = [kept.claim.board for _path, kept in proxy.store.kept_anywhere() if kept.claim.is_same(claim)]
-    if other.id in recorded:
-        raise Refused(IS_ON.format(name=claim.instance, board=board.name), other.name, THEIRS)
-    if board.id not in recorded:
-        raise Refused(MAY_BE_ON.format(name=claim.instance, board=board.name), other.name, THEIRS)
 
 
 def _must_be_off(proxy: Proxy, board: Board, claim: Claim, report: Report, deadline: Deadline) -> None:

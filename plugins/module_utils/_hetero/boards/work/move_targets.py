@@ -18,6 +18,7 @@ from ...drivers.boot.registry import BootDrivers
 from ...images.choice import check_arch, check_delivery, image_of
 from ...roots.moved_root import must_be_renamable
 from ...roots.ownership import why_not_of
+from ...roots.recorded_boards import is_recorded
 from ...scheduling.fit import describe, rejections, summary
 from ...site import board_states
 from ..evidence.free_boards import somebodys
@@ -96,18 +97,6 @@ def target_of(proxy: Proxy, claim: Claim, wanted: int | None = None) -> Board:
         text = "\n".join([none, *(f"  {line}" for line in lines)])
         raise NoneFree(text, rejected=rejected, rejected_lines=lines)
     return min(free, key=lambda board: (board.id not in kept, -scores.get(board.id, FULL), board.id))
-
-
-def is_recorded(proxy: Proxy, board: int) -> bool:
-    """Return whether a board has a record of a claim, or one that cannot be read.
-
-    A board that is only kept has none. The instance that moves, or another, is on this one by now, and the database, by
-    which it is kept, is older.
-    """
-    try:
-        return proxy.store.kept(board) is not None
-    except HeteroError:
-        return True
 
 
 def is_kept(record: Record, name: str) -> bool:
