@@ -38,12 +38,13 @@ class Work:
     def __init__(self, number=0, state="power off", claim="jackie", note="", **more):
         self.did = []
         self.board = SimpleNamespace(id=number, name=f"board{number}")
-        one = SimpleNamespace(instance=claim, boot_source=None) if claim else None
+        one = SimpleNamespace(instance=claim, board=number, boot_source=None) if claim else None
         self.record, self.began = Record(state, one, note), state
         store = SimpleNamespace(
             has_run=lambda claim: self.ran, out_of_use=lambda board: None, take_out=lambda board: False
         )
         store.is_older_than = lambda claim: False
+        store.newest_told = lambda phase, text, board: None
         self.proxy = SimpleNamespace(store=store, config=SimpleNamespace(run_folder="/nowhere"))
         self.change, self.found = SimpleNamespace(check=False), None
         self.over = self.failed = self.as_rebuilt = self.ran = False
