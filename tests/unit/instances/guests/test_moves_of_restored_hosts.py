@@ -135,7 +135,7 @@ def test_of_a_new_host_that_forgot_all_but_the_claim_nothing_is_said_that_ends_i
     guests.migrate()
     guests.put_back("kvm2", before)
     assert (guests.states(), guests.running()) == ({"kvm2": "arriving"}, ["kvm2"])
-    with pytest.raises(HeteroError, match="has run, and the database of .* may be older than that") as refused:
+    with pytest.raises(HeteroError, match=r"has run, and the database of .* may be older than that") as refused:
         guests.migrate()
     assert "terminate_instance" not in str(refused.value)
     with pytest.raises(HeteroError, match="has run, and the database of"):

@@ -67,6 +67,10 @@ class Forgetful(Copied):
             self.comes("migrated")
         return super().verb(node, what, claim, **more)
 
+    def move(self):
+        self.migrate()
+        self.comes("")
+
     def do(self, what):
         """What a person does; what his playbook says, "" where it went well."""
         try:
@@ -104,8 +108,7 @@ def test_a_verb_after_a_database_was_put_back_amid_a_move(two, case):
     guests = Forgetful(two, node, copied, killed)
     guests.provide()
     with pytest.raises(CutOff):
-        guests.migrate()
-        guests.comes("")
+        guests.move()
     was, runs = guests.states(), guests.running()
     said = guests.do(what)
     why = f"{was}, {runs} on; it said {said!r}: {guests.states()}, {guests.running()} on"
