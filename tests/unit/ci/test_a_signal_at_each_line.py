@@ -18,8 +18,8 @@ from ansible_collections.hetero.compute.tests.unit.ci.conftest import LIMIT
 
 #: More lines than any verb comes to.
 MOST = 1500
-#: Every so many lines, in the tests that are not long.
-SAMPLE = 53
+#: Every so many lines, in the tests that are not long, and in those that are.
+SAMPLE, LONG_SAMPLE = 53, 7
 WORDS = {"run": ("--flavor", "x", "--name", "mine", "--", "true"), "take": ("--flavor", "x", "--name", "mine")}
 CUT = [(verb, number) for verb in WORDS for number in (signal.SIGTERM, signal.SIGKILL)]
 
@@ -104,4 +104,4 @@ def test_nothing_is_left_of_it_where_it_is_cut_off(machine, verb, number):
 @pytest.mark.parametrize(("verb", "number"), CUT)
 def test_nothing_is_left_of_it_wherever_it_is_cut_off(machine, verb, number):
     """Lost: the same, at the lines between."""
-    cut_at(machine, verb, number, 2)
+    cut_at(machine, verb, number, LONG_SAMPLE)
