@@ -46,6 +46,14 @@ def test_a_shared_beginning_brings_nothing_nearer():
     assert like("my_role_bords_file", KNOWN, "my_role_") == "my_role_boards_file"
 
 
+@pytest.mark.parametrize("others_first", [False, True])
+def test_a_word_in_another_case_is_that_word(others_first):
+    """Lost: a board of another kind, asked for because the message proposed the flavor that lacks one letter."""
+    known = sorted(["t64.8x8", "tp64.8x8"], reverse=not others_first)
+    assert like("TP64.8x8", known) == "tp64.8x8"
+    assert like("T64.8X8", known) == "t64.8x8"
+
+
 def test_unknown_variables_of_a_role():
     given = ["my_role_pdus", "my_role_bords", "my_role_colour"]
     for slips in (False, True):

@@ -39,6 +39,8 @@ def like(name: object, known: Iterable[str], prefix: str = "") -> str | None:
     """
     by_letters = {word[len(prefix) :].lower(): word for word in known}
     letters = brief(str(name)[len(prefix) :], MOST).lower()
+    if letters in by_letters:
+        return by_letters[letters]
     near = meant_by(letters, by_letters) or next(iter(get_close_matches(letters, by_letters, 1)), None)
     return None if near is None else by_letters.get(near)
 
