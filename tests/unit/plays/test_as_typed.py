@@ -63,3 +63,17 @@ def test_the_blueprints_command(installed, tmp_path, place):
     done = run("ansible-playbook", *words, cwd=folder, env=env)
     assert "tp64.9x9 is no flavor: is tp64.8x8 meant?" in done.stdout, done.stdout
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("place", ["", "playbooks"])
+def test_the_blueprints_command_in_a_clone_that_was_only_built(installed, tmp_path, place):
+    """Lost: the first command of who has built and installed the archive only, to an error about paths."""
+    for file in ("ansible.cfg", "provision_instance.yml"):
+        shutil.copy(ROOT / file, tmp_path)
+    shutil.copytree(ROOT / "playbooks", tmp_path / "playbooks")
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text("proxies: {hosts: {proxy1: {}}}\n")
+    words = ["-i", str(inventory), "provision_instance.yml", "-e", "instance=jackie", "-e", "flavor=tp64.9x9"]
+    done = run("ansible-playbook", *words, cwd=tmp_path / place, env={"HOME": str(installed.parents[1])})
+    assert "tp64.9x9 is no flavor: is tp64.8x8 meant?" in done.stdout, done.stdout
+    assert done.returncode == 2
