@@ -16,7 +16,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instan
 TOLD = 20
 #: Nodes of a request's line that only an operator can make free.
 STUCK = 2
-DAY = 86400.0
+#: Within so many seconds a time of day is that of no other day, to who reads it.
+HALF_A_DAY = 43200.0
 
 
 def waiting(seen: Iterable[Any]) -> list[str]:
@@ -36,8 +37,8 @@ def waiting(seen: Iterable[Any]) -> list[str]:
 
 
 def clock(when: float, now: float) -> str:
-    """Return a time of day for people at this machine, with its date where it is not within a day."""
-    return time.strftime("%H:%M" if abs(when - now) < DAY else "%Y-%m-%d %H:%M", time.localtime(when))
+    """Return a time of day for people at this machine, with its date where it could be taken for another day's."""
+    return time.strftime("%H:%M" if abs(when - now) < HALF_A_DAY else "%Y-%m-%d %H:%M", time.localtime(when))
 
 
 def _line(places: list[dict[str, Any]], now: float) -> str:

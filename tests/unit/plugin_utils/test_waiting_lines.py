@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.filter.status_table import FilterModule
 from ansible_collections.hetero.compute.plugins.plugin_utils import answers
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
-from ansible_collections.hetero.compute.plugins.plugin_utils.waiting_lines import TOLD, waiting
+from ansible_collections.hetero.compute.plugins.plugin_utils.waiting_lines import TOLD, clock, waiting
 
 status_table = FilterModule().filters()["status_table"]
 BOARD = dict(name="board1", arch="TILEPro64", state="power off", vcpus=1, memory_mb=1, local_gb=1)
@@ -30,6 +30,15 @@ def test_a_board_says_who_gets_it_next_and_the_queue_is_below():
     assert table[1].endswith(" next: lab (queue 1)")
     assert table[2].endswith(" lease 1 h left, next: two (queue 2)")
     assert table[3:] == ["waits: lab of ann, 8 tp64.8x8, 1st in the queue since 5 min, 3 free and held for it"]
+
+
+def test_a_time_that_could_be_another_days_has_its_date():
+    """Lost: a day. A lease that ends tomorrow at 04:15 was told at 04:26 as `expected 04:15`, as if it were over."""
+    now = 1_800_000_000.0
+    for hours in (-11, 1, 11):
+        assert clock(now + hours * 3600, now) == time.strftime("%H:%M", time.localtime(now + hours * 3600))
+    for hours in (-23, 13, 23.8, 50):
+        assert clock(now + hours * 3600, now) == time.strftime("%Y-%m-%d %H:%M", time.localtime(now + hours * 3600))
 
 
 def test_a_request_is_one_line_whichever_nodes_keep_its_place():
