@@ -91,3 +91,14 @@ def test_a_proxy_that_does_not_answer_hides_no_other(proxies):
     assert "/etc/hetero/proxy.json: is not JSON" in " ".join(output.split())
     assert "is not JSON" in (plays.folder / "boards.html").read_text()
     assert changed(output) == 0
+
+
+def test_a_mistake_in_a_flavor_hides_nobodys_board(proxies):
+    """Lost: who has what, at the place to which each message leads, for a slip in a file of flavors."""
+    _folders, plays = proxies
+    (plays.folder / "flavors.yml").write_text("mine: {memory_mb: 1, vcpus: 1, local_gb: 1, cpu_arhc: x86_64}\n")
+    rc, output = plays.play("status", hetero_instance_types_file="flavors.yml")
+    assert rc == 2, output
+    rows = [line.split() for line in output.splitlines() if line.startswith("board0 of p")]
+    assert [row[3:6] for row in rows] == [["board", "TILEPro64", "-"]] * 2, rows
+    assert "flavor mine: unknown key 'cpu_arhc'" in output.partition("TASK [Say that flavors could not be told]")[2]
