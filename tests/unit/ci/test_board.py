@@ -189,6 +189,15 @@ def test_nothing_for_a_board_runs_on_the_machine_that_got_none(machine, words):
     assert machine.verbs == ["provision_instance"] * 2 * (code == 112)
 
 
+@pytest.mark.parametrize("shell", ["/bin/bash", "/bin/sh"])
+@pytest.mark.parametrize("python", ["/no/python3", "false"])
+def test_nothing_for_a_board_runs_on_a_machine_without_python(machine, shell, python):
+    """Lost: the same, as Python is not there, or ends before it comes to a word of ours."""
+    script = f'eval "$({CI}/board take --flavor x)" && echo taken; $HETERO_SSH echo runs here'
+    rc, out, said = machine.run("-c", script, program=shell, HETERO_PYTHON=python)
+    assert (rc, out) == (1, ""), said
+
+
 @pytest.mark.parametrize("more", ["2> log", "|| exit"])
 def test_a_shell_gives_back_what_it_took_in_a_shell_of_its_own(machine, more):
     """Lost: a board until its lease ends, since `give-back` looked for that of another process, and said nothing."""
