@@ -8,8 +8,12 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import signal
 import sys
 
+# Ctrl-C ends it without a word of Python's until it hears signals (cancelled.py), and when it has done its work
+if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 # by the folder, and not by PYTHONPATH, which the job's own programs would have, too
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # who has closed one of them has closed it: the next file that is opened is none of them

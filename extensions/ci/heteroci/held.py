@@ -153,7 +153,7 @@ def _locked(request, verb):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             _must_end(lock, request.name, verb)
-            with cancelled.waits():
+            with cancelled.unheard() if verb == GIVE_BACK else cancelled.waits():
                 fcntl.flock(lock, fcntl.LOCK_EX)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(lock.name), os.fstat(lock.fileno())):

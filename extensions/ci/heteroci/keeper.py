@@ -84,7 +84,13 @@ def unlock(path, handle):
 
 
 def main():
-    """Hear all lines, then give the board of a request back, unless the last one says that it was."""
+    """Keep the board of a request; no signal ends that."""
+    with cancelled.unheard():
+        return _kept()
+
+
+def _kept():
+    """Hear all lines, then give the board back, unless the last one says that it was; return the exit code."""
     said, keeps, lock, playbook, handle = sys.argv[1], bool(sys.argv[2]), int(sys.argv[3]), None, None
     request, is_settled = Request(**json.loads(said)), False
     for line in sys.stdin:

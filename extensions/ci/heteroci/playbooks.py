@@ -119,7 +119,8 @@ class Playbooks:
                 said, _none = process.communicate(b"told\n")
         except BaseException:
             if process is not None:
-                stop(process)
+                with cancelled.unheard():  # below pytest a second Ctrl-C comes as the first one did
+                    stop(process)
             raise
         finally:
             self._watch(None)

@@ -21,6 +21,8 @@ from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 
 CI = ROOT / "extensions" / "ci"
 PLAYED = Path(__file__).with_name("played_site.py")
+#: A folder for PYTHONPATH, by which a program gets a signal at one of its lines.
+EACH_LINE = Path(__file__).with_name("each_line")
 #: Seconds in which a program of a job ends.
 LIMIT = 120
 GIVEN = dict(ending="given", text="", blame=None, console=[])

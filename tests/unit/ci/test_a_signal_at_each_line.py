@@ -10,18 +10,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import signal
-from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.tests.unit.ci.conftest import LIMIT
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import EACH_LINE, LIMIT
 
 #: More lines than any verb comes to.
 MOST = 1500
 #: Every so many lines, in the tests that are not long, and in those that are.
 SAMPLE, LONG_SAMPLE = 53, 7
 WORDS = {"run": ("--flavor", "x", "--name", "mine", "--", "true"), "take": ("--flavor", "x", "--name", "mine")}
-CUT = [(verb, number) for verb in WORDS for number in (signal.SIGTERM, signal.SIGKILL)]
+CUT = [(verb, number) for verb in WORDS for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)]
 
 
 class Cut:
@@ -34,8 +33,8 @@ class Cut:
         self.machine = machine
         log = machine.folder / "line"
         log.unlink(missing_ok=True)
-        own = dict(AT_LINE=f"{int(number)} {meant} {function}", AT_LINE_LOG=str(log))
-        own.update(PYTHONPATH=str(Path(__file__).with_name("each_line")), PYTHONDONTWRITEBYTECODE="1")
+        own = dict(AT_LINE=f"{int(number)} {meant} {function}", AT_LINE_LOG=str(log), AT_PROGRAM="command")
+        own.update(PYTHONPATH=str(EACH_LINE), PYTHONDONTWRITEBYTECODE="1")
         self.process = machine.start(verb, *WORDS[verb], **own)
         self.out, self.said = self.process.communicate(timeout=LIMIT)
         self.code, self.line = self.process.returncode, log.read_text() if log.exists() else ""

@@ -7,6 +7,7 @@ for the whole lease, or a job that is tried again loses what it has just been gi
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -15,7 +16,9 @@ import sys
 
 import pytest
 
-from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, keeper_of
+from ansible_collections.hetero.compute.extensions.ci.heteroci import cancelled
+from ansible_collections.hetero.compute.extensions.ci.heteroci.names import began
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, EACH_LINE, LIMIT, keeper_of
 from ansible_collections.hetero.compute.tests.unit.ci.test_github import Runner as GitHubRunner
 from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import Runner as GitLabRunner
 
@@ -62,6 +65,39 @@ def test_nobody_gets_what_a_killed_job_waited_for(machine, who):
     (_first, asked), (last, ended) = machine.calls
     assert (last, ended["only_key"], ended["owner"]) == ("terminate_instance", asked["key"], asked["owner"])
     assert [*machine.state.iterdir(), *machine.tmp.iterdir()] == []
+
+
+@pytest.mark.parametrize("number", cancelled.SIGNALS)
+@pytest.mark.parametrize("function", ["_kept", "_stop", "give_back", "play"])
+def test_no_signal_ends_who_gives_a_killed_jobs_board_back(machine, number, function):
+    """Lost: a board for the whole lease, as a machine that goes down ends all processes, and those of a job first; or
+    the board of the job's next try, which a playbook gives back that nobody waits for.
+    """
+    machine.hangs("provision_instance")
+    log = machine.folder / "line"
+    own = dict(AT_PROGRAM="keeper", AT_LINE=f"{int(number)} 4 {function}", AT_LINE_LOG=str(log))
+    process = machine.start(*TAKE, PYTHONPATH=str(EACH_LINE), PYTHONDONTWRITEBYTECODE="1", **own)
+    playbook, wait = asking(process), keeper_of(process)
+    process.kill()
+    process.wait(LIMIT)
+    wait()
+    assert (has_ended(playbook), log.exists(), machine.verbs[1:]) == (True, True, ["terminate_instance"])
+    assert list(machine.state.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", cancelled.SIGNALS)
+def test_what_waits_to_give_a_board_back_does_so_though_it_is_told_to_end(machine, number):
+    """Lost: a board for the whole lease, as its job was cancelled while another program of it had the lock."""
+    assert machine.run(*TAKE)[0] == 0
+    with open(machine.state / "mine.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write(f"give-back {os.getpid()} {began(os.getpid())}\n")
+        lock.flush()
+        process = machine.start("give-back", "--name", "mine")
+        assert process.stderr.readline() == "board: waits for the end of `board give-back` of mine\n"
+        process.send_signal(number)
+    assert (process.wait(LIMIT), machine.verbs[1:]) == (0, ["terminate_instance"])
+    assert list(machine.state.iterdir()) == []
 
 
 #: A job that is killed in the moment at which it would tell which process its playbook is.

@@ -7,10 +7,11 @@ test, or one stays when the tests are over.
 
 from __future__ import annotations
 
+import signal
 import sys
 from xml.etree import ElementTree
 
-from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT
 from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import SSH
 
 TESTS = """
@@ -85,6 +86,40 @@ def test_a_board_that_does_not_come_up_is_an_error_and_no_failed_test(machine):
         assert [one.tag for one in case if one.tag != "properties"] == ["error"]
         assert properties(case) == dict(board_ending="boot", board_console="PXE-E53: No boot filename")
     assert machine.verbs.count("provision_instance") == 1
+
+
+#: Ansible, which takes its time to end: until somebody gives the board back, or a second.
+SLOW = """
+import os, signal, sys, time
+def end(*_):
+    os.write(1, b"told\\n")
+    until = time.monotonic() + 1
+    while "terminate_instance" not in open(f"{SITE}/calls").read() and time.monotonic() < until:
+        time.sleep(0.02)
+    with open(f"{SITE}/calls", "a") as log:
+        log.write('["ended", {}]\\n')
+    os._exit(1)
+SITE = os.environ["PLAYED_SITE"]
+signal.signal(signal.SIGTERM, end)
+"""
+
+
+def test_no_playbook_runs_on_when_ctrl_c_is_pressed_again(machine):
+    """Lost: a board for the whole lease: the playbook that asks for it went on when it was given back."""
+    program = machine.folder / "bin" / "ansible-playbook"
+    first, rest = program.read_text().split("\n", 1)
+    program.write_text(f"{first}\n{SLOW}{rest}")
+    machine.hangs("provision_instance")
+    (machine.folder / "test_driver.py").write_text("def test_a(board): pass\n")
+    words = ("-m", "pytest", "-s", "-p", "no:cacheprovider", "-p", "heteroci.pytest_plugin", "--board-flavor", "x")
+    process = machine.start(*words, program=sys.executable, PYTHONPATH=str(CI))
+    for said in ("provision_instance runs\n", "told\n"):
+        while (line := process.stderr.readline()) != said:
+            assert line
+        process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=LIMIT)
+    assert machine.verbs == ["provision_instance", "ended", "terminate_instance"], out + said
+    assert list(machine.state.iterdir()) == []
 
 
 def test_a_board_for_each_module(machine):

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sends a program of extensions/ci a signal at one of its lines (test_a_signal_at_each_line.py).
 
-AT_LINE has the signal, a number, and maybe a function: of the lines of heteroci (or of that function) that the program
-comes to, each by the lines that called it once, the one that is meant. What AT_LINE_LOG names gets that line, and
-nothing where the program has fewer.
+AT_PROGRAM says which (the first word that heteroci gets). AT_LINE has the signal, a number, and maybe a function: of
+the lines of heteroci (or of that function) that the program comes to, each by the lines that called it once, the one
+that is meant. What AT_LINE_LOG names gets that line, and nothing where the program has fewer.
 """
 
 import os
@@ -32,5 +32,5 @@ def send(log, number, meant, function=""):
     sys.settrace(trace)
 
 
-if "AT_LINE" in os.environ and sys.orig_argv[2:3] == ["command"]:
+if "AT_LINE" in os.environ and sys.orig_argv[2:3] == [os.environ["AT_PROGRAM"]]:
     send(os.environ["AT_LINE_LOG"], *os.environ.pop("AT_LINE").split())
