@@ -16,7 +16,7 @@ import sys
 from urllib.parse import urlsplit
 
 from . import cancelled, endings
-from .board import Board, Request
+from .board import Board, Request, must_be_own, private_folder
 from .cancelled import Cancelled
 from .endings import NoBoard, as_told, say, tell
 from .held import given_back, said_of, taken
@@ -66,7 +66,13 @@ def request(environ):
     options.update({key: value for key, value in chosen.items() if value})
     inventories = filter(None, environ.get("HETERO_INVENTORY", "").split(os.pathsep))
     name = job_name("gitlab", str(number), [host or "", str(number)])
-    return Request(name, {key: value for key, value in options.items() if value}, inventories)
+    try:
+        asked = Request(name, {key: value for key, value in options.items() if value}, inventories)
+        private_folder(asked.state)
+        must_be_own(asked.state)
+    except NoBoard as error:  # the folder for keys is the runner's, and no job chooses it
+        raise NoBoard(endings.OTHER, error.why) from None
+    return asked
 
 
 def config(_asked, _words):

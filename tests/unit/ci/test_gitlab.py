@@ -55,6 +55,18 @@ class Runner:
         return str(path)
 
 
+@pytest.mark.parametrize("name", ["state", "my keys"])
+def test_a_folder_for_keys_that_is_refused_is_the_runners_failure(machine, name):
+    """Lost: a job, failed as its own fault and tried on no other runner, for a setting of the service of this one."""
+    state = machine.folder / name
+    state.mkdir()
+    state.chmod(0o1777)
+    rc, _out, said = Runner(machine).stage("prepare", HETERO_STATE=str(state))
+    assert (rc, machine.calls) == (42, []), said
+    assert "Ansible, or a file, failed on this machine: the folder for keys" in said
+    assert ": set HETERO_STATE (or --state) to one " in said
+
+
 def test_a_job_from_config_to_cleanup(machine):
     """Lost: all jobs of GitLab; or a failed test, told as a failed runner that GitLab tries again."""
     runner = Runner(machine)
