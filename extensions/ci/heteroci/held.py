@@ -13,6 +13,7 @@ import fcntl
 import os
 import shutil
 import signal
+import time
 
 from . import cancelled, endings
 from .board import Board, lock_of, must_be_own, private_folder
@@ -21,6 +22,8 @@ from .keeper import Keeper, unlock
 from .names import began
 
 RUN, TAKE, GIVE_BACK = "run", "take", "give-back"
+#: Seconds between two looks at a lock that another process has.
+LOOKS = 0.1
 #: What a `run` is told whose name is that of a board that later steps of the job need.
 IS_KEPT = (
     "{name} is the board that this job has by `board take`, or by its runner's hook, and would end with this: log in "
@@ -149,12 +152,11 @@ def _locked(request, verb):
     """Return the file of a name's lock, once this process has it; None where that was removed meanwhile."""
     with contextlib.ExitStack() as opened:
         lock = opened.enter_context(open(lock_of(request), "a+", encoding="ascii"))
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _must_end(lock, request.name, verb)
+        said = None
+        while not _is_had(lock):
+            said = _must_end(lock, request.name, verb, said)
             with cancelled.unheard() if verb == GIVE_BACK else cancelled.waits():
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                time.sleep(LOOKS)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(lock.name), os.fstat(lock.fileno())):
                 opened.pop_all()
@@ -162,10 +164,26 @@ def _locked(request, verb):
     return None
 
 
-def _must_end(lock, name, verb):
-    """Say what is waited for; end a process that asks for what is to be given back."""
+def _is_had(lock):
+    """Have a lock, unless another process has it; return whether that could be done."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _must_end(lock, name, verb, before):
+    """Say what is waited for; end a process that asks for what is to be given back.
+
+    :param before: what the lock's file said before, of which nothing is to be said again; None at first.
+    :return: what it says now: who has just got it may not have written that yet.
+    """
     lock.seek(0)
-    whose, pid, since = [*lock.read().split(), "", "", ""][:3]
+    said = lock.read()
+    if said == before:
+        return said
+    whose, pid, since = [*said.split(), "", "", ""][:3]
     if not since or began(pid) != since:  # killed: its keeper has the lock
         say(f"board: what an earlier process of {name} has left is given back first\n")
     elif RUN in (whose, verb) and whose != GIVE_BACK:
@@ -176,3 +194,4 @@ def _must_end(lock, name, verb):
         if (whose, verb) == (TAKE, GIVE_BACK):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGTERM)
+    return said

@@ -85,6 +85,23 @@ def test_no_signal_ends_who_gives_a_killed_jobs_board_back(machine, number, func
     assert list(machine.state.iterdir()) == []
 
 
+def test_a_take_that_has_just_begun_is_ended_too(machine):
+    """Lost: an hour of a runner: its `give-back` waited until the queue gave a board, and nothing ended that."""
+    machine.hangs("provision_instance")
+    log = machine.folder / "line"
+    own = dict(AT_PROGRAM="command", AT_LINE=f"{int(signal.SIGSTOP)} 8 _alone", AT_LINE_LOG=str(log))
+    first = machine.start(*TAKE, PYTHONPATH=str(EACH_LINE), PYTHONDONTWRITEBYTECODE="1", **own)
+    assert os.waitid(os.P_PID, first.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_status == signal.SIGSTOP
+    assert (machine.state / "mine.lock").read_text() == ""
+    second = machine.start("give-back", "--name", "mine")
+    assert second.stderr.readline().endswith("has nothing of that name to give back\n")
+    assert "has left is given back first" in second.stderr.readline()
+    first.send_signal(signal.SIGCONT)
+    assert second.stderr.readline() == "board: waits for the end of `board take` of mine\n"
+    assert (second.wait(LIMIT), first.wait(LIMIT)) == (0, 128 + signal.SIGTERM)
+    assert list(machine.state.iterdir()) == []
+
+
 @pytest.mark.parametrize("number", cancelled.SIGNALS)
 def test_what_waits_to_give_a_board_back_does_so_though_it_is_told_to_end(machine, number):
     """Lost: a board for the whole lease, as its job was cancelled while another program of it had the lock."""
