@@ -151,6 +151,7 @@ instances:
       description: The run of playbook C(hetero.compute.migrate_instance) that moves it, or moved it last
         (M(hetero.compute.instance_copy), O(hetero.compute.instance_copy#module:run)), or none.
       type: str
+    leaves_for: {description: 'The host for which it leaves this one, or an empty text.', type: str}
     console: {description: Where on the host lies what its console showed., type: str}
     console_bytes: {description: 'Its length, or none where there is no such file yet.', type: int}
     note: {description: What was noted with the state., type: str}

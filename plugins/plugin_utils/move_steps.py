@@ -83,11 +83,12 @@ def target(
         raise Stop(SEVERAL.format(name=name, count=len(claims), first=first))
     name = claims[0]["instance"]
     if plan.get("moves"):
-        return _goes_on(name, plan["moves"][0], node, back)
+        to = _goes_on(name, plan["moves"][0], node, back)
+        if to["copies"] or back:
+            _must_be_nowhere_else(name, answers, to["leaves"], came.get("other") or plan["moves"][0]["left_for"])
+        return to
     left_for = came.get("other") or ""
-    if left_for and left_for not in {answer["item"] for answer in answers}:
-        raise Stop(LEFT.format(name=name, leaves=here, arrives=left_for))
-    _must_have_a_claim(name, answers, here, left_for)
+    _must_be_nowhere_else(name, answers, here, left_for)
     left_by = claims[0].get("mover") or ""
     if back and left_for:
         by = dict(run=_new_run(), left_by=left_by, came_by="")
@@ -127,8 +128,12 @@ def _new_run() -> str:
     return f"r{secrets.token_hex(8)}"
 
 
-def _must_have_a_claim(name: str, answers: Sequence[Answer], here: str, left_for: str) -> None:
-    """Raise Stop where the host to which an instance was on its way has it, and does not know of it in its database."""
+def _must_be_nowhere_else(name: str, answers: Sequence[Answer], here: str, left_for: str) -> None:
+    """Raise Stop where the host to which an instance was on its way may run it: that was not asked, or has it, and does
+    not know of it in its database. So it may, too, where the instance has a claim on a third host by another run.
+    """
+    if left_for and left_for not in {answer["item"] for answer in answers}:
+        raise Stop(LEFT.format(name=name, leaves=here, arrives=left_for))
     for answer in answers:
         for one in answer.get("unclaimed") or () if answer["item"] == left_for else ():
             if one["instance"] == name:

@@ -111,7 +111,8 @@ def _as_plan(move: Move) -> dict[str, Any]:
     """Return what tasks are to know of an instance that moves."""
     ways = dict(ended=one_line(move.ended), goes_back=move.goes_back)
     told = dict(instance=move.instance, leaves=move.leaves, arrives=move.arrives, was_started=move.was_started)
-    return dict(told, mover=move.of.get("mover") or "", came_by=move.to.get("mover") or "", **ways)
+    told.update(mover=move.of.get("mover") or "", came_by=move.to.get("mover") or "")
+    return dict(told, left_for=move.of.get("leaves_for") or "", **ways)
 
 
 def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], before: Plan) -> Plan:

@@ -101,10 +101,10 @@ class Played:
 
     # ---- playbooks
 
-    def migrate(self, back=False):
+    def migrate(self, back=False, without=()):
         """Playbook migrate_instance; raises HeteroError or Stop where it fails."""
-        answers = self.answers()
-        plan = request_steps.find(self.asked, answers, [], to="migrate")
+        answers = [answer for answer in self.answers() if answer["item"] not in without]
+        plan = request_steps.find(self.asked, answers, without, to="migrate")
         claim, moves, came = plan["parts"][0]["claims"][0], plan["moves"], {}
         if not (moves and (back or moves[0]["was_started"] or moves[0]["ended"])):
             came = self.step(plan["parts"][0]["item"], "described", claim)["came"]

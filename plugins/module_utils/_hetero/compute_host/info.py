@@ -17,8 +17,9 @@ from ..devices.pci import sysfs
 from ..devices.pci.allocation import fits, known_aliases, why_not
 from ..devices.pci.holders import holders as pci_holders
 from ..scheduling.fit import AMOUNTS
-from ..site.instance_states import ENDING
+from ..site.instance_states import ENDING, LEAVING
 from ..site.leases import until
+from ..site.moves import host_of
 from ..site.owners import alike
 from .unclaimed_instances import unclaimed
 
@@ -107,9 +108,17 @@ def claim_fields(host: Host, claim: Claim) -> Fields:
         image_hash=claim.image_hash,
         state=claim.state,
         mover=claim.mover,
+        leaves_for=_leaves_for(host, claim),
         console=console,
         console_bytes=_length(console),
     )
+
+
+def _leaves_for(host: Host, claim: Claim) -> str:
+    """Return the host for which an instance leaves this one, by its record too, which may be newer; "" for none."""
+    kept = host.store.kept(claim.instance)
+    both = [claim if kept is None or not kept.is_same(claim) or kept.since < claim.since else kept, claim]
+    return next((host_of(one.note) for one in both if one.state == LEAVING), "")
 
 
 def instance_fields(host: Host, claim: Claim, allocations: Iterable[Allocation], now: float) -> Fields:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Collection, Protocol, Sequence
 
 from ..core.deadline import Deadline
@@ -109,6 +110,12 @@ class Work(ABC):
         if claim is None or claim.created != self.claim.created:
             raise Refused("was given back meanwhile", self.claim.instance, "run this again")
         self.claim = self.host.store.as_recorded(claim, self.is_of, self.change.check)
+        if self.claim.state == instance_states.ARRIVING and self.is_made and self.has_run():
+            # the database is older than its start here, and its record is lost or says nothing of that
+            if self.change.check:
+                self.claim = replace(self.claim, state=instance_states.STARTING, note="")
+            else:
+                self.put(state=instance_states.STARTING, note="")
 
     @abstractmethod
     def is_of(self, claim: Claim) -> bool:

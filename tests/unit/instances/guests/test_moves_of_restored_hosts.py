@@ -143,6 +143,27 @@ def test_of_a_new_host_that_forgot_all_but_the_claim_nothing_is_said_that_ends_i
     assert guests.running() == ["kvm2"]
 
 
+def test_a_new_host_that_forgot_its_start_and_whose_record_is_damaged_gives_nothing_up(guests):
+    """Lost: the only root, to who is told that it was never started there, and how what is there ends; or, of a host
+    with both, to a move that fails.
+    """
+    claim = guests.copied()
+    before = guests.copy_of("kvm2")
+    guests.migrate()
+    guests.put_back("kvm2", before)
+    with guests.at(guests.sites["kvm2"]) as host, open(host.store.records.path("win"), "w") as record:
+        record.write("{")
+    assert (guests.states(), guests.running()) == ({"kvm2": "arriving"}, ["kvm2"])
+    with pytest.raises(HeteroError, match=r"extend_instance -e instance=win -e hours=HOURS says anew") as no:
+        guests.migrate()
+    assert "never started here" not in str(no.value)
+    with pytest.raises(HeteroError, match="was started here"):
+        guests.step("kvm2", "given_up", claim)
+    guests.verb("kvm2", lifecycle.extended, claim, lease_hours=9)
+    guests.reconcile()
+    guests.must_run("its lease was said anew")
+
+
 @pytest.mark.long
 def test_one_that_has_moved_on_since_is_leaving_by_its_record(guests):
     """Lost: the place to which it has gone on, whose claim would be taken for a second one."""
@@ -150,7 +171,7 @@ def test_one_that_has_moved_on_since_is_leaving_by_its_record(guests):
     before = guests.copy_of("kvm2")
     guests.migrate()
     claim = guests.claim("kvm2")
-    guests.step("kvm2", "leaving", claim)
+    guests.step("kvm2", "leaving", claim, seen=claim["mover"])
     guests.put_back("kvm2", before)
     guests.reconcile()
     assert (guests.states(), guests.recorded("kvm2")) == ({"kvm2": "leaving"}, "leaving")
