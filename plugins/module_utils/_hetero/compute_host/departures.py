@@ -44,6 +44,10 @@ COMES = (
     "and leave it out by no without="
 )
 ENDS_HERE = f"where that has no claim of it any more, {play('terminate_instance', instance='{name}')} ends what is here"
+LEASE_WAY = (
+    f"{moves.BACK} has it where it was; then {play('extend_instance', instance='{name}', hours='HOURS')} says anew "
+    f"when its lease ends; then {play('migrate_instance', instance='{name}')} moves it"
+)
 NO_ROOT = "its former root is not here any more: it does not come back"
 GOES = "its former root is being removed here: it does not come back"
 NO_ROOT_WAY = f"{play('migrate_instance', instance='{name}')} goes on with the one on the other host"
@@ -83,7 +87,7 @@ def _described(work: Work) -> Result:
     if claim.state not in MOVABLE:
         raise Refused(NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
     work.must_not_be_lost()
-    must_know_the_lease(work)
+    _must_know_its_lease(work)
     late = over(claim.instance, claim.expires, time.time())
     if late or claim.host_key is None or not work.is_made:
         raise Refused(late or NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
@@ -95,6 +99,16 @@ def _described(work: Work) -> Result:
     ran, told["other"] = (moves.ran(claim.note), moves.host_of(claim.note)) if leaves else (_runs(work), "")
     told.update(node=work.host.name, cpu_arch=work.host.cpu_arch, now=time.time(), ran=ran)
     return dict(told, root=of_root, kinds=root.kinds, files=root.sizes, bytes=root.bytes)
+
+
+def _must_know_its_lease(work: Work) -> None:
+    """Raise Refused where nobody knows the end of its lease. Of one that leaves no verb says that anew."""
+    try:
+        must_know_the_lease(work)
+    except Refused as error:
+        if work.claim.state != instance_states.LEAVING:
+            raise
+        raise Refused(error.what, work.claim.instance, LEASE_WAY.format(name=work.claim.instance)) from error
 
 
 def _must_have_its_key(work: Work) -> None:

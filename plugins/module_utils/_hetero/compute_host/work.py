@@ -21,6 +21,7 @@ from ..drivers.boot import ssh
 from ..site import instance_states
 from ..site.instance import RUNS_ALREADY
 from ..site.leases import until
+from ..site.moves import is_half
 from .host_fit import why_no_image
 from .info import claim_fields
 from .moved_instances import copy_beside, elsewhere, of_another
@@ -47,8 +48,11 @@ KEEP = (
 #: If its sign is gone (a file, or what holds it is not mounted).
 LOST = "is gone, and {name} has run: nothing is made in its place"
 LOST_WAY = "put it back (is its file system mounted?); where nobody has it any more, {anew} makes a new one"
-#: If an end is asked for, and nothing is seen of what it would remove, which, mounted again, would take the address of
-#: the next instance.
+HALF_WAY = (
+    f"put it back (is its file system mounted?), or run {play('reconcile')}, which finds where it runs; then run this "
+    f"again; {play('terminate_instance', instance='{name}')} ends all of it"
+)
+#: If an end is asked for, and nothing is seen of what it would remove, which, mounted again, would take its address.
 UNSEEN = "its root is not to be seen here, and {name} has run: nothing of it is removed, its address is not freed"
 UNSEEN_WAY = (
     "mount what holds it, or put it back; where nobody has it any more, {anew} makes a new one, which can be ended"
@@ -110,8 +114,7 @@ class Work(ABC):
         if claim is None or claim.created != self.claim.created:
             raise Refused("was given back meanwhile", self.claim.instance, "run this again")
         self.claim = self.host.store.as_recorded(claim, self.is_of, self.change.check)
-        if self.claim.state == instance_states.ARRIVING and self.is_made and self.has_run():
-            # the database is older than its start here, and its record is lost or says nothing of that
+        if self.claim.state == instance_states.ARRIVING and self.is_made and self.has_run():  # older than its start
             if self.change.check:
                 self.claim = replace(self.claim, state=instance_states.STARTING, note="")
             else:
@@ -210,7 +213,8 @@ class Work(ABC):
         self._refuse_stranger()
         moved = None if self.is_made else self._copy_beside or elsewhere(self.host, self.claim)
         if self.is_lost:
-            way = moved or LOST_WAY.format(anew=self._anew)
+            half = is_half(self.claim.state, self.claim.note)  # is made anew by no verb
+            way = moved or (HALF_WAY if half else LOST_WAY).format(anew=self._anew, name=self.claim.instance)
             raise Refused(LOST.format(name=self.claim.instance), self.sign, way)
         if moved:
             raise Refused(moved, self.claim.instance)
@@ -229,9 +233,9 @@ class Work(ABC):
     def must_be_seen(self) -> None:
         """Raise Refused if nothing is there of an instance that has run: what holds it may not be mounted.
 
-        Also of a rebuild that was cut off, which may have removed nothing.
+        Also of a rebuild that was cut off, which may have removed nothing. The half of a move is started by nothing.
         """
-        none_to_see = (*instance_states.NEVER_RAN, instance_states.ENDING)
+        none_to_see = (*instance_states.NEVER_RAN, instance_states.ENDING, *instance_states.HALVES)
         if not self.is_made and not self.has_root and self._had_one(none_to_see):
             way = elsewhere(self.host, self.claim) or UNSEEN_WAY.format(anew=self._anew)
             raise Refused(UNSEEN.format(name=self.claim.instance), os.path.dirname(self.sign), way)

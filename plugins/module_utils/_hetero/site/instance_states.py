@@ -49,6 +49,8 @@ MADE_ANEW = (CLAIMED, BUILDING, REBUILDING, ENDING)
 #: States of an instance that never ran, but for what a request that was killed as it waited for ssh has left, which ran
 #: (Work.has_run): elsewhere a failure can cost nobody anything.
 NEVER_RAN = (CLAIMED, BUILDING)
+#: Those of the two claims of an instance that moves. Nothing starts what is in one, but for the move.
+HALVES = (LEAVING, ARRIVING)
 
 
 def ways_from(state: str) -> set[str]:

@@ -164,6 +164,50 @@ def test_a_new_host_that_forgot_its_start_and_whose_record_is_damaged_gives_noth
     guests.must_run("its lease was said anew")
 
 
+def test_a_former_host_that_forgot_that_a_move_was_over_ends_what_it_holds(guests):
+    """Lost: a card, memory and an address for good, to verbs of which each names another one that is refused."""
+    guests.copied()
+    before = guests.copy_of("kvm1")
+    guests.migrate()
+    guests.terminate()
+    guests.put_back("kvm1", before)
+    assert guests.states() == {"kvm1": "leaving"}
+    with pytest.raises(HeteroError, match="terminate_instance -e instance=win ends all of it") as refused:
+        guests.migrate()
+    assert "rebuild_instance" not in str(refused.value)
+    guests.terminate()
+    guests.must_be_gone("the former host's database was put back")
+
+
+def test_both_hosts_that_forgot_the_end_of_a_move_say_what_finds_it(guests):
+    """Lost: every verb, to who does what each says: make it anew, which is refused, for it moves."""
+    guests.copied()
+    before = {name: guests.copy_of(name) for name in guests.sites}
+    guests.migrate()
+    for name, copy in before.items():
+        guests.put_back(name, copy)
+    assert guests.states() == {"kvm1": "leaving", "kvm2": "arriving"}
+    with pytest.raises(HeteroError, match=r"or run ansible-playbook .*reconcile, which finds where it runs"):
+        guests.migrate()
+    guests.reconcile()
+    guests.migrate()
+    guests.must_run("both databases were put back")
+
+
+def test_one_that_leaves_and_whose_lease_nobody_knows_says_how_it_is_said_anew(guests):
+    """Lost: the move, as a longer lease is named, and refused of what moves."""
+    claim = guests.copied()
+    with guests.at(guests.sites["kvm1"]) as host, open(host.store.records.path("win"), "w") as record:
+        record.write("{")
+    with pytest.raises(HeteroError, match=r"back=true has it where it was; then .*extend_instance .*; then .*migrate_"):
+        guests.migrate()
+    guests.migrate(back=True)
+    guests.verb("kvm1", lifecycle.extended, claim, lease_hours=9)
+    guests.migrate()
+    guests.must_run("its lease was said anew")
+    assert guests.running() == ["kvm2"]
+
+
 @pytest.mark.long
 def test_one_that_has_moved_on_since_is_leaving_by_its_record(guests):
     """Lost: the place to which it has gone on, whose claim would be taken for a second one."""
