@@ -181,6 +181,7 @@ unclaimed:
     name: {description: The host., type: str}
     text: {description: 'What is seen of it, and what to do.', type: str}
     created: {description: 'When it was claimed (unix seconds), by the record of its claim, or none.', type: float}
+    leaves_for: {description: 'The host for which it leaves this one by that record, or an empty text.', type: str}
 ended:
   description:
     - Instances of O(instance) that the node ended because their lease was over, where it has none of them any more.

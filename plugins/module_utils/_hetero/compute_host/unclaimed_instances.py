@@ -23,8 +23,10 @@ from ..core.errors import Refused
 from ..core.plays import play
 from ..core.printable import printable
 from ..hypervisors.libvirt.guest_folder import is_whole
+from ..site.instance_states import LEAVING
 from ..site.kinds import GUEST
 from ..site.leases import until
+from ..site.moves import host_of
 from ..site.owners import number_of
 from .lost_database import made_here, unread_here
 from .moved_instances import formerly, of_another
@@ -63,8 +65,8 @@ def refuse_unclaimed(host: Host, request: str) -> None:
 
 
 def unclaimed(host: Host, request: str | None) -> list[dict[str, Any]]:
-    """Return dicts of instance, name (the host's), text, and created (when it was claimed by the record of its claim,
-    or None) for the containers and guests that no claim has.
+    """Return dicts of instance, name (the host's), text, created (when it was claimed by the record of its claim, or
+    None) and leaves_for (the host for which it leaves by that, or "") for the containers and guests that no claim has.
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
@@ -72,8 +74,15 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, Any]]:
     told += _recorded(host, request, dict(told))
     by = {instance: host.store.kept(instance) for instance, _text in told if _is_text(instance)}
     made = {instance: kept.created for instance, kept in by.items() if kept}
+    leaves = {name: host_of(kept.note) for name, kept in by.items() if kept and kept.state == LEAVING}
     return [
-        dict(instance=printable(name), name=host.name, text=printable(text), created=made.get(name))
+        dict(
+            instance=printable(name),
+            name=host.name,
+            text=printable(text),
+            created=made.get(name),
+            leaves_for=leaves.get(name, ""),
+        )
         for name, text in told
     ]
 

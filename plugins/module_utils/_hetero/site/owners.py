@@ -319,16 +319,18 @@ def unclaimed(results: Collection[Result], names: Container[str] | None = None) 
     told = []
     for item, one in _unclaimed(results, harmless=False):
         asked = names is None or one["instance"] in names
-        theirs = [claim for claim, other in claims if claim["instance"] == one["instance"] and other != item]
-        if asked and (not theirs or any(_has_left(claim, one) for claim in theirs)):
+        theirs = [(claim, other) for claim, other in claims if claim["instance"] == one["instance"] and other != item]
+        if asked and (not theirs or any(_has_left(claim, there, one) for claim, there in theirs)):
             told.append(f"{one['instance']} on {item}: {one['text']}")
     return told
 
 
-def _has_left(claim: Claim, one: Mapping[str, Any]) -> bool:
+def _has_left(claim: Claim, there: str, one: Mapping[str, Any]) -> bool:
     """Return whether what exists without a claim is the very instance of another node's claim, which does not say that
-    it leaves: it has moved, and the databases of both nodes are older than that.
+    it leaves: it has moved, and the databases of both nodes are older than that. It is none that has left for that one.
     """
+    if one.get("leaves_for") == there:
+        return False
     return claim.get("created") == one.get("created") is not None and claim.get("state") != LEAVING
 
 

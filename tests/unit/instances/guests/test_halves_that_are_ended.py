@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import closing
 
 import pytest
 
@@ -64,6 +65,19 @@ def test_databases_of_both_hosts_that_are_older_than_a_move(guests, to):
     assert (guests.states(), guests.running()) == ({"kvm1": "running"}, ["kvm2"])
     with pytest.raises(Stop, match=r"^win on kvm2: no claim of it is in the database of .* put a newer copy of it"):
         asked(guests, to)
+
+
+def test_a_former_host_that_forgot_the_claim_keeps_no_verb_from_the_one_that_runs(guests):
+    """Lost: a lease that nobody could make longer, and each verb, to a former root that has left for where it runs."""
+    before = guests.copy_of("kvm1")
+    with closing(before):
+        guests.started()
+        before.execute("DELETE FROM instances")
+        before.commit()
+        guests.put_back("kvm1", before)
+    assert (guests.states(), guests.running()) == ({"kvm2": "running"}, ["kvm2"])
+    for to in ("extend", "migrate", None):
+        assert [part["item"] for part in asked(guests, to)["parts"]] == ["kvm2"]
 
 
 def test_one_that_was_made_anew_on_its_new_host_says_how_its_former_root_goes(guests):
