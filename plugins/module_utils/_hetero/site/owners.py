@@ -329,9 +329,8 @@ def _has_left(claim: Claim, there: str, one: Mapping[str, Any]) -> bool:
     """Return whether what exists without a claim is the very instance of another node's claim, which does not say that
     it leaves: it has moved, and the databases of both nodes are older than that. It is none that has left for that one.
     """
-    if one.get("leaves_for") == there:
-        return False
-    return claim.get("created") == one.get("created") is not None and claim.get("state") != LEAVING
+    is_same = claim.get("created") == one.get("created") is not None
+    return is_same and claim.get("state") != LEAVING and one.get("leaves_for") != there
 
 
 def ended(results: Iterable[Result], request: str, owner: str | None = None) -> str:
