@@ -70,7 +70,11 @@ class Played:
 
     # ---- modules
 
+    def comes(self, step):
+        """What happens beside a move as it comes to a step; here nothing does."""
+
     def step(self, node, word, claim, check=False, **more):
+        self.comes(word)
         other = next(name for name in self.sites if name != node)
         given = dict(owner=self.owner, run=self.run, other=other, timeout=TIMEOUT, soft_timeout=5.0)
 
@@ -82,6 +86,9 @@ class Played:
         return self._said(node, word, self.call(work))
 
     def verb(self, node, verb, claim, **more):
+        if verb is arrivals.migrated:
+            self.comes("migrated")
+
         def work():
             options = Options(timeout=TIMEOUT, created=(claim["created"],), owner=self.owner, **more)
             with self.at(self.sites[node]) as host:

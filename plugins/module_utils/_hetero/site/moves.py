@@ -11,7 +11,7 @@ from typing import Any, Collection, Iterable, List, Mapping, NamedTuple, Sequenc
 
 from ..core.errors import Refused
 from ..core.plays import play
-from .instance_states import ARRIVING, ENDING, LEAVING
+from .instance_states import ARRIVING, ENDING, HALVES, LEAVING
 from .owners import is_of
 
 #: Phase of the events of a move, and the last one on the host that an instance has left.
@@ -103,7 +103,7 @@ def ran(note: str) -> bool:
 
 def is_half(state: str, note: str) -> bool:
     """Return whether a claim is one of those of an instance that moves, also where its end was begun there."""
-    return state in (LEAVING, ARRIVING) or (state == ENDING and bool(note))
+    return state in HALVES or (state == ENDING and bool(note))
 
 
 def must_not_move(instance: str, state: str, note: str) -> None:

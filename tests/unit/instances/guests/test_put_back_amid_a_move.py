@@ -14,7 +14,7 @@ from itertools import combinations, cycle
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import arrivals, lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.plugin_utils import handover, request_steps
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Stop
@@ -57,15 +57,6 @@ class Forgetful(Copied):
             for name, copy in self.copies.items():
                 self.put_back(name, copy)
             raise CutOff
-
-    def step(self, node, word, claim, *given, **more):
-        self.comes(word)
-        return super().step(node, word, claim, *given, **more)
-
-    def verb(self, node, what, claim, **more):
-        if what is arrivals.migrated:
-            self.comes("migrated")
-        return super().verb(node, what, claim, **more)
 
     def move(self):
         self.migrate()

@@ -16,7 +16,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import arrivals, lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.plugin_utils import handover, request_steps
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Stop
@@ -59,15 +59,6 @@ class Beside(Guests):
         except HeteroError as error:
             return str(error)
         return "; ".join(handover.moved_on(self.plan["parts"], said))
-
-    def step(self, node, word, claim, *given, **more):
-        self.comes(word)
-        return super().step(node, word, claim, *given, **more)
-
-    def verb(self, node, what, claim, **more):
-        if what is arrivals.migrated:
-            self.comes("migrated")
-        return super().verb(node, what, claim, **more)
 
     def hours(self):
         """Until the end of its lease."""
