@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Boards of the lab for jobs of a CI (extensions/ci), each asked for by a script that plays its runner. If these fail,
-a job of GitLab or GitHub has no board, or leaves it behind; or a role's scenario of molecule does.
+a job of GitLab, GitHub, a shell or pytest has no board, or leaves it behind; or a role's scenario of molecule does.
 
 What a runner calls, with which variables, and what it goes by is in the documentation of the two: "The Custom
 executor", "Running scripts before or after a job". Codes and killed jobs are tried in tests/unit/ci.
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from labs import ANSIBLE, FLAVOR, ROOT
@@ -154,6 +155,36 @@ def test_a_job_of_github(machine):
     assert (rc, out) == (0, f"tested on {name}\n"), said
     rc, out, said = machine.run("bash", "-e", CI / "github_completed.sh", **dict(job, HETERO_OWNER="ann"))
     assert (rc, "was not given back" in out, machine.claims) == (0, False, {}), out + said
+
+
+def test_a_job_of_a_shell(machine):
+    """Lost: boards in the jobs of any other CI, with one command or in several steps."""
+    words = 'test "$(ssh -F "$HETERO_SSH_CONFIG" "$HETERO_INSTANCE" uname -n)" = shell && exit 7'
+    rc, _out, said = machine.run(CI / "board", "run", "--name", "shell", "--", "sh", "-c", words)
+    assert (rc, machine.claims) == (7, {}), said
+    steps = f'eval "$({CI}/board take)" || exit\n$HETERO_SSH uname -n\n'
+    rc, out, said = machine.run("sh", "-c", steps, HETERO_NAME="shell")
+    assert (rc, out, machine.claims) == (0, "shell\n", {"shell": "ci"}), said
+    rc, _out, said = machine.run(CI / "board", "give-back", HETERO_NAME="shell")
+    assert (rc, machine.claims) == (0, {}), said
+
+
+def test_a_job_of_pytest(machine):
+    """Lost: boards in tests, and in their report which board it was and what its console said."""
+    (machine.folder / "pytest.ini").write_text("[pytest]\n")
+    (machine.folder / "test_boot.py").write_text(
+        'def test_boot(board):\n    assert board.run("uname -m") == "x86_64"\n\n\n'
+        'def test_fails(board):\n    board.run("exit 3")\n'
+    )
+    words = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "heteroci.pytest_plugin", "--junitxml=report.xml")
+    rc, out, said = machine.run(sys.executable, *words, "--board-flavor", FLAVOR, PYTHONPATH=str(CI))
+    assert (rc, "1 failed, 1 passed" in out, machine.claims) == (1, True, {}), out + said
+    passed, failed = ElementTree.parse(machine.folder / "report.xml").iter("testcase")
+    told = [{one.get("name"): one.get("value") for one in case.iter("property")} for case in (passed, failed)]
+    assert [one["board"] for one in told] == [told[0]["board"]] * 2
+    assert told[0]["board_phases"]
+    assert told[1]["board_console"]
+    assert "board_console" not in told[0]
 
 
 def test_another_roles_scenario_of_molecule(machine):
