@@ -8,34 +8,49 @@ the part of Ansible that a module needs. Module node_tools puts it there.
 from __future__ import annotations
 
 import io
+import os
 import tarfile
-from pathlib import Path
+from typing import Collection, Iterator
 
 import ansible
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import PACKAGE
 
-PLUGINS = Path(__file__).resolve().parent.parent
-ANSIBLE = Path(ansible.__file__).resolve().parent
+PLUGINS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+ANSIBLE = os.path.dirname(os.path.realpath(ansible.__file__))
 #: Folders of Ansible that no module of the collection imports.
 LEFT_OUT = ("facts", "powershell", "csharp")
 
 
 def code() -> dict[str, bytes]:
     """Return {path below the copy: bytes} of all its files."""
-    found = {
-        f"{PACKAGE}/{folder}/{path.relative_to(PLUGINS / folder)}": path
-        for folder in ("modules", "module_utils")
-        for path in (PLUGINS / folder).rglob("*.py")
-    }
-    utils = ANSIBLE / "module_utils"
-    own = [path for path in utils.rglob("*.py") if path.relative_to(utils).parts[0] not in LEFT_OUT]
-    for path in (ANSIBLE / "release.py", *own):
-        found[f"ansible/{path.relative_to(ANSIBLE)}"] = path
     # Empty packages, because another package of that name on the node would otherwise be taken, and because Ansible's
     # own imports parts of the controller.
-    empty = {f"{package}/__init__.py": b"" for package in ("ansible", PACKAGE)}
-    return {**empty, **{name: path.read_bytes() for name, path in found.items()}}
+    found = {f"{package}/__init__.py": b"" for package in ("ansible", PACKAGE)}
+    for folder in ("modules", "module_utils"):
+        found.update(_programs(os.path.join(PLUGINS, folder), f"{PACKAGE}/{folder}"))
+    found.update(_programs(os.path.join(ANSIBLE, "module_utils"), "ansible/module_utils", LEFT_OUT))
+    found["ansible/release.py"] = _read(os.path.join(ANSIBLE, "release.py"))
+    return found
+
+
+def _programs(top: str, name: str, left_out: Collection[str] = ()) -> Iterator[tuple[str, bytes]]:
+    """Yield each Python file below a folder of this machine, by its name in the copy.
+
+    :param left_out: folders directly in it that are passed over.
+    """
+    with os.scandir(top) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in left_out:
+                    yield from _programs(entry.path, f"{name}/{entry.name}")
+            elif entry.name.endswith(".py"):
+                yield f"{name}/{entry.name}", _read(entry.path)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def packed() -> bytes:

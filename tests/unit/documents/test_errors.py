@@ -12,6 +12,7 @@ from functools import lru_cache
 import pytest
 
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT, guide
+from ansible_collections.hetero.compute.tests.unit.plugin_utils import test_request_mistakes, test_request_words
 
 #: Where a message has something that differs, in the guide; and in what is read from the code.
 LEFT_OUT, HOLE = "…", "\0"
@@ -49,6 +50,7 @@ def read():
         kinds |= more
     for path in (ROOT / "playbooks").rglob("*.yml"):
         texts.add(path.read_text())
+    texts.update(test_request_words.all_said(), test_request_mistakes.all_said())
     return texts, kinds
 
 

@@ -28,7 +28,9 @@ PLAY = """\
   tasks:
     - name: All is well
       ansible.builtin.assert:
-        that: [_key_problem == '', _user_data_problem == '', _public_key == other, _user_data is search('lock-down')]
+        that: [_wrong == '', _public_key == other, _user_data is search('lock-down')]
+      vars:
+        _checks: [key, user_data]
     - name: It goes away
       ansible.builtin.file: {{path: "{{{{ gone }}}}", state: absent}}
     - name: It is used

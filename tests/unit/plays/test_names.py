@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipe_disk import METHODS, PROOFS
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE, WORDS_OF_ANSIBLE
+from ansible_collections.hetero.compute.plugins.plugin_utils.request_words import WORDS
 from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_misspelt import VERBS
@@ -94,10 +93,11 @@ ASKED = (
 def test_names_of_the_inventory_are_no_names_for_instances(tmp_path):
     """Lost: who logs in to a proxy, or runs a play on it, is on a tenant's board of the same name."""
     plays = Playbooks(tmp_path, ["p1", "p2"], ["gpu-2", "gpu-3"])
-    task = {"ansible.builtin.copy": {"content": "{{ _name_problem }}", "dest": f"{tmp_path}/said-{{{{ number }}}}"}}
+    task = {"ansible.builtin.copy": {"content": "{{ said | join }}", "dest": f"{tmp_path}/said-{{{{ number }}}}"}}
     task["loop"] = [one for one, _words in ASKED]
     task["loop_control"] = {"index_var": "number"}
     task["vars"] = {"instance": "{{ item.instance }}", "count": "{{ item['count'] | default(1) }}"}
+    task["vars"]["said"] = "{{ ['name'] | hetero.compute.mistakes }}"
     play = dict(hosts="localhost", gather_facts=False, tasks=[task], vars_files=[str(PLAYBOOKS / "vars/request.yml")])
     (tmp_path / "ask.yml").write_text(json.dumps([play]))
     rc, output = plays.end(plays.start_file(str(tmp_path / "ask.yml")))
@@ -119,25 +119,12 @@ HOURS = "give more than 0 and at most 87600, such as -e hours=24, or none for no
 ENDS = "ansible-playbook hetero.compute.terminate_instance -e instance="
 
 
-def test_ways_to_wipe_are_those_of_the_modules():
-    """Lost: a way to wipe that a module knows, and no playbook takes."""
-    said = REQUEST["_word_problems"]
-    assert f"{['', *METHODS]}" in said["wipe"]
-    assert f"{['', *PROOFS]}" in said["wipe_verify"]
-
-
-def test_names_of_instances_are_those_of_the_nodes():
-    """Lost: a name that nodes take, and no playbook; or the other way round."""
-    assert REQUEST["_instance_name"] == INSTANCE.pattern + r"\Z"
-    assert REQUEST["_words_of_ansible"] == list(WORDS_OF_ANSIBLE)
-
-
 @pytest.mark.parametrize("playbook", VERBS)
 def test_each_playbook_looks_at_the_words_that_it_takes(playbook):
     """Lost: `force=maybe`, `placement=packed`, as if nothing had been said."""
     parts = tasks_in(yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text()))
     looked = [set(part["_words"]) for part in parts if isinstance(part.get("_words"), list)]
-    taken = options(playbook) & set(REQUEST["_word_problems"])
+    taken = options(playbook) & set(WORDS)
     # where an inventory sets a default, what a playbook takes besides is looked at, too
     besides = {"wipe", "wipe_verify"}
     # whose board is meant is asked only where one is

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.cloud_init import MOST
-from ansible_collections.hetero.compute.plugins.plugin_utils.filters.user_data import user_data
+from ansible_collections.hetero.compute.plugins.plugin_utils.user_data import user_data
 
 DATA = "#cloud-config\nruncmd: [echo '{{ secret }}']\n"
 

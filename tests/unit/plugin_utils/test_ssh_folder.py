@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.filters.ssh_folder import ssh_folder
+from ansible_collections.hetero.compute.plugins.plugin_utils.ssh_folder import ssh_folder
 from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import TEXT
 
 

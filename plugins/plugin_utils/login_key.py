@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.login_key`: the public key of a request, or what is wrong with the one that was given."""
+"""The public key of a request, or what is wrong with the one that was given."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ FIRST_WORD = re.compile(r"(ssh|ecdsa|sk)-[a-z0-9@.-]+")
 MOST, LISTED = 65536, 20
 
 
-def login_key(asked: Any, in_a_job: bool = False, default: Any = None, sources: Any = ()) -> dict[str, str]:
+def login_key(
+    asked: Mapping[str, Any], in_a_job: bool = False, default: Any = None, sources: Iterable[Any] = ()
+) -> dict[str, str]:
     """Return `given` (the key's text, or ""), `public` (that, or the default), `problem` and `missing`.
 
     The last two say in words, without a word of the key, what is wrong, and that there is none; "" otherwise.
@@ -39,8 +41,6 @@ def login_key(asked: Any, in_a_job: bool = False, default: Any = None, sources: 
     :param default: the site's key, if it has one.
     :param sources: paths of the inventory, as ansible_inventory_sources has them.
     """
-    if not isinstance(asked, Mapping):
-        raise AnsibleFilterError("hetero.compute.login_key needs a mapping of key and key_file before the bar")
     text, named = (str(asked.get(name) or "") for name in ("key", "key_file"))
     by_name = None if named else _by_name(text, _beside(sources), in_a_job)
     if by_name:
@@ -56,7 +56,7 @@ def login_key(asked: Any, in_a_job: bool = False, default: Any = None, sources: 
     return dict(given="", public="", problem=problem, missing="" if problem else _missing(home, in_a_job))
 
 
-def _beside(sources: Any) -> list[str]:
+def _beside(sources: Iterable[Any]) -> list[str]:
     """Return the site's folders of keys that there are: beside each source of the inventory, else where one stands.
 
     A source that is a folder has them beside it, too: Ansible takes each file in it for an inventory.

@@ -1,7 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter `hetero.compute.user_data`: a request's data for cloud-init, or what is wrong with their file."""
+"""A request's data for cloud-init, or what is wrong with their file."""
 
 from __future__ import annotations
 

@@ -1,0 +1,34 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter `hetero.compute.requested`: one value of a request, read from the variables of the play."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from jinja2.runtime import Context, missing
+
+from ansible_collections.hetero.compute.plugins.plugin_utils.request_values import Requested
+
+#: What can be asked for.
+VALUES = [name for name, value in vars(Requested).items() if isinstance(value, (property, cached_property))]
+
+
+def of_the_play(context: Context) -> Requested:
+    """Return the request that a play's variables make, each of which is read when it is asked for."""
+
+    def look(name: str) -> Any:
+        found = context.resolve_or_missing(name)
+        return None if found is missing else found
+
+    return Requested(look)
+
+
+def requested(context: Context, name: Any) -> Any:
+    """Return a value by its name; raise AnsibleFilterError if a request has no such value."""
+    if name not in VALUES:
+        raise AnsibleFilterError(f"hetero.compute.requested knows no {str(name)[:60]}: give one of {', '.join(VALUES)}")
+    return getattr(of_the_play(context), name)
