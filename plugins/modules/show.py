@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: show
-short_description: Print lines as they are
+short_description: Print lines as they are, and keep texts in files of the controller
 version_added: 0.1.0
 description:
   - Prints lines on the controller through Ansible's own display, without quotes or indentation.
@@ -27,7 +27,17 @@ options:
     description: What to print.
     type: list
     elements: str
-    required: true
+    default: []
+  files:
+    description:
+      - What to write, by the file's path on the controller. A reader gets the old text or the new one, whole.
+      - Check mode writes nothing.
+    type: dict
+    default: {}
+  mode:
+    description: The files' permissions, in octal.
+    type: str
+    default: "0644"
   stats:
     description:
       - What to give to the play's statistics besides, as C(ansible.builtin.set_stats) does.
