@@ -50,7 +50,8 @@ def job_name(prefix, known, parts, part=""):
     :param known: what people know the job by.
     :param parts: texts that together are this job's alone.
     """
-    own = hashlib.sha256("\0".join([prefix, *parts, part]).encode()).hexdigest()[:8]
+    texts = "\0".join([prefix, *parts, part]).encode(errors="surrogateescape")  # a variable may have any bytes
+    own = hashlib.sha256(texts).hexdigest()[:8]
     shown = re.sub("[^a-z0-9]+", "-", f"{prefix}-{known}".lower())[: LONGEST - 9].strip("-")
     return f"{shown}-{own}"
 
