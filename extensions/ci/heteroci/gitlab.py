@@ -103,9 +103,15 @@ def run(asked, words):
         console = f"ansible-playbook hetero.compute.console -e instance={asked.name} -e owner={asked.options['owner']}"
         say(f"ssh does not get through to {asked.name} any more: its console says why: {console}\n")
         return _code("SYSTEM")
+    if status < 0:  # for want of memory, say: what the script ended with is not known
+        say(f"ssh to {asked.name} was ended on the runner's machine, by signal {-status}\n")
+        return _code("SYSTEM")
     if status and os.environ.get("BUILD_EXIT_CODE_FILE"):
-        with open(os.environ["BUILD_EXIT_CODE_FILE"], "w", encoding="ascii") as file:
-            file.write(str(status))
+        try:
+            with open(os.environ["BUILD_EXIT_CODE_FILE"], "w", encoding="ascii") as file:
+                file.write(str(status))
+        except OSError as error:  # whose failure it is, stays
+            say(f"the script ended with {status}, which could not be written for GitLab: {error}\n")
     return _code("BUILD") if status else 0
 
 
