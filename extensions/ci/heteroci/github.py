@@ -82,7 +82,7 @@ def _join_streams():
     """Have all output on one stream: a runner reads two, and a line of the one may come before an earlier one of the
     other.
     """
-    sys.stdout.reconfigure(line_buffering=True)
+    sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     os.dup2(sys.stdout.fileno(), sys.stderr.fileno())
 
 
