@@ -17,7 +17,6 @@ import shlex
 import shutil
 import stat
 import subprocess
-import sys
 
 from . import endings
 from .endings import NoBoard, as_told, say
@@ -126,6 +125,7 @@ class Board:
     def __init__(self, request, watch=None):
         self.request = request
         self._watch = watch
+        self._key_before = ""
         self.instances = []
 
     @property
@@ -182,10 +182,11 @@ class Board:
         """Terminate it, and forget the way in; return why that failed as a NoBoard, None where it did not.
 
         It is asked for as its owner's and by its key, so another's of this name stays, and whatever fails ends with the
-        lease. Where no key is, nothing was asked for by this job.
+        lease. Where no key is, and none was, nothing was asked for by this job.
         """
         try:
-            key = self._own_key()
+            self.remember()
+            key = self._key_before
             outcome = self._terminate(key) if key else {}
         except (NoBoard, OSError) as error:  # such as a full disk
             return as_told(error)
@@ -197,9 +198,11 @@ class Board:
     def _terminate(self, key):
         name, options = "terminate_instance", dict(only_key=key, hetero_ssh_folder=self._ssh_folder)
         outcome = self._play(name, **options)
-        if not outcome["told"] and not say(f"{name} told no outcome\n"):
-            # who reads this job's output has gone, or has no space for it, and Ansible ends where it cannot write
-            outcome = self._play(name, quiet=True, **options)
+        if not outcome["told"]:
+            # it was killed; or who reads this job's output has gone, or has no space for it, and Ansible ends where it
+            # cannot write
+            is_heard = say(f"{name} told no outcome: it is run once more\n")
+            outcome = self._play(name, quiet=not is_heard, **options)
         return outcome
 
     def console(self, lines=40):
@@ -281,6 +284,10 @@ class Board:
 
     # ---- its folder
 
+    def remember(self):
+        """Know its key also where a command of the job removes the folder, with the job's home."""
+        self._key_before = self._own_key() or self._key_before
+
     @property
     def _ssh_folder(self):
         return os.path.join(self.request.folder, "ssh")
@@ -292,10 +299,13 @@ class Board:
     def _own_key(self):
         """Return the public key of this job alone; "" where there is none."""
         path = os.path.join(self.request.folder, "key")
-        if not all(os.path.exists(one) and os.path.getsize(one) for one in (path, f"{path}.pub")):
+        try:
+            if not all(os.path.getsize(one) for one in (path, f"{path}.pub")):
+                return ""
+            with open(f"{path}.pub", encoding="ascii") as file:
+                return file.read().strip()
+        except FileNotFoundError:
             return ""
-        with open(f"{path}.pub", encoding="ascii") as file:
-            return file.read().strip()
 
     def _key(self):
         """Return the same, which is made where it is not there; write what ssh reads."""
@@ -306,9 +316,10 @@ class Board:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(one)
             words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.request.name, "-f", path]
-            if subprocess.run(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode:
+            if subprocess.run(words, stdin=subprocess.DEVNULL, stdout=endings.errors(), check=False).returncode:
                 raise NoBoard(endings.OTHER, f"{path}: ssh-keygen made no key, as is said above")
         self._write("ssh_config", SSH_CONFIG.format(folder=self.request.folder))
+        self.remember()
         return self._own_key()
 
     def _read(self, name):

@@ -61,6 +61,14 @@ def say(text, stream=None):
     return True
 
 
+def errors():
+    """Return the number of the file to which standard error goes: below pytest it may be a text in its memory."""
+    try:
+        return sys.stderr.fileno()
+    except OSError:
+        return 2
+
+
 def tell(text):
     """Write on standard output what the job's other processes need of a board.
 

@@ -3,28 +3,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A process that gives a board back where the job's own was killed, which can do nothing itself then.
 
-It hears the other by a pipe. That ends when the other does, whatever ended it: where nothing was said before that the
+It hears the other by a pipe, and sees when that has ended, whatever ended it: where nothing was said before that the
 board was given back, this process gives it back. Until then nobody else has the board's lock (held.py), so a job that
-is tried again at once waits for that, and does not lose what it gets.
+is tried again at once waits for that, and does not lose what it gets. The pipe's end alone would not tell: what a test
+has forked below pytest has the pipe as well, and may go on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
+import time
 
 from . import cancelled
 from .board import Board, Request, lock_of
 from .endings import say
-from .playbooks import GRACE
+from .names import began
+from .playbooks import GRACE, out_of_reach
 
-#: Variables by which runners find the processes of a job that is over, to end them (GitHub Actions, Jenkins).
-FOUND_BY = ("RUNNER_TRACKING_ID", "BUILD_ID", "JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_COOKIE")
+#: Seconds between two looks at whether the job, or a playbook, has ended.
+JOB_LOOKS, LOOKS = 1.0, 0.1
 
 
 class Keeper:
@@ -37,8 +41,8 @@ class Keeper:
     """
 
     def __init__(self, request, lock, keeps=False):
-        environ = {name: value for name, value in os.environ.items() if name not in FOUND_BY}
-        said = [json.dumps(vars(request)), "keeps" if keeps else "", str(lock.fileno())]
+        job = os.getpid()
+        said = [json.dumps(vars(request)), "keeps" if keeps else "", str(lock.fileno()), str(job), began(job)]
         # its own words go to a file: a runner would wait for the end of whoever has the job's output open
         path = os.path.join(request.folder, "keeper.log")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log, cancelled.deferred():
@@ -47,7 +51,7 @@ class Keeper:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=environ,
+                env=out_of_reach(os.environ),
                 start_new_session=True,
                 pass_fds=[lock.fileno()],
                 bufsize=0,  # nothing is kept for a process that has ended
@@ -57,12 +61,14 @@ class Keeper:
         return self
 
     def __exit__(self, *_error):
+        self._say("over")
         self._process.stdin.close()
-        self._process.wait()
+        with cancelled.unheard():  # the lock is this process's until then: below pytest Ctrl-C may be pressed again
+            self._process.wait()
 
     def watch(self, process):
         """Tell which playbook runs: its process's id, or None."""
-        self._say(f"playbook {process or 0}")
+        self._say(f"playbook {process} {began(process)}" if process else "playbook")
 
     def settled(self):
         """Tell that there is nothing to be given back any more."""
@@ -81,6 +87,7 @@ def unlock(path, handle):
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.stat(path), os.fstat(handle)):
             os.unlink(path)
+    fcntl.flock(handle, fcntl.LOCK_UN)  # also for what a test has forked, which has it as well
 
 
 def main():
@@ -91,35 +98,54 @@ def main():
 
 def _kept():
     """Hear all lines, then give the board back, unless the last one says that it was; return the exit code."""
-    said, keeps, lock, playbook, handle = sys.argv[1], bool(sys.argv[2]), int(sys.argv[3]), None, None
-    request, is_settled = Request(**json.loads(said)), False
-    for line in sys.stdin:
-        word, _blank, number = line.strip().partition(" ")
+    said, keeps, lock, job, since = sys.argv[1], bool(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+    request, playbook = Request(**json.loads(said)), []
+    board = Board(request)
+    for line in _lines(job, since):
+        word, *playing = line.split()
         if word == "done":
-            is_settled = True
-            continue
-        if handle is not None:
-            os.close(handle)
-        playbook, handle = int(number), None
-        if playbook:
-            with contextlib.suppress(OSError):
-                handle = os.pidfd_open(playbook)
-    if is_settled:
-        unlock(lock_of(request), lock)  # the other one may have been killed since
-        return 0
-    if handle is not None:
-        _stop(playbook, handle)
-    error = None if keeps else Board(request).give_back()
+            unlock(lock_of(request), lock)  # the other one may have been killed since
+            return 0
+        if word == "over":
+            break
+        playbook = playing
+        board.remember()
+    if playbook:
+        _stop(int(playbook[0]), playbook[1:])
+    error = None if keeps else board.give_back()
     say(f"{request.name}: {error or ('stays' if keeps else 'given back')}\n")
     unlock(lock_of(request), lock)
     return 1 if error else 0
 
 
-def _stop(playbook, handle):
-    """End a playbook, which leads the group of its processes, if it still runs."""
+def _lines(job, since):
+    """Yield the lines that a process says, until it has ended.
+
+    :param since: when it began (names.began); "" where that is not known, and the pipe's end alone counts.
+    """
+    said, has_ended = "", False
+    while True:
+        if select.select([sys.stdin], [], [], 0 if has_ended else JOB_LOOKS)[0]:
+            more = os.read(sys.stdin.fileno(), select.PIPE_BUF).decode()
+            if not more:
+                return
+            *lines, said = (said + more).split("\n")
+            yield from lines
+        elif has_ended:
+            return
+        else:
+            has_ended = bool(since) and began(job) != since
+
+
+def _stop(playbook, since):
+    """End a playbook, which leads the group of its processes, if it still runs.
+
+    :param since: [when it began]; [] where it had ended before that could be told. Its id may be another's by now.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL):
-        if select.select([handle], [], [], 0)[0]:
-            return  # its id may be another's by now
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(playbook, number)
-        select.select([handle], [], [], GRACE)
+        until = time.monotonic() + GRACE
+        if [began(playbook)] == since:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(playbook, number)
+        while [began(playbook)] == since and time.monotonic() < until:
+            time.sleep(LOOKS)

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,10 @@ SOUND = re.compile(r"[A-Za-z0-9 @._:,/+=-]*")
 GRACE = 10.0
 #: The file of an outcome, and the bytes for which there is space before a playbook begins.
 OUTCOME, SPACE = "outcome.json", 64 * 1024
+#: The most bytes of one that are read: those of a hundred consoles' last lines are less.
+MOST = 64 * 1024 * 1024
+#: Variables by which runners find the processes of a job that is over, to end them (GitHub Actions, Jenkins).
+FOUND_BY = ("RUNNER_TRACKING_ID", "BUILD_ID", "JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_COOKIE")
 #: Begins a playbook when a line is read, and none where the job ends before: who is killed then has told nobody of it.
 GATE = ("/bin/sh", "-c", 'read -r line && exec "$@" </dev/null', "sh")
 
@@ -62,9 +67,8 @@ class Playbooks:
             path = os.path.join(folder, OUTCOME)
             said, code = self._run(name, options, path, quiet)
             try:
-                with open(path, encoding="utf-8") as file:
-                    return dict(_sound(name, json.load(file)), said=said, told=True)
-            except (OSError, ValueError):
+                return dict(_sound(name, _outcome(path)), said=said, told=True)
+            except (OSError, RecursionError, ValueError):
                 # before it began to play, or its end could not be written: what it did is not known
                 why = f"{name} ended with {code} and told no outcome; why is said above"
                 return dict(ending=endings.OTHER, text=why, blame=None, console=[], instances=[], said=said, told=False)
@@ -97,9 +101,9 @@ class Playbooks:
         argv = [*GATE, program]
         argv += [word for inventory in self.inventories for word in ("-i", inventory)]
         argv += [f"hetero.compute.{name}", "-e", json.dumps(options)]
-        output = subprocess.PIPE if quiet else sys.stderr.fileno()
+        output = subprocess.PIPE if quiet else endings.errors()
         # the job's own ssh may have left its output, which is this one, as Ansible refuses it
-        os.set_blocking(sys.stderr.fileno(), True)
+        os.set_blocking(endings.errors(), True)
         sys.stderr.flush()
         process = None
         try:
@@ -139,6 +143,15 @@ def stop(process):
         os.killpg(process.pid, signal.SIGKILL)  # a worker that is left
 
 
+def _outcome(path):
+    """Return what a file has that is an outcome's; wait for no pipe that lies there."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
+        said = os.fstat(file.fileno())
+        if not stat.S_ISREG(said.st_mode) or said.st_size > MOST:
+            raise ValueError(f"{path} is no outcome of a playbook")
+        return json.load(file)
+
+
 def _sound(name, outcome):
     """Return the outcome of a playbook as it was written; raise ValueError where it has not what a job needs."""
     try:
@@ -160,15 +173,20 @@ def _whereabouts(folder):
     try:
         os.getcwd()
     except FileNotFoundError:
-        return folder
+        return folder if os.path.isdir(folder) else "/"
     return None
+
+
+def out_of_reach(environ):
+    """Return an environment without what a runner looks for: it ends no process with that one, which we end."""
+    return {name: value for name, value in environ.items() if name not in FOUND_BY}
 
 
 def _environment(path):
     """Return the environment of a playbook whose outcome goes to `path`."""
     enabled = os.environ.get("ANSIBLE_CALLBACKS_ENABLED", "")
     return dict(
-        os.environ,
+        out_of_reach(os.environ),
         ANSIBLE_STDOUT_CALLBACK="hetero.compute.quiet",
         ANSIBLE_CALLBACKS_ENABLED=",".join(filter(None, [enabled, "hetero.compute.outcome"])),
         HETERO_OUTCOME=path,

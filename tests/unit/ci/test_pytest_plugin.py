@@ -7,11 +7,14 @@ test, or one stays when the tests are over.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from xml.etree import ElementTree
 
-from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT
+import pytest
+
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, keeper_of
 from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import SSH
 
 TESTS = """
@@ -120,6 +123,63 @@ def test_no_playbook_runs_on_when_ctrl_c_is_pressed_again(machine):
     out, said = process.communicate(timeout=LIMIT)
     assert machine.verbs == ["provision_instance", "ended", "terminate_instance"], out + said
     assert list(machine.state.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["fd", "sys", "tee-sys", "no"])
+def test_tests_have_boards_however_their_output_is_caught(machine, how):
+    """Lost: all boards of a CI that runs pytest --capture=tee-sys: "no board: fileno"."""
+    rc, cases, said = reported(machine, "--board-flavor", "x", f"--capture={how}", text="def test_a(board): pass\n")
+    assert (rc, list(cases), machine.verbs) == (0, ["test_a"], ["provision_instance", "terminate_instance"]), said
+
+
+#: Tests with a process that has all that pytest has open, and goes on when they are over, as a pool of workers does.
+FORKING = """
+import multiprocessing
+workers = []
+
+
+def test_forks(board):
+    workers.append(multiprocessing.get_context("fork").Pool(1))
+    assert workers[0].map(abs, [-42]) == [42]
+    print("forked", workers[0]._pool[0].pid, flush=True)
+"""
+
+
+def test_what_tests_have_forked_keeps_no_board(machine):
+    """Lost: the machine of a CI: pytest waited without an end, when all tests were over, for a pool of workers."""
+    rc, _cases, said = reported(machine, "--board-flavor", "x", text=FORKING)
+    assert (rc, machine.verbs, list(machine.state.iterdir())) == (0, ["provision_instance", "terminate_instance"], [])
+
+
+#: The same with one that nothing ends.
+FORKED = """
+import os, time
+
+
+def test_forks(board):
+    forked = os.fork()
+    if forked:
+        print("forked", forked, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_killed_tests_have_forked_keeps_no_board(machine):
+    """Lost: a board until its lease ends, as a worker of a pytest that was killed goes on."""
+    (machine.folder / "test_driver.py").write_text(FORKED)
+    words = ("-m", "pytest", "-s", "-p", "no:cacheprovider", "-p", "heteroci.pytest_plugin", "--board-flavor", "x")
+    process = machine.start(*words, program=sys.executable, PYTHONPATH=str(CI))
+    while "forked" not in (line := process.stdout.readline()):
+        assert line
+    worker, wait = int(line.split()[-1]), keeper_of(process)
+    try:
+        process.kill()
+        wait()
+        assert (machine.verbs, list(machine.state.iterdir())) == (["provision_instance", "terminate_instance"], [])
+        os.kill(worker, 0)
+    finally:
+        os.kill(worker, signal.SIGKILL)
+        process.communicate(timeout=LIMIT)
 
 
 def test_a_board_for_each_module(machine):
