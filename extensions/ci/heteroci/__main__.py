@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
@@ -22,4 +23,18 @@ for number, name in enumerate(("stdin", "stdout", "stderr")):
         os.dup2(os.open(os.devnull, os.O_RDWR), number)
         os.set_inheritable(number, True)
         setattr(sys, name, io.TextIOWrapper(io.FileIO(number, "w" if number else "r", closefd=False)))
-sys.exit(importlib.import_module(f"heteroci.{sys.argv.pop(1)}").main())
+program = sys.argv.pop(1)
+
+
+def end(*error):
+    """End after an error that nobody foresaw, such as one of a machine without memory: Python's own code, 1, would be a
+    command's, and of GitLab a job's (endings.CODES, gitlab._code).
+    """
+    sys.__excepthook__(*error)
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+    os._exit(int(os.environ.get("SYSTEM_FAILURE_EXIT_CODE") or 2) if program == "gitlab" else 115)
+
+
+sys.excepthook = end
+sys.exit(importlib.import_module(f"heteroci.{program}").main())

@@ -143,6 +143,19 @@ def test_a_shell_whose_take_can_begin_no_process_runs_nothing_for_a_board(stream
     assert done.stderr.splitlines()[-1] not in ("0", "141"), done.stderr
 
 
+def test_a_fault_of_the_programs_is_no_failure_of_a_job(machine):
+    """Lost: a job, failed as its own fault (Python ends with 1, as a job of GitLab and a command do), for want of
+    memory on the runner's machine.
+    """
+    why = "import tempfile\n\ndef none(**_named):\n    raise MemoryError\n\ntempfile.mkdtemp = none\n"
+    (machine.folder / "sitecustomize.py").write_text(why)
+    env = dict(PYTHONPATH=str(machine.folder))
+    rc, _out, said = machine.run("run", *NAMED, "--", "true", **env)
+    assert (rc, machine.calls, "MemoryError" in said) == (115, [], True), said
+    rc, _out, said = GitLabRunner(machine).stage("prepare", BUILD_FAILURE_EXIT_CODE="1", **env)
+    assert (rc, machine.calls, "MemoryError" in said) == (42, [], True), said
+
+
 #: What a playbook may leave in place of its outcome, and which is none.
 OUTCOMES = {
     "a pipe": "os.unlink(path); os.mkfifo(path)",
