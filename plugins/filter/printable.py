@@ -21,9 +21,6 @@ options:
     description: The text.
     type: str
     required: true
-seealso:
-  - plugin: hetero.compute.meant
-    plugin_type: filter
 """
 
 EXAMPLES = r"""
