@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import Move, moving, without_halves
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.without_claims import notes, unclaimed
 from ansible_collections.hetero.compute.plugins.plugin_utils import endings
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unasked, words_of
@@ -65,7 +66,7 @@ def find(
     _stop(unasked(answers, name, without), endings.OWNER)
     found = moving(answers)
     answers, halves = without_halves(answers, found), [one for one in found if one.is_of(name)]
-    _stop("\n".join(map(one_line, owners.unclaimed(answers))))
+    _stop("\n".join(map(one_line, unclaimed(answers))))
     parts, _surplus = owners.holders(answers, name, numbers=numbers_of(request))
     theirs = {claim["owner"] for part in parts for claim in part["claims"]}
     others = sorted(one for one in theirs if not owners.same(one, owner))
@@ -88,7 +89,7 @@ def find(
         raise Stop(f"There is no instance {name} to {to}{why}: {remedy}")
     asked = ", ".join(answer["item"] for answer in answers)
     nowhere = f"{name}: no such instance on {asked}{why}: {status} shows who has what"
-    return dict(parts=parts, lines=[nowhere, *owners.notes(answers)])
+    return dict(parts=parts, lines=[nowhere, *notes(answers)])
 
 
 def _half(move: Move, request: Request) -> Part:

@@ -11,7 +11,7 @@ from typing import Any, Container
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners, without_claims
 
 
 def holders(
@@ -24,6 +24,6 @@ def holders(
     parts, surplus = owners.holders(results, name, count, owner, keep)
     others = owners.taken(results, name, count, owner) if count and owner else []
     told = owners.as_text(others) if others else ""
-    lost, notes = owners.unclaimed(results), owners.notes(results)
+    lost, notes = without_claims.unclaimed(results), without_claims.notes(results)
     twice = owners.twice(results, name, owner)
     return dict(parts=parts, surplus=surplus, taken=told, unclaimed=lost, notes=notes, twice=twice)

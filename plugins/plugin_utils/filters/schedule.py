@@ -33,8 +33,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners
     names_of,
     same,
     taken,
-    unclaimed,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.without_claims import unclaimed
 
 
 def schedule(
@@ -64,8 +64,8 @@ def schedule(
         asked = [one for one in nodes if "claims" in one] if name else []
         missing = missing_of(holders(asked, who, count, owner, numbers=numbers)[0], who, count, numbers)
         others = taken(asked, who, count, owner, numbers) if name and owner else []
-        # Made anew on another node, it would exist twice, and would be empty for its tenant.
-        lost = unclaimed(asked, {who, *names_of(who, count, numbers)}) if missing else []
+        # Made anew on another node, or on one that it has left, it would exist twice, and be empty for its tenant.
+        lost = unclaimed(asked, {who, *names_of(who, count, numbers)}, moved=not missing)
         names = names_of(who, count, numbers)
         against = as_text(others) if others else "; ".join(lost) or _mixed(asked, who, names, owner, missing)
         one = Schedule(flavor, found, len(missing), strategy, partial, refusals(refused), no_board(board, offering))

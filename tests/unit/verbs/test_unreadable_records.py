@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import without_claims
 from ansible_collections.hetero.compute.tests.unit.verbs.test_adopting import record
 
 ASKED = {
@@ -55,8 +55,8 @@ def test_other_verbs_say_that_there_is_none(damaged, given):
 def test_who_asks_for_a_name_is_told_of_the_file_beside_it(damaged):
     """Lost: the word by which somebody mends the file; or the end of the play that asks for a name."""
     answer = dict(damaged.module("board_info", instance="bob"), item="tp-a")
-    assert owners.unclaimed([answer]) == []
-    (note,) = owners.notes([answer])
+    assert without_claims.unclaimed([answer]) == []
+    (note,) = without_claims.notes([answer])
     assert note.startswith("board1 on tp-a: ")
     assert "cannot be read" in note
 
@@ -95,5 +95,5 @@ def test_what_may_be_its_is_not_said_to_be_none(damaged, what):
     for result in (verb(site), released, *(verb(site, **given) for given in ASKED.values())):
         assert "what lies there for board1 may be its" in result["msg"], what
         assert not result.get("changed")
-    assert owners.unclaimed([dict(site.module("board_info", instance="bob"), item="tp-a")])
+    assert without_claims.unclaimed([dict(site.module("board_info", instance="bob"), item="tp-a")])
     assert site.what_is_there() == there

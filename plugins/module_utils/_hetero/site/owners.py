@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import takewhile
-from typing import Any, Collection, Container, Final, Iterable, Iterator, Mapping, Protocol
+from typing import Any, Collection, Container, Final, Iterable, Mapping, Protocol
 
 from ..core.errors import BadInput, Refused
 from ..core.plays import play
 from ..core.printable import printable, seen
 from ..core.spelling import like
-from .instance_states import LEAVING
 from .kinds import BOARD, OF_HOSTS
 from .leases import as_date
 
@@ -308,31 +307,6 @@ def twice(results: Iterable[Result], request: str, owner: str | None = None) -> 
     return told
 
 
-def unclaimed(results: Collection[Result], names: Container[str] | None = None) -> list[str]:
-    """Return as texts what exists of instances of which no node has a claim, or another one by an older database.
-
-    :param results: as of `holders`. Each may have `unclaimed`, dicts with `instance` and `text`. What a node says of an
-        instance that it has a claim of itself counts too, because that claim is the older one.
-    :param names: only these instances; None for all.
-    """
-    claims = [(claim, str(result["item"])) for result in results for claim in result["claims"]]
-    told = []
-    for item, one in _unclaimed(results, harmless=False):
-        asked = names is None or one["instance"] in names
-        theirs = [(claim, other) for claim, other in claims if claim["instance"] == one["instance"] and other != item]
-        if asked and (not theirs or any(_has_left(claim, there, one) for claim, there in theirs)):
-            told.append(f"{one['instance']} on {item}: {one['text']}")
-    return told
-
-
-def _has_left(claim: Claim, there: str, one: Mapping[str, Any]) -> bool:
-    """Return whether what exists without a claim is the very instance of another node's claim, which does not say that
-    it leaves: it has moved, and the databases of both nodes are older than that. It is none that has left for that one.
-    """
-    is_same = claim.get("created") == one.get("created") is not None
-    return is_same and claim.get("state") != LEAVING and one.get("leaves_for") != there
-
-
 def ended(results: Iterable[Result], request: str, owner: str | None = None) -> str:
     """Return in words which instances of a request were ended because their lease was over, and when; "" for none.
 
@@ -372,21 +346,6 @@ def meant(results: Iterable[Result], request: str, owner: str) -> str:
     theirs = {one["instance"] for result in results for one in result.get("alike", ()) if same(one["owner"], owner)}
     near = like(request, sorted(theirs))
     return f"is {near} meant?" if near else ""
-
-
-def notes(results: Iterable[Result]) -> list[str]:
-    """Return as texts what lies on nodes, belongs to no instance and should be looked at.
-
-    :param results: as of `unclaimed`.
-    """
-    return [f"{one['name']} on {item}: {one['text']}" for item, one in _unclaimed(results, harmless=True)]
-
-
-def _unclaimed(results: Iterable[Result], harmless: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    for result in results:
-        for one in result.get("unclaimed", ()):
-            if one.get("harmless", False) == harmless:
-                yield str(result["item"]), one
 
 
 def _add(parts: dict[str, dict[str, Any]], item: str, claim: Claim, result: Result, request: str) -> None:

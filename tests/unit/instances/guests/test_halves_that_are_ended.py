@@ -4,7 +4,7 @@
 """A guest that moves, and whose claims are ended, made anew or forgotten on one of its hosts; or two runs that claim it
 on two hosts. If these fail, it runs twice, or what is left of it is nobody's and ends by no verb.
 
-Tests compute_host/lifecycle.py, compute_host/departures.py, site/moves.py, site/owners.py,
+Tests compute_host/lifecycle.py, compute_host/departures.py, site/moves.py, site/without_claims.py,
 plugin_utils/request_steps.py.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,52 @@ def test_databases_of_both_hosts_that_are_older_than_a_move(guests, to):
     assert (guests.states(), guests.running()) == ({"kvm1": "running"}, ["kvm2"])
     with pytest.raises(Stop, match=r"^win on kvm2: no claim of it is in the database of .* put a newer copy of it"):
         asked(guests, to)
+
+
+@pytest.mark.parametrize("record", ["{", None])
+@pytest.mark.parametrize("to", ["rebuild", "start", "migrate", None])
+def test_databases_that_are_older_than_a_move_whose_record_tells_nothing(guests, to, record):
+    """Lost: one life: where the record on the new host is damaged or gone, too, the former one was told to make it anew
+    (fresh=true), and it ran beside the one that has its data.
+    """
+    before = {name: guests.copy_of(name) for name in guests.sites}
+    guests.migrate()
+    for name, copy in before.items():
+        guests.put_back(name, copy)
+    with guests.at(guests.sites["kvm2"]) as host:
+        path = host.store.records.path("win")
+    os.unlink(path)
+    if record:
+        Path(path).write_text(record)
+    assert (guests.states(), guests.running()) == ({"kvm1": "running"}, ["kvm2"])
+    with pytest.raises(Stop, match=r"^win on kvm2, which may be that of kvm1, moved: no claim of it is in the") as told:
+        asked(guests, to)
+    assert guests.disk("kvm2").rpartition("/")[0] in str(told.value)
+    assert (f"the record of its claim, {path}, cannot be read" in str(told.value)) == bool(record)
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_a_request_for_one_that_moved_before_its_host_knew_that_it_was_made(guests, record):
+    """Lost: the same, to playbook provision_instance, which goes on with what the former host has claimed."""
+    before = {name: guests.copy_of(name) for name in guests.sites}
+    with closing(before["kvm1"]):
+        flavor = guests.claim()["flavor"]
+        guests.migrate()
+        before["kvm1"].execute("UPDATE instances SET state = 'claimed', container = NULL, image_hash = NULL")
+        before["kvm1"].commit()
+        for name, copy in before.items():
+            guests.put_back(name, copy)
+    if not record:
+        with guests.at(guests.sites["kvm2"]) as host:
+            os.unlink(host.store.records.path("win"))
+    assert (guests.states(), guests.running()) == ({"kvm1": "claimed"}, ["kvm2"])
+    request = dict(guests.asked, flavor=flavor, count=1, partial=False, placement="spread", boot_source="nfs")
+    request.update(image="", board="", proxy="")
+    plan = request_steps.choose(request, guests.answers(), [], {})
+    assert plan["visits"] == []
+    told = request_steps.claimed(request, guests.answers(), plan, {}, request_steps.Wait())
+    assert not told["placed"]
+    assert "no claim of it is in the database of" in told["text"]
 
 
 def test_a_former_host_that_forgot_the_claim_keeps_no_verb_from_the_one_that_runs(guests):
