@@ -104,6 +104,22 @@ def test_given_up_it_runs_where_it_ran(ml):
     assert len(ml.old.can_open()) == 2
 
 
+@pytest.mark.parametrize("half", ["old", "new"])
+def test_the_end_of_a_half_waits_until_its_folder_is_mounted(ml, half):
+    """Lost: a root that nobody sees, and whose claim and address are said to be free."""
+    ml.copied()
+    site = getattr(ml, half)
+    away = site.folder / "unmounted"
+    site.lxcpath.rename(away)
+    site.lxcpath.mkdir(mode=0o711)
+    assert "its root is not to be seen here, and ml-8 has run" in site.do(lifecycle.absent)["msg"]
+    assert ml.state(site) == ("leaving" if half == "old" else "arriving")
+    site.lxcpath.rmdir()
+    away.rename(site.lxcpath)
+    assert not site.do(lifecycle.absent).get("failed")
+    assert site.nothing_is_left()
+
+
 def test_a_host_that_mounted_the_root_again_at_its_boot_sends_what_changed(ml):
     """Lost: a copy that never becomes the same, as the old host was restarted meanwhile."""
     came = ml.step(ml.old, "described")["came"]

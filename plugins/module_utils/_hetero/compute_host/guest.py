@@ -175,7 +175,7 @@ class GuestWork(Work):
 
     def must_not_be_newer(self) -> None:
         if self.is_left_old and guest_folder.was_used_since(self.folder, self._rebuild_begun, self.has_run):
-            raise Refused(NEWER, self.folder, NEWER_WAY.format(anew=self._anew))
+            raise Refused(NEWER, self.folder, NEWER_WAY.format(anew=self.anew))
 
     def correct(self, parts: Collection[str], say: Callable[[Sequence[str]], object]) -> None:
         """Have the domain, and the devices of its next start, as its claim says.

@@ -40,6 +40,7 @@ from .guest import GuestWork
 from .host_claims import REAPER, shown
 from .host_fit import limits_of
 from .host_queue import must_be_allowed
+from .roots_out_of_sight import must_be_seen
 from .told_of_ends import freed, moved_away
 from .unclaimed_instances import refuse_unclaimed
 from .verb_options import HARD, SOFT, Options
@@ -194,7 +195,7 @@ def absent(host: Host, request: str, options: Options, change: Change) -> Result
         if options.never_ran and not _never_ran(work) and (work.is_made or work.is_lost):
             raise Refused(RUNS_NOW, work.claim.instance, "run this again")
         work.must_be_own()
-        work.must_be_seen()
+        must_be_seen(work)
         start = time.monotonic()
         change.note(work.claim.instance, shown(host, work.claim), {})
         if work.claim.state == instance_states.LEAVING:

@@ -23,6 +23,7 @@ from ..site import instance_states
 from ..site.moves import END, ENDED, GOES_ON, PHASE
 from ..site.owners import must_be_made, must_own
 from .lifecycle import held, reporter, work_of
+from .roots_out_of_sight import must_be_seen
 
 if TYPE_CHECKING:
     from ..core.changes import Change
@@ -159,8 +160,11 @@ def is_mounted(work: Work) -> bool:
 def end(work: Work, text: str) -> None:
     """Remove what was made for an instance here, and end its claim; each is read back.
 
+    :raises Refused: nothing of it is to be seen, and what holds it may not be mounted.
+
     The claim keeps the note of the move: where this is cut off, only the move ends what is left.
     """
+    must_be_seen(work, moves=True)
     work.change.note(work.claim.instance, {"state": work.claim.state}, {})
     if work.change.check:
         return

@@ -52,11 +52,6 @@ HALF_WAY = (
     f"put it back (is its file system mounted?), or run {play('reconcile')}, which finds where it runs; then run this "
     f"again; {play('terminate_instance', instance='{name}')} ends all of it"
 )
-#: If an end is asked for, and nothing is seen of what it would remove, which, mounted again, would take its address.
-UNSEEN = "its root is not to be seen here, and {name} has run: nothing of it is removed, its address is not freed"
-UNSEEN_WAY = (
-    "mount what holds it, or put it back; where nobody has it any more, {anew} makes a new one, which can be ended"
-)
 #: In place of the image's hash, while what is there is older than what its tenant asked for in its place.
 TO_BE_REMOVED = ""
 #: The event of a removal that something new follows.
@@ -214,7 +209,7 @@ class Work(ABC):
         moved = None if self.is_made else self._copy_beside or elsewhere(self.host, self.claim)
         if self.is_lost:
             half = is_half(self.claim.state, self.claim.note)  # is made anew by no verb
-            way = moved or (HALF_WAY if half else LOST_WAY).format(anew=self._anew, name=self.claim.instance)
+            way = moved or (HALF_WAY if half else LOST_WAY).format(anew=self.anew, name=self.claim.instance)
             raise Refused(LOST.format(name=self.claim.instance), self.sign, way)
         if moved:
             raise Refused(moved, self.claim.instance)
@@ -230,18 +225,8 @@ class Work(ABC):
         if beside:
             raise Refused(beside, self.claim.instance)
 
-    def must_be_seen(self) -> None:
-        """Raise Refused if nothing is there of an instance that has run: what holds it may not be mounted.
-
-        Also of a rebuild that was cut off, which may have removed nothing. The half of a move is started by nothing.
-        """
-        none_to_see = (*instance_states.NEVER_RAN, instance_states.ENDING, *instance_states.HALVES)
-        if not self.is_made and not self.has_root and self._had_one(none_to_see):
-            way = elsewhere(self.host, self.claim) or UNSEEN_WAY.format(anew=self._anew)
-            raise Refused(UNSEEN.format(name=self.claim.instance), os.path.dirname(self.sign), way)
-
     @property
-    def _anew(self) -> str:
+    def anew(self) -> str:
         """The command line that makes the instance anew, whatever was in it."""
         return play("rebuild_instance", instance=self.claim.instance, fresh="true")
 

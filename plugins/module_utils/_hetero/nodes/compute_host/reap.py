@@ -19,6 +19,7 @@ from ...claims.ended import REAP_PHASE, told
 from ...claims.host.config import CONFIG
 from ...compute_host.host import Host
 from ...compute_host.lifecycle import absent, must_know_the_lease, work_of
+from ...compute_host.roots_out_of_sight import must_be_seen
 from ...compute_host.verb_options import Options
 from ...core.changes import Change
 from ...core.child import in_child
@@ -92,7 +93,7 @@ def _doubt(host: Host, claim: Claim) -> HeteroError | None:
     work = work_of(host, claim, Change(check=True), Deadline(PATIENCE), lambda *_said, **_more: None)
     try:
         must_know_the_lease(work)
-        work.must_be_seen()
+        must_be_seen(work)
     except HeteroError as error:
         return error
     return None
