@@ -9,8 +9,9 @@ taken, the test file names it, in a paragraph of its own in its docstring:
 
     Tests boards/boot/stops.py, boards/boot/starts.py.
 
-Only a test file that imports what it names, or imports a file that does, counts. Nothing else is looked for. A file
-that only declares, such as Protocols, options and constants, needs no test: those of who uses it tell.
+Only a test file that imports what it names, or imports a file that does, counts. Nothing else is looked for. Each file
+is imported by something in tests/unit itself, so that what no verb shows of it is tested, too. A file that only
+declares, such as Protocols, options and constants, needs no test: those of who uses it tell.
 """
 
 from __future__ import annotations

@@ -65,6 +65,22 @@ def test_the_test_of_a_file_is_found_without_a_search():
     assert mirror.working_tree().not_found() == [], "tests/mirror.py says how a test file is called, or names its files"
 
 
+def test_each_file_is_called_by_a_test_itself():
+    """Lost: the line at which a file broke, to whoever reads the failures of the whole verbs that use it; and what no
+    verb shows of it.
+    """
+    assert mirror.working_tree().not_imported() == [], "call it in the test of its name"
+
+
+def test_a_file_that_only_others_call_is_told():
+    """Lost: the same, where the list is empty whatever is there."""
+    house, test = "plugins/module_utils/_hetero/core/", f"{mirror.UNIT}core/test_"
+    does, calls = "def f():\n    return 1\n", f"from {mirror.COLLECTION}plugins.module_utils._hetero.core import "
+    files = {f"{house}a.py": does, f"{house}b.py": does, f"{house}c.py": "MOST = 3\n", f"{test}b.py": f"{calls}b\n"}
+    assert mirror.Mirror(files).not_imported() == ["core/a.py"]
+    assert mirror.Mirror({**files, f"{test}a.py": f"{calls}a\n"}).not_imported() == []
+
+
 def test_a_test_comes_near_what_it_names():
     """Lost: the same, where the file moved, or the test imports neither it nor anything that does."""
     assert mirror.working_tree().wrongly_named() == []

@@ -4,7 +4,7 @@
 """The life of an instance in a real container. If these fail, a user gets another's GPUs, loses one by a restart, is
 told that runs what does not, or leaves something behind.
 
-Tests compute_host/info.py, compute_host/lifecycle.py, compute_host/work.py, hypervisors/lxc/images.py.
+Tests compute_host/info.py, compute_host/lifecycle.py, compute_host/work.py.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store as Hosts
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import backups, retention
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import old_events
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.compute_host import backup as of_hosts
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import backup as of_boards
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import node_clock
@@ -138,3 +139,49 @@ def test_killed_at_each_write_it_goes_on(node, tmp_path, monkeypatch):
         if not killed:
             break
     assert kills > 12, "four steps, and a copy"
+
+
+class Pruned:
+    """A store that removes so many events, and says whether those were all."""
+
+    def __init__(self, path="", removed=0, is_all=True):
+        self.path, self._end, self.asked = str(path), (removed, is_all), []
+
+    def newest_time(self):
+        return None
+
+    def prune(self, days, now):
+        self.asked.append((days, now))
+        return self._end
+
+
+def test_a_node_without_a_database_removes_nothing(tmp_path):
+    """Lost: the first turn of a new node's timer, to the error of a file that is not there."""
+    store = Pruned(tmp_path / "none.db")
+    now = old_events.certain_time(store, "host-reap")
+    old_events.remove(store, 90, now)
+    assert (now, store.asked, list(tmp_path.iterdir())) == (None, [], [])
+
+
+def test_a_mark_that_cannot_be_read_is_told_after_the_copy_is_made(tmp_path):
+    """Lost: the copy of that night; or events, by a time that nobody knows."""
+    path = tmp_path / "host.db"
+    path.write_text("")
+    (tmp_path / "host.clock").write_text("{")
+    store = Pruned(path)
+    error = old_events.certain_time(store, "host-reap")
+    assert isinstance(error, HeteroError)
+    with pytest.raises(HeteroError, match=r"host\.clock"):
+        old_events.remove(store, 90, error)
+    assert store.asked == []
+
+
+@pytest.mark.parametrize(("is_all", "more"), [(True, ""), (False, "; the next turn goes on")])
+def test_how_many_were_removed_is_said_and_whether_more_are_left(capsys, is_all, more):
+    """Lost: why a database still grows although its timer runs."""
+    store = Pruned(removed=3, is_all=is_all)
+    old_events.remove(store, 90, 1000.0)
+    assert store.asked == [(90, 1000.0)]
+    assert capsys.readouterr().out == f"3 events older than 90 days are removed{more}\n"
+    old_events.remove(Pruned(), 90, 1000.0)
+    assert capsys.readouterr().out == ""

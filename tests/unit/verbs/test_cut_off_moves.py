@@ -14,6 +14,7 @@ import subprocess
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import left_boards, migration
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import cut_off_moves
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.tests.unit.sweep.killing import run_alone
 from ansible_collections.hetero.compute.tests.unit.verbs.test_migrated import killed_in, migrate, root, wrote
@@ -145,3 +146,17 @@ def test_a_root_whose_folder_is_a_mount_point_stays(hers):
     subprocess.run(["umount", folder], check=True)
     assert not migrate(hers).get("failed")
     assert wrote(hers, 1)
+
+
+def test_where_an_instance_came_from_is_read_from_its_boards_newest_claim(hers, monkeypatch):
+    """Lost: the root that a cut-off move left behind, for which a new one is made; or another board's."""
+
+    def before():
+        with hers.proxy() as proxy:
+            return cut_off_moves.came_by(proxy, proxy.store.claim_of("jackie"))
+
+    assert before() is None
+    killed_in(hers, monkeypatch, "_bring")
+    assert before() == "board0"
+    assert not verb(hers, "rebuilt", fresh=True).get("failed")
+    assert before() == "board0", "it stays said, for whoever reads the events"

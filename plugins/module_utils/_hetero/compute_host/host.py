@@ -20,8 +20,8 @@ from ..devices.gpus.paths import HERE
 from ..devices.gpus.paths import Paths as GpuPaths
 from ..devices.pci.paths import Paths
 from ..hypervisors.lxc import persistence
-from ..hypervisors.lxc.images import image_store
 from ..hypervisors.lxc_gpus.site import Site
+from ..images.store import ImageStore
 from ..site.kinds import BY_HYPERVISOR
 from .lost_database import must_not_be_lost
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ..devices.gpus.discovery import Found, Gpu
-    from ..images.store import ImageStore
 
 
 class Places(NamedTuple):
@@ -119,8 +118,8 @@ class Host:
 
     @property
     def images(self) -> ImageStore:
-        """The image store."""
-        return image_store(self.folder("images"), tenants_paths(self.config))
+        """The image store: images are kept by hash as those of boards, but have no kernel."""
+        return ImageStore(self.folder("images"), kernels=False, closed=tenants_paths(self.config))
 
     def folder(self, *parts: str) -> str:
         """Return a path below the state folder."""

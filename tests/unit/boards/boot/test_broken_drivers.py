@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import broken_drivers
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import reconciliation
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot import own_drivers, registry
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import registry as power_registry
 
@@ -163,3 +166,50 @@ def test_a_power_driver_that_cannot_be_loaded_leaves_reconcile_the_other_pdus(si
     assert (of(result, 0)["power"], of(result, 2)["power"]) == ("on", None)
     assert f"{folder}/own_pdu.py: cannot be imported: line 1: SystemExit: 3" in str(of(result, 2)["found"])
     assert site.power(2) == "on"
+
+
+class Mistaken(own_drivers.OfSite):
+    """A driver of a site's own that made a mistake on board 0."""
+
+    def fault(self, board):
+        return HeteroError("line 3: KeyError: 'ip'", "own.py", "correct it") if board == 0 else None
+
+
+class Told:
+    """A board's work, as far as a driver's mistake is told in it."""
+
+    def __init__(self, board=0, driver=None, **more):
+        self.board, self.driver, self.said = board, driver or Mistaken(), []
+        self.over, self.failed, self.change = False, False, SimpleNamespace(check=False)
+        vars(self).update(more)
+
+    def say(self, phase, text):
+        self.said.append(("event", phase, text))
+
+    def line(self, phase, text):
+        self.said.append(("line", phase, text))
+
+    def fail(self, blame, error):
+        self.said.append(("failed", blame, error.what))
+
+
+MISTAKE = "line 3: KeyError: 'ip'"
+
+
+def test_the_work_on_a_board_ends_at_its_drivers_mistake_and_not_twice():
+    """Lost: whose fault it was; or the reason for which the work was over before that."""
+    first, over, other, built_in = Told(), Told(over=True), Told(board=1), Told(driver=object())
+    assert [broken_drivers.is_broken(work) for work in (first, over, other, built_in)] == [True, True, False, False]
+    left = ("event", "error", f"the board is left as it is: own.py: {MISTAKE}: correct it")
+    assert first.said == [left, ("failed", "proxy", MISTAKE)]
+    assert over.said == other.said == built_in.said == []
+
+
+def test_a_mistake_is_told_of_a_board_on_which_all_went_well():
+    """Lost: that a site's driver has a mistake, until the boot that it spoils; or why a boot failed, below it."""
+    well = Told()
+    broken_drivers.tell(well)
+    assert well.said == [("line", "error", f"own.py: {MISTAKE}: correct it")]
+    for work in (Told(failed=True), Told(change=SimpleNamespace(check=True)), Told(board=1)):
+        broken_drivers.tell(work)
+        assert work.said == []

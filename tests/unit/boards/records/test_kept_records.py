@@ -15,9 +15,15 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import NOBODYS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_copies import (
+    is_of_before,
+    tells_of_power,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_records import (
     ClaimRecords,
     Fed,
+    Kept,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
@@ -310,3 +316,28 @@ def test_a_database_that_is_open_without_records_tells_no_place_of_one(tmp_path)
     """Lost: a record looked for, or written, where none is kept, said as a fault of this collection's own."""
     with Store(str(tmp_path / "state.db"), "test") as store, pytest.raises(ValueError, match="open without records"):
         store.path_of_kept(0)
+
+
+@pytest.mark.parametrize(
+    ("state", "note", "told"),
+    [
+        ("running", "", True),
+        ("shutting down", "", True),
+        ("power off", "", False),
+        ("error", "stalled at tftp", True),
+        ("error", NOBODYS.format(name="jackie"), False),
+    ],
+)
+def test_a_record_tells_by_its_state_whether_the_board_had_power(store, state, note, told):
+    """Lost: the root of an instance that ran, by a record that counts as of one that never did; or a board, kept for
+    one that never had its power.
+    """
+    mine = claim(store)
+    assert tells_of_power(Kept(mine, state, note)) is told
+
+
+def test_only_an_older_claims_record_counts_as_one_of_before(store):
+    """Lost: the newer claim, which a database that was put back does not know: its record would count as lost."""
+    mine = claim(store)
+    older, newer = (replace(mine, instance="eve", created=mine.created + by) for by in (-1, 1))
+    assert [is_of_before(Kept(one, "running"), mine) for one in (older, mine, newer)] == [True, False, False]

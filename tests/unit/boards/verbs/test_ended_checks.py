@@ -8,14 +8,20 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ram_boot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import pdu_loop
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import checks, left_boards
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import (
+    checks,
+    ended_checks,
+    left_boards,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.reconciliation import reconcile
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.looks import Look, Seen
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import locks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
@@ -211,3 +217,32 @@ def test_a_pdu_that_is_lost_within_the_switching_frees_no_board_that_may_be_on(s
     assert (lost, site.power(0), site.record(0).note) == (["on"], "on", CHECKING)
     assert taken_up(site)
     assert is_free(site, 0)
+
+
+@pytest.mark.parametrize(
+    ("point", "power", "found"),
+    [
+        ("its kernel is served", "on", None),
+        ("its kernel is served", "off", [ended_checks.KILLED]),
+        ("its outlet is on", "on", [ended_checks.KILLED]),
+    ],
+)
+def test_what_is_on_by_its_check_is_told_from_what_is_on_by_hand(site, point, power, found):
+    """Lost: the work of who switched a board on by hand, to reconcile, which cuts what a check left."""
+    kill(site, point)
+    with site.proxy() as proxy:
+        look = Look(Seen(proxy, proxy.board(0), Change(True)))
+        look.work.read()
+        look.power = power
+        assert ended_checks.is_left(look.work.record)
+        assert ended_checks.was_switched(proxy, look.work.board) == (point == "its outlet is on")
+        assert ended_checks.settled(proxy, look) == (found is not None)
+        assert [one["found"] for one in look.found] == (found or [])
+
+
+def test_a_board_that_somebody_has_is_not_left_by_a_check(site):
+    """Lost: a tenant's board, to a note of its record that is older than his claim."""
+    record = SimpleNamespace(claim=None, state="shutting down", note=CHECKING)
+    assert ended_checks.is_left(record)
+    for more in (dict(claim="jackie's"), dict(note="stalled at tftp"), dict(state="running")):
+        assert not ended_checks.is_left(SimpleNamespace(**dict(vars(record), **more)))

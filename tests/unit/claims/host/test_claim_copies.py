@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims import record_files
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host import claim_copies
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.claim_records import ClaimRecords
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Asked, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
@@ -311,3 +312,23 @@ def test_a_claim_or_its_end_that_is_killed_keeps_nothing_for_ever(path, when):
         store.release("ml-8")
         assert (store.claims(), store.records.instances()) == ([], [])
         assert claim(store).created > first.created or time.time() < first.created
+
+
+def test_a_lease_whose_end_is_not_known_is_told_with_a_way_out(path):
+    """Lost: a container that ends by a record that is not its own; or the word that ends it, where it is to end."""
+    with Store(path) as store:
+        mine = claim(store)
+        kept = record(path).read_text()
+        lasts = claim(store, hours=None, name="ml-9")
+        for name in ("ml-8.json", "ml-9.json"):
+            record(path).with_name(name).unlink()
+        lost = f"{record(path)}: {claim_copies.LOST}", claim_copies.WORD.format(name="ml-8")
+        assert (store.doubt_of(mine), store.doubt_of(lasts)) == (lost, None)
+        record(path).write_text("{")
+        assert store.doubt_of(mine)[1] == claim_copies.WORD.format(name="ml-8")
+        store.must_be_its_record(mine)
+        record(path).write_text(json.dumps(dict(json.loads(kept), owner="eve", created=mine.created - 9)))
+        anothers = f"{record(path)}: {claim_copies.ANOTHERS.format(owner='eve')}", claim_copies.NEWER
+        assert store.doubt_of(mine) == anothers
+        with pytest.raises(Refused, match="of another claim of that name, of eve"):
+            store.must_be_its_record(mine)

@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.output import MOST_OF_OTHERS, TooMuch
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import script
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.driver import Answer
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.program import KEPT
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.script import Script
 
 
@@ -150,3 +151,13 @@ def test_what_is_wrong_is_told_with_the_setting_that_it_is_of(settings, keys, wo
     with pytest.raises(HeteroError, match=f"pdu-t: {words}") as caught:
         Script("pdu-t", settings, {}, Deadline(1)).login()
     assert isinstance(caught.value, BadInput) == (" is no " in words or "does not tell" in words)
+
+
+def test_of_a_program_that_says_much_only_the_beginning_is_kept(pdu):
+    """Lost: the memory of the node, or a screen of text for each PDU; or the password in it."""
+    much = TimedOut("too long", "pdu-t", "", said=f"xyzzy-1957 {'y' * 2 * KEPT}")
+    with pytest.raises(TimedOut, match=r"^pdu-t: its script did not end within .*; last heard: \*{8} yyy") as caught:
+        pdu(much, password="xyzzy-1957").status()
+    said = caught.value.facts["said"]
+    assert said.startswith("******** yyy")
+    assert len(said) <= KEPT

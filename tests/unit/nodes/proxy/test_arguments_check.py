@@ -8,12 +8,14 @@ whose requests are refused.
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.arguments_check import undelivered
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 from ansible_collections.hetero.compute.tests.unit.images.packing import MEMBERS, image_tar
 
@@ -66,3 +68,17 @@ def test_a_ram_image_whose_arguments_a_board_does_not_get_is_named(tmp_path, wir
 @pytest.mark.parametrize("name", ["not-there", 7])
 def test_a_ram_image_that_is_not_there_is_named_elsewhere(tmp_path, name):
     assert looked(tmp_path, ram_image=name, disk="/dev/sda") == ([], [])
+
+
+def test_a_driver_of_a_sites_own_is_judged_by_what_it_says_of_itself(tmp_path):
+    """Lost: the arguments of its boards, of which the first to hear are tenants; or a set-up, to a driver that passes
+    them, or that settings_check.py has refused by then.
+    """
+    boards = [SimpleNamespace(id=number, name=f"board{number}", arch="arm", vendor="arm") for number in range(3)]
+    drivers = {name: SimpleNamespace(name=name, passes_arguments=name == "passes") for name in ("passes", "drops")}
+    wires = {str(board.id): dict(cmdline="quiet", driver=name) for board, name in zip(boards, (*drivers, "unknown"))}
+    found = Findings()
+    undelivered(Plan(server="10.0.2.254", state_folder=str(tmp_path)), boards, wires, found, drivers)
+    (defect,) = found.defects
+    assert (defect.thing, found.notes) == ("tftp_proxy_boards, board 1", [])
+    assert defect.what == "has cmdline, and boot driver drops passes no arguments to the kernel"

@@ -16,7 +16,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     Kept,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import Store
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import left_out_boards, preflight
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 ROWS = [
@@ -143,3 +144,19 @@ def test_a_row_of_a_board_that_nobody_was_served_on_changes(plan, tmp_path):
     with Store(str(tmp_path / "state.db")) as store:
         store.put("jackie", image_hash="ab")
     assert moved(plan, OTHER) == [], "it is not known what the row was"
+
+
+def test_who_has_a_board_is_known_by_either_and_the_database_is_believed_first(plan, tmp_path):
+    """Lost: a board whose claim only its record tells of, where the database is lost; or who has it now."""
+    records = ClaimRecords(str(tmp_path / FOLDER))
+    records.write(0, kept(0, "carol", image_hash="ab"))
+    records.write(1, kept(1, "eve", image_hash="ab"))
+    found = Findings()
+    assert left_out_boards.users(plan, found) == {0: "carol", 1: "jackie"}
+    assert left_out_boards.unreadable(plan) == found.notes == []
+    (tmp_path / FOLDER / "board0.json").write_text("{")
+    (tmp_path / "state.db").write_text("no database, which is what the set-up may mend")
+    assert left_out_boards.users(plan, found) == {1: "eve"}
+    assert [note.thing for note in found.notes] == [str(tmp_path / "state.db")]
+    (error,) = left_out_boards.unreadable(plan)
+    assert "board0.json" in str(error), "somebody may have that board, too"

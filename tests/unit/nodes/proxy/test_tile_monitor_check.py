@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.this_node import THIS_NODE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.tile_monitor_check import missing
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.proxy_config import DEFAULTS
 
 BOARDS = """\
 0 10.0.2.1 00:1A:CA:00:57:90 10 16218 0 476 0 tilera_hv 1 {"vendor":"tilera","arch":"TILEPro64"}
@@ -61,3 +65,16 @@ def test_a_tile_monitor_that_is_there_is_not_spoken_of(tmp_path):
 @pytest.mark.parametrize("path", ["relative/tile-monitor", 7])
 def test_a_path_that_is_refused_anyway_is_not_looked_for(path):
     assert notes(["", "", ""], path) == []
+
+
+def test_without_a_setting_the_program_is_looked_for_where_the_vendor_puts_it():
+    """Lost: the note, to whoever leaves the path out, as most do; or one of many lines for boards that need none."""
+    board = SimpleNamespace(id=7, name="board7", vendor="arm")
+    found = Findings()
+    missing(Plan(server="10.0.2.254"), [board], {"7": {"driver": "tilera"}}, found)
+    (note,) = found.notes
+    assert (note.thing, note.what) == ("board7", CANNOT)
+    assert note.remedy.startswith(f"{DEFAULTS.tile_monitor}: is missing: ")
+    missing(Plan(server="10.0.2.254"), [board], {"7": {"driver": "pxe"}}, found)
+    missing(Plan(server="10.0.2.254"), [], {}, found)
+    assert len(found.notes) == 1

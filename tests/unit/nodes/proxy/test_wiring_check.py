@@ -18,7 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     Kept,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import preflight, wiring_check
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.setup_plan import Plan
 
 BOARDS = "".join(
@@ -133,3 +133,15 @@ def test_a_record_that_cannot_be_read_is_said_once(plan, tmp_path):
     (said,) = notes(plan)
     assert "board0.json" in said
     assert "cannot be read" in said
+
+
+def test_one_damaged_record_keeps_no_other_boards_doubt_from_being_said(plan, tmp_path):
+    """Lost: the warning that carol's board is to be switched by another outlet, to jackie's damaged record."""
+    (tmp_path / FOLDER / "board0.json").write_text("{")
+    found, boards = Findings(), preflight.boards_of(plan, Findings())
+    swapped = replace(plan, wiring={**plan.wiring, "1": {"pdu": "pdu-a", "outlet": "9"}})
+    wiring_check.contradictions(swapped, boards, found)
+    first, second = found.notes
+    assert "board0.json" in str(first)
+    assert second.thing == "board1"
+    assert "names pdu-a outlet 9, and carol had its power by pdu-a outlet 6 last" in second.what

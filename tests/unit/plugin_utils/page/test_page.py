@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots i
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_page import status_page
 from ansible_collections.hetero.compute.plugins.plugin_utils.page import rack, timeline
 from ansible_collections.hetero.compute.plugins.plugin_utils.page.jinja import FOLDER, environment, render
+from ansible_collections.hetero.compute.plugins.plugin_utils.page.page import status_page as page_of
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.site import Site, lab
 
 HOSTILE = [
@@ -265,3 +266,14 @@ def test_slips_of_the_pen():
     for wrong in ([], {"p": []}, {"p": {"boards": []}}):
         with pytest.raises(AnsibleFilterError, match="filter snapshots"):
             status_page(wrong)
+
+
+def test_a_site_of_hosts_alone_has_no_empty_rack(tmp_path):
+    """Lost: the first screen, to a rack without boards, at a site that has none; or the page of a site that has nothing
+    yet, to an error.
+    """
+    proxies = snapshots([dict(lab(tmp_path / "lab").result(), item="p1")])
+    host = dict(taken_at=5.0, gpus=[], instances=[], claims=[], capacity={}, error=None)
+    of_boards, of_hosts, of_both = page_of(proxies), page_of({}, hosts={"gpu1": host}), page_of({})
+    tiles = ["tiles" in Page(text).texts or 'class="tiles"' in text for text in (of_boards, of_hosts, of_both)]
+    assert tiles == [True, False, True]
