@@ -69,7 +69,8 @@ class FlavorsFile:
             if root is not None:
                 self._walk(root, (), 0)
                 if not self._found:
-                    self._take(loader.construct_document(root), root)
+                    data = loader.construct_document(root)
+                    self._take({} if data is None else data, root)
         except OSError as error:
             self._found.append(((0, 0), f"cannot be read: {error.strerror}"))
         except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hetero.compute.plugins.filter.flavors import FilterModule
+from ansible_collections.hetero.compute.plugins.plugin_utils.flavors_file import FlavorsFile
 
 DEFAULTS = yaml.safe_load(
     (Path(__file__).parents[3] / "playbooks" / "vars" / "instance_types.yml").read_text(encoding="utf-8")
@@ -151,3 +152,18 @@ def test_variables_have_no_lines_but_all_else(write):
     ]
     with pytest.raises(AnsibleFilterError, match="by name as hetero_extra_instance_types"):
         flavors(DEFAULTS, ["arm.small"])
+
+
+def test_what_is_wrong_is_told_in_the_order_of_the_file(write):
+    """Lost: the way through a long file, to whoever corrects it from its top; or the flavors that are right."""
+    path = write("z: {vcpus: x}\na: {vcpus: 1}\nm: {vcpus: y}\n")
+    file = FlavorsFile(path, DEFAULTS)
+    assert [line.replace(f"{path}:", "").partition(": ")[0] for line in file.defects] == ["1:5", "3:5"]
+    assert list(file.flavors) == ["z", "a", "m"]
+
+
+def test_a_file_that_says_nothing_has_no_flavors_and_no_mistake(write):
+    """Lost: all requests, to a file of comments that somebody begins with."""
+    for text in ("", "# none yet\n", "hetero_extra_instance_types:\n", "---\n..."):
+        file = FlavorsFile(write(text), DEFAULTS)
+        assert (file.flavors, file.defects) == ({}, [])
