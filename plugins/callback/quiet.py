@@ -17,8 +17,9 @@ description:
     told once, as C(HOST) and its message. Warnings, deprecations, and the differences of C(--diff) are shown.
   - At the end each host that changed, failed or was rescued has a line.
   - A task that lasts, and prints nothing itself, is named after 5 seconds and every 8 seconds from then on. So is
-    whatever task runs when nothing was printed for 8 seconds, as of many short ones. On a terminal, the last line is
-    live instead. It names the task that runs, and for how long it has run.
+    whatever task runs when nothing was printed for 8 seconds, as of many short ones; one that prints lines itself, when
+    it printed none for 15. On a terminal, the last line is live instead. It names the task that runs, and for how long
+    it has run.
   - A play that is interrupted (Ctrl-C) says in one line what goes on by itself, and how to look at it or end it.
   - With C(-v) and more it is the callback P(ansible.builtin.default#callback), with each task and result.
 extends_documentation_fragment:
@@ -49,9 +50,11 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.live_line import Li
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import prints_nowhere
 
 #: Seconds to the first line about a task that lasts, and between later ones. LATER is also the longest that nothing is
-#: said at all; a busy machine adds its own.
+#: said at all, but by a task that says itself how long it lasts: OWN_LATER is more than the ten seconds between two of
+#: its lines (progress.AGAIN) and their way from the node. A busy machine adds its own.
 FIRST = 5.0
 LATER = 8.0
+OWN_LATER = 15.0
 #: Seconds from a task's begin to its live line, and between two writings of that.
 SOON = 1.0
 TICK = 0.5
@@ -200,7 +203,7 @@ class CallbackModule(Default):
                 continue
             name, began, tells = lasting
             since = told[1] if told and told[0] == lasting else began + FIRST - LATER
-            if now - self._said >= LATER or (not tells and now - since >= LATER):
+            if now - self._said >= (OWN_LATER if tells else LATER) or (not tells and now - since >= LATER):
                 told = (lasting, now)
                 seconds = now - began
                 self._display.display(f"{name}: {seconds:.0f} s so far" if seconds >= SOON else name)
