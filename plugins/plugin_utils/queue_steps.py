@@ -146,8 +146,8 @@ def as_text(
     more: bool = False,
     ends: float | None = None,
 ) -> str:
-    """Return in one line how a request stands: its place, what is held for it, until when others have the rest, and
-    when it is expected to start; or why nothing is held for it.
+    """Return in one line how a request stands: its place, what is held for it, until when others have the rest, or who
+    gets that first, and when it is expected to start; or why nothing is held for it.
 
     :param places: of all nodes; where there are several, each with its `node`.
     :param waiting: what the nodes are doing that could serve it, if no leases tell when they end.
@@ -155,7 +155,7 @@ def as_text(
     :param ends: when its wait ends (unix seconds).
     """
     places = list(places)
-    ahead = {(one["request"], one["owner"]) for place in places for one in place["ahead"]}
+    ahead = list(dict.fromkeys((one["request"], one["owner"]) for place in places for one in place["ahead"]))
     position = f"{ordinal(len(ahead) + 1)} in the queue"
     possible = sum(_possible(place) for place in places)
     if possible < least and not more:
@@ -163,12 +163,19 @@ def as_text(
     held = sum(place["held"] for place in places)
     leases = sorted((end["when"], end["name"], end["owner"]) for place in places for end in place["ends"])
     named = [f"{name} until {clock(when, now)} ({one_line(brief(owner))})" for when, name, owner in leases[:ENDS]]
-    rest = ", ".join([*named, *(["…"] if leases[ENDS:] else [])]) or waiting
+    rest = ", ".join([*named, *(["…"] if leases[ENDS:] else [])]) or f"{waiting}{_first(ahead)}"
     start = expected(now, [_steps(place) for place in places], least)
     free = f"{held} free and held for it" if held else "none free for it"
     when = f": expected {clock(start, now)}" if start is not None and start > now else ""
     late = f", after the end of your wait ({clock(ends, now)})" if when and ends and start and start > ends else ""
     return f"{position}, {free}; {rest}{when}{late}"
+
+
+def _first(ahead: Sequence[tuple[str, str]]) -> str:
+    """Return, to be added to what becomes free, for whom it does: those who go before a request, (request, owner)."""
+    named = [f"{one_line(brief(name))} of {one_line(brief(owner))}" for name, owner in ahead[:ENDS]]
+    names = ", ".join([*named, *(["…"] if ahead[ENDS:] else [])])
+    return f", and {names} {'go' if ahead[1:] else 'goes'} first" if ahead else ""
 
 
 def _stuck(places: Iterable[Mapping[str, Any]]) -> str:

@@ -76,7 +76,8 @@ def test_killed_plays_keep_their_place_for_a_minute(proxies):
     assert "1st in the queue" in said
     with minute_of(folders, "old"):
         young, said = waits(plays, "young")
-    line = "young waits for tp64.8x8, 30 min at most: 2nd in the queue, none free for it; 4 boards in use"
+    place = "2nd in the queue, none free for it; 4 boards in use, and old of jo goes first"
+    line = f"young waits for tp64.8x8, 30 min at most: {place}"
     assert (line in said.splitlines(), "TASK" in said) == (True, False), said
     old.send_signal(signal.SIGINT)
     rc, output = plays.end(old, LIMIT)

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import places
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import Lot, Wish
 from ansible_collections.hetero.compute.plugins.plugin_utils import queue_steps
 from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait, as_text
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_request_steps import asked
@@ -116,7 +118,8 @@ def test_a_wait_says_what_it_waits_for_and_ends(clock):
     assert (plan["waits"], plan["lines"], plan["until"]) == (True, [], 1090.0)
     clock[0] += 5
     plan = wait.waited(asked(), plan, {"p1": place(ahead=["z"])})
-    assert plan["lines"] == ["lab waits, 2 min more at most: 2nd in the queue, none free for it; board0 in use"]
+    waits = "2nd in the queue, none free for it; board0 in use, and z of bob goes first"
+    assert plan["lines"] == [f"lab waits, 2 min more at most: {waits}"]
     clock[0] = 1085.0
     assert wait.waited(asked(), plan, {"p1": place()})["pause"] == 5
     clock[0] = 1090.0
@@ -152,6 +155,21 @@ def test_what_others_have_until_when_is_told():
     assert told == f"1st in the queue, 3 free and held for it; {until}: expected 22:33"
     late = [place(held=3, steps=[(WALL + 3e5, 8)], ends=[("board0", "a\nb", WALL + 3e5)])["place"]]
     assert as_text(late, "", 8, WALL).endswith("board0 until 2023-11-18 09:33 (a\\x0ab): expected 2023-11-18 09:33")
+
+
+def test_the_second_is_not_told_the_boards_of_the_first_as_its_own():
+    """Lost: an hour, to who reads that board0 is in use until ten past, and does not learn that another one gets it."""
+    lent = {"board0": (600, "ann"), "board1": (900, "cy")}
+    lots = [Lot(WALL + seconds, {}, (name,), name, who) for name, (seconds, who) in lent.items()]
+    boards = ((frozenset(lent), 1),)
+    wishes = [Wish(name, "b\nob", asked, need, need, devices=boards, seconds=3600.0) for name, asked, need in
+              (("old", 1.0, 2), ("young", 2.0, 1))]  # fmt: skip
+    old, young = (as_text([places.place(WALL, lots, wishes, one, 0, {})], "2 boards in use", one.need, WALL)
+                  for one in wishes)  # fmt: skip
+    leases = "board0 until 22:23 (ann), board1 until 22:28 (cy): expected 22:28"
+    assert old == f"1st in the queue, none free for it; {leases}"
+    theirs = "2 boards in use, and old of b\\x0aob goes first: expected 23:28"
+    assert young == f"2nd in the queue, none free for it; {theirs}"
 
 
 def test_a_wait_that_is_too_short_is_told_so_at_once(clock):
@@ -235,7 +253,8 @@ def test_places_of_several_nodes_are_one():
     first = place(held=1, may=1, ahead=["x", "y"], steps=[(WALL, 1)], asked=WALL - 50)
     second = place(may=0, ahead=["y", "z"], steps=[(WALL + 60, 2)])
     plan = wait.waited(request, plan, {"p1": first, "p2": second})
-    assert "4th in the queue, 1 free and held for it; board0 in use: expected 22:14" in plan["lines"][0]
+    waits = "board0 in use, and x of bob, y of bob, … go first: expected 22:14"
+    assert f"4th in the queue, 1 free and held for it; {waits}" in plan["lines"][0]
     assert (plan["asked"], plan["go"]) == (WALL, False)
     assert [one["elsewhere"] for one in plan["queue"]] == [[[WALL + 60, 2]], [[WALL, 1]]]
     plan = wait.waited(request, plan, {"p1": first, "p2": place(may=2)})
