@@ -58,6 +58,24 @@ def test_gpus_are_left_for_who_reserved_them(claims):
     assert reserved(claims)[0]["lacks"] is None
 
 
+@pytest.mark.parametrize("asked", [0, 20])
+def test_beside_a_limit_of_hours_on_a_host_what_is_nearer_is_named(claims, asked):
+    """Lost: a second refusal, to who gives the hours that the first one said are possible."""
+    reserve(claims, 5, 15)
+    claims.claim("a", flavor=ONE)
+    claims.claim("b", flavor=ONE)
+    claims.claim("c", flavor=ONE, lease_hours=1)
+    settings = json.loads(claims.config.read_text())
+    claims.config.write_text(json.dumps(dict(settings, owner_limits={"*": {"hours": 8}})))
+    late = claims.do(lifecycle.extended, "c", lease_hours=asked)
+    assert "c: would keep what is reserved for ann from " in late["msg"]
+    assert "-e hours=4.9 is possible" in late["msg"]
+    settings["owner_limits"] = {"*": {"hours": 3}}
+    claims.config.write_text(json.dumps(settings))
+    assert "who may have it for 3 h from now" in claims.do(lifecycle.extended, "c", lease_hours=asked)["msg"]
+    assert not claims.do(lifecycle.extended, "c", lease_hours=3).get("failed")
+
+
 def test_certain_gpus_are_reserved_by_their_addresses(claims):
     """Lost: the card that the course is about, while others are free."""
     (first, *others) = [gpu["address"] for gpu in claims.info()["gpus"]]

@@ -109,6 +109,17 @@ class OwnerLimits:
             return self._said(TOO_LONG, request.owner, None, hours=limit.hours)
         return None
 
+    def longest(self, owner: str, expires: float | None, now: float) -> float | None:
+        """Return the end of the longest lease that an owner may have now, at most `expires` (unix seconds).
+
+        Of both None means no end.
+        """
+        most = self.of(owner).hours
+        if most is None:
+            return expires
+        last = now + 3600 * most
+        return last if expires is None else min(expires, last)
+
     def must_not_be_longer(self, instance: str, owner: str, hours: float) -> None:
         """Raise Refused for a lease that is longer than its owner may have one.
 

@@ -159,9 +159,10 @@ def extended(host: Host, request: str, options: Options, change: Change) -> Resu
         now, old = time.time(), work.claim.expires
         doubt = host.store.doubt_of(work.claim)
         expires = end(hours, None if doubt else old, now)
+        limits = limits_of(host)
+        must_be_allowed(host, work.claim, limits.longest(work.claim.owner, expires, now))  # it may be nearer than those
         if later(old, expires) != old:
-            limits_of(host).must_not_be_longer(work.claim.instance, work.claim.owner, hours)
-        must_be_allowed(host, work.claim, expires)
+            limits.must_not_be_longer(work.claim.instance, work.claim.owner, hours)
         before = {"expires": f"{as_date(old)} ({doubt[0]})" if doubt else as_date(old), "state": work.claim.state}
         if change.note(work.claim.instance, before, {"expires": as_date(expires), "state": state}):
             # the record, which may know more than an older database, gets no state that does not change

@@ -139,6 +139,29 @@ def test_no_lease_grows_into_it(site):
         assert proxy.store.claim_of("eve").expires == pytest.approx(time.time() + 4.9 * HOUR, abs=60)
 
 
+@pytest.mark.parametrize(
+    ("most", "asked", "said", "then"),
+    [
+        (8, 0, "would keep what is reserved for ann from ", 4.9),
+        (8, 20, "would keep what is reserved for ann from ", 4.9),
+        (8, 6, "would keep what is reserved for ann from ", 4.9),
+        (3, 6, "is bob's, who may have it for 3 h from now: ", 3),
+        (3, 0, "is bob's, who may have it for 3 h from now: ", 3),
+    ],
+)
+def test_beside_a_limit_of_hours_what_is_nearer_is_named(site, most, asked, said, then):
+    """Lost: a second refusal, to who gives the hours that the first one said are possible."""
+    site.config["owner_limits"] = {"bob": {"hours": most}}
+    with site.proxy() as proxy:
+        present(proxy, "jackie", lease_hours=1)
+        present(proxy, "eve", lease_hours=1)
+        assert not extended(proxy, "jackie", most)["boards"][0]["failed"], "one may stay"
+        error = extended(proxy, "eve", asked)["boards"][0]["error"]
+        assert error.startswith(f"eve: {said}")
+        assert f"-e hours={then:g} is possible" in error
+        assert not extended(proxy, "eve", then)["boards"][0]["failed"]
+
+
 def test_of_two_claims_at_once_one_takes_the_last_that_is_left(site):
     """Lost: a board of the course, to two who ask at the same moment."""
     found, begin, opening = [], threading.Barrier(2), threading.Lock()

@@ -56,9 +56,10 @@ def extend(
             raise Refused(ENDS, claim.instance, END)
         now = time.time()
         expires = end(hours, claim.expires, now)
+        limits = limits_of(proxy)
+        _must_be_allowed(proxy, claim, limits.longest(claim.owner, expires, now))  # it may be nearer than the limit
         if later(claim.expires, expires) != claim.expires:
-            limits_of(proxy).must_not_be_longer(claim.instance, claim.owner, hours)
-            _must_be_allowed(proxy, claim, expires)
+            limits.must_not_be_longer(claim.instance, claim.owner, hours)
         changed = change.note(claim.instance, {"expires": as_date(claim.expires)}, {"expires": as_date(expires)})
         if changed:
             unknown = unknown_lease(proxy, replace(claim, expires=expires))
@@ -82,16 +83,16 @@ def _doubt(claim: Claim, what: str, remedy: str) -> str:
 
 def _must_be_allowed(proxy: Proxy, claim: Claim, expires: float | None) -> None:
     """Raise Refused where the board is reserved before a longer lease ends, or others wait who would start later."""
-    queue, name = BoardQueue(proxy), f"board{claim.board}"
-    queue.must_not_reach(claim, name, claim.expires, expires)
-    queue.must_end_in_time(claim, name, expires)
+    if later(claim.expires, expires) != claim.expires:
+        queue, name = BoardQueue(proxy), f"board{claim.board}"
+        queue.must_not_reach(claim, name, claim.expires, expires)
+        queue.must_end_in_time(claim, name, expires)
 
 
 def _put(proxy: Proxy, claim: Claim, expires: float | None) -> float | None:
     """Write the end of a lease (unix seconds) and return it as read back."""
     with proxy.store.transaction():
-        if later(claim.expires, expires) != claim.expires:
-            _must_be_allowed(proxy, claim, expires)  # another claim may have come meanwhile
+        _must_be_allowed(proxy, claim, expires)  # another claim may have come meanwhile
         proxy.store.put(claim.instance, expires=expires)
     found = proxy.store.claim_of(claim.instance)
     if found is None or not found.is_same(claim) or found.expires != expires:
