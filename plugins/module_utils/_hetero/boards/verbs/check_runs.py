@@ -15,6 +15,7 @@ from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError
 from ...core.lines import line
 from ...core.readiness import readable
+from ...scheduling.fit import grouped
 from ..records.proxy import Proxy
 from . import checks
 from .checks import CheckRequest
@@ -24,7 +25,7 @@ from .checks import CheckRequest
 AT_ONCE = 8
 UNFORESEEN = "see the traceback in what this process wrote to its standard error"
 NONE_IDLE = "no board is idle: {whys}"
-#: Boards of which it is said why they are not checked, where all idle ones are.
+#: Reasons that are said why boards are not checked, where all idle ones are.
 TOLD = 5
 
 
@@ -95,6 +96,9 @@ def _answer(child: Child, board: int, deadline: Deadline) -> dict[str, Any]:
 
 
 def _whys(why: Mapping[str, str]) -> str:
-    told = [f"{name}: {text}" for name, text in list(why.items())[:TOLD]]
-    more = [f"{len(why) - TOLD} more"] if len(why) > TOLD else []
-    return "; ".join([*told, *more]) or "the boards file names none"
+    names: dict[str, list[str]] = {}
+    for name, text in why.items():
+        names.setdefault(text, []).append(name)
+    told = grouped(("boards", name, (text,)) for text in list(names)[:TOLD] for name in names[text])
+    left = sum(len(names[text]) for text in list(names)[TOLD:])
+    return "; ".join([*told, *([f"{left} more"] if left else [])]) or "the boards file names none"

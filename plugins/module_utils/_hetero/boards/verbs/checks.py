@@ -117,7 +117,7 @@ def why_not(proxy: Proxy, feeds: Feeds, board: Board, record: Record) -> str | N
         if why is None:
             ram_image(proxy, board)
     except HeteroError as error:
-        return str(error)
+        return f"{error.what}: {error.remedy}" if error.thing == board.name else str(error)
     return why
 
 

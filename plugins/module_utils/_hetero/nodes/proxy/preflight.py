@@ -21,18 +21,18 @@ from ...core.command import command
 from ...core.errors import HeteroError
 from ...core.findings import Findings, system
 from ...core.machine import missing_packages
-from ...core.plays import play
 from ...core.spelling import instead
 from ...drivers.boot.registry import DRIVERS as BOOT_DRIVERS
 from ...drivers.boot.registry import proves_keys
 from ...drivers.power.registry import DRIVERS as POWER_DRIVERS
 from ...roots.ram import ON_CONSOLE, RAM_KEYS
 from ...site.boards_file import COLUMNS, BoardsFileError, parse
-from ...site.proxy_config import DEFAULTS, NO_DISK
+from ...site.proxy_config import DEFAULTS
 from .. import plan_check
 from . import (
     arguments_check,
     consoles_check,
+    disks_check,
     folders_check,
     http_check,
     left_out_boards,
@@ -60,7 +60,6 @@ PORTS: dict[tuple[str, int], tuple[str, set[str]]] = {
 }
 #: Keys of a board's wiring that name where its console's log comes from.
 CONSOLES = {"console", "console_from"}
-DISK = re.compile(r"/dev/[a-z][a-z0-9]*")
 #: Addresses that dnsmasq never takes from a range, for the sake of old clients (its dhcp.c, address_allocate).
 UNGIVEN = re.compile(r"(?:19[2-9]|2[01][0-9]|22[0-3])\..*\.(?:0|255)")
 #: What role tftp_proxy asks of the kernel's packet filter, in short.
@@ -171,17 +170,20 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings, drivers: outsid
     wires, pdus = right_types(plan, found)
     known = {str(board.id): board for board in boards}
     users: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    without: list[tuple[str, str]] = []
     names = devices(pdus)
     for board_id, wire in sorted(wires.items()):
         thing, board = f"tftp_proxy_boards, board {board_id}", known.get(board_id)
         if boards and board is None:
             found.defect(thing, "no such board in the boards file", "add it there, or remove it here")
-        _wire(plan, thing, wire, board, pdus, found)
+        arch = _wire(plan, thing, wire, board, pdus, found)
+        without += [(board_id, arch)] if arch else []
         _ram_key(thing, wire, board, drivers, found)
         pdu, outlet = wire.get("pdu"), wire.get("outlet")
         if pdu is not None and outlet is not None:
             # a PDU that has two names is one
             users.setdefault((names.get(pdu, pdu), plug(outlet)), []).append((board_id, pdu))
+    disks_check.unwiped(without, found)
     for (_pdu, outlet), fed in users.items():
         shared(outlet, fed, found)
     for device in dict.fromkeys(pdu for pdu, _outlet in users):
@@ -197,8 +199,11 @@ def wiring(plan: Plan, boards: Sequence[Board], found: Findings, drivers: outsid
         contradictions(plan, boards, found)
 
 
-def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mapping[str, Entry], found: Findings) -> None:
-    """Check what tftp_proxy_boards says of one board; `wiring` compares its outlet with those of the others.
+def _wire(
+    plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mapping[str, Entry], found: Findings
+) -> str | None:
+    """Check what tftp_proxy_boards says of one board, and return what disks_check.disks does; `wiring` compares its
+    outlet with those of the others.
 
     :param board: its line of the boards file, None where that has none.
     """
@@ -218,7 +223,7 @@ def _wire(plan: Plan, thing: str, wire: Entry, board: Board | None, pdus: Mappin
         found.defect(thing, f"no such ram_key: {ram_key}", instead(ram_key, RAM_KEYS))
     elif ram_key == ON_CONSOLE and not any(wire.get(key) for key in CONSOLES) and not wire.wrong & CONSOLES:
         found.defect(thing, "its ram_key is console, and it has no console", "name its console, or set tftp")
-    disks(plan, thing, wire, board.arch if board else None, found)
+    return disks_check.disks(plan, thing, wire, board.arch if board else None, found)
 
 
 def _ram_key(thing: str, wire: Entry, board: Board | None, drivers: outside_check.Known, found: Findings) -> None:
@@ -281,21 +286,6 @@ def one_machine(fed: Sequence[tuple[str, str]], pdus: Mapping[str, Mapping[str, 
     names = dict.fromkeys(pdu for _id, pdu in fed)
     if len(names) > 1 and any(has_one_machine(pdus.get(name, {})) for name in names):
         shared("1", fed, found)
-
-
-def disks(plan: Plan, thing: str, wire: Mapping[str, Any], arch: str | None, found: Findings) -> None:
-    """Check the disks of a board, which nobody could wipe without a RAM image, or where the board cannot boot one."""
-    disk = wire.get("disk")
-    names = [] if disk == NO_DISK else [disk] if isinstance(disk, str) else disk or []
-    if not all(DISK.fullmatch(name) for name in names):
-        found.defect(thing, f"disk is no device name: {disk}", "write /dev/sda, a list of such, or none")
-    elif names and wire.get("kernel_source") == "flash":
-        what = "has a disk, and its kernel in flash: it boots no RAM image that could wipe the disk"
-        found.defect(thing, what, "set kernel_source: tftp, or take the disk out and say disk: none")
-    elif names and arch and arch.lower() not in {known.lower() for known in plan.ram_images}:
-        what = f"has a disk, and there is no RAM image for {arch} to wipe it from"
-        remedy = f"name one in tftp_proxy_ram_images, as {{{arch}: NAME}}; {play('build_image')} makes some"
-        found.defect(thing, what, remedy)
 
 
 # --- what the machine is -------------------------------------------------------------------------------------------
