@@ -66,8 +66,8 @@ def _name(asked: Requested) -> str:
 
 
 def _flavor(asked: Requested) -> str:
-    if asked.flavor_name is not None:
-        return ""
+    if asked.flavor_mistakes or asked.flavor_name is not None:
+        return asked.flavor_mistakes
     said, known = asked.filled("flavor"), ", ".join(sorted(asked.flavors, key=str.lower))
     if not said or not isinstance(said, (str, int, float)):
         return f"Name a flavor: -e flavor=NAME, one of {known}"
@@ -181,6 +181,7 @@ CHECKS: dict[str, Check] = dict(
     instance=_instance,
     name=_name,
     flavor=_flavor,
+    flavors=lambda asked: asked.flavor_mistakes,
     image=_image,
     two_boards=_two_boards,
     board=_board,

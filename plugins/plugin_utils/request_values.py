@@ -165,12 +165,26 @@ class Requested:
             raise AnsibleFilterError(f"user {os.geteuid()} of this machine has no name: give owner=NAME") from error
 
     @cached_property
-    def flavors(self) -> dict[str, dict[str, Any]]:
-        """All flavors by name."""
+    def _flavors(self) -> tuple[dict[str, dict[str, Any]], list[str]]:
         extra, file = self.filled("hetero_extra_instance_types", {}), self.filled("hetero_instance_types_file")
-        from ansible_collections.hetero.compute.plugins.plugin_utils.filters.flavors import flavors
+        from ansible_collections.hetero.compute.plugins.plugin_utils.filters.flavors import read
 
-        return flavors(self.look("hetero_instance_types"), extra, file)
+        return read(self.look("hetero_instance_types"), extra, file)
+
+    @property
+    def flavor_mistakes(self) -> str:
+        """All that is wrong with the site's own flavors; "" where nothing is."""
+        return "; ".join(self._flavors[1])
+
+    @property
+    def flavors(self) -> dict[str, dict[str, Any]]:
+        """All flavors by name.
+
+        :raises AnsibleFilterError: something is wrong with the site's own.
+        """
+        if self._flavors[1]:
+            raise AnsibleFilterError("\n".join(self._flavors[1]))
+        return self._flavors[0]
 
     @cached_property
     def flavor_name(self) -> Any:
@@ -192,8 +206,9 @@ class Requested:
 
     @property
     def hypervisor(self) -> str:
-        """What the flavor says of its node's hypervisor; "" where there is no such flavor."""
-        return str((self.flavor.get("extra_specs") or {}).get("hypervisor", ""))
+        """What the flavor says of its node's hypervisor; "" where there is no such flavor, or the site's are wrong."""
+        flavor = {} if self.flavor_mistakes else self.flavor
+        return str((flavor.get("extra_specs") or {}).get("hypervisor", ""))
 
     @property
     def image(self) -> Any:

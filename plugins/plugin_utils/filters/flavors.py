@@ -23,6 +23,14 @@ DEFAULTS = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "instanc
 
 
 def flavors(defaults: Any, own: Any = None, file: Any = None) -> dict[str, dict[str, Any]]:
+    found, wrong = read(defaults, own, file)
+    if wrong:
+        raise AnsibleFilterError("\n".join(wrong))
+    return found
+
+
+def read(defaults: Any, own: Any = None, file: Any = None) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the flavors by name, and all that is wrong with a site's own, a line each."""
     defaults, own = _own_of_the_collection() if defaults is None else defaults, own or {}
     for what, table in (("before the bar", defaults), (f"as {VARIABLE}", own)):
         if not isinstance(table, dict):
@@ -31,14 +39,12 @@ def flavors(defaults: Any, own: Any = None, file: Any = None) -> dict[str, dict[
     wrong = [f"{VARIABLE}: {_of(name)}{defect.text}" for name, defect in table_defects(own, defaults)]
     found = {**defaults, **own}
     if file:
-        read = FlavorsFile(os.path.expanduser(str(file)), found)
-        twice = [name for name in read.flavors if name in own]
+        others = FlavorsFile(os.path.expanduser(str(file)), found)
+        twice = [name for name in others.flavors if name in own]
         wrong += [f"{file}: flavor {name} is in {VARIABLE} as well: leave one out" for name in twice]
-        wrong += read.defects
-        found.update(read.flavors)
-    if wrong:
-        raise AnsibleFilterError("\n".join(wrong))
-    return {name: dict(flavor, name=name) for name, flavor in found.items()}
+        wrong += others.defects
+        found.update(others.flavors)
+    return {} if wrong else {name: dict(flavor, name=name) for name, flavor in found.items()}, wrong
 
 
 def _own_of_the_collection() -> dict[str, Any]:

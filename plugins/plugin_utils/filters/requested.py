@@ -14,7 +14,11 @@ from jinja2.runtime import Context, missing
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_values import Requested
 
 #: What can be asked for.
-VALUES = [name for name, value in vars(Requested).items() if isinstance(value, (property, cached_property))]
+VALUES = [
+    name
+    for name, value in vars(Requested).items()
+    if isinstance(value, (property, cached_property)) and not name.startswith("_")
+]
 
 
 def of_the_play(context: Context) -> Requested:

@@ -82,6 +82,22 @@ def test_who_names_no_flavor_is_told_which_there_are(flavor):
     assert problem("flavor", flavor=flavor).startswith("Name a flavor: -e flavor=NAME, one of cg1.xlarge, ")
 
 
+def test_a_mistake_in_the_sites_flavors_is_one_of_those_of_the_request(tmp_path):
+    """Lost: all else that is wrong with a request, to an error of a template, which Ansible says three times."""
+    path = tmp_path / "flavors.yml"
+    path.write_text("mine: {vcpus: x}\nother: {memory: 1}\n")
+    first = f"{path}:1:8: flavor mine: vcpus is 'x': give a whole number of 0 or more"
+    wrong = dict(hetero_instance_types_file=str(path), instance="A", flavor="mine")
+    name, both = mistakes(asked(**wrong), [], ["instance", "flavor"])
+    second = f"{path}:2:9: flavor other: unknown key 'memory': write memory_mb"
+    assert (name.partition(":")[0], both) == ("instance is A", f"{first}; {second}")
+    assert asked(**wrong).hypervisor == "", "by which the playbook looks at other words"
+    assert problem("flavors", **wrong) == asked(**wrong).flavor_mistakes == both
+    with pytest.raises(AnsibleFilterError, match="flavor mine: vcpus is 'x'"):
+        assert asked(**wrong).flavors
+    assert (problem("flavors"), "tp64.8x8" in asked().flavors) == ("", True)
+
+
 def test_a_slip_in_a_flavor_is_named():
     assert problem("flavor", flavor="tp64.8x8") == ""
     assert problem("flavor", flavor="tp64.8x").startswith("tp64.8x is no flavor: is tp64.8x8 meant? Give one of cg1")
