@@ -122,12 +122,14 @@ def _problem(text: str, named: str, given: str, in_a_job: bool) -> str:
         return "key_file is for the command line; in a job give the text of the key (key)"
     if named and text:
         return "Give key (the text) or key_file (its file), not both"
+    if lines and not wrong:
+        return ""
+    if in_a_job:
+        return _problem_of_a_form(given)
     if PRIVATE in given:
         return (
             "That is a private key: give the .pub file beside it (key_file=FILE, key=TEXT or hetero_ssh_public_key)"
         )
-    if lines and not wrong:
-        return ""
     if named and not given and not os.path.exists(os.path.expanduser(named)):
         return f"{named}: there is no such file: key_file names the .pub file"
     if named:
@@ -136,14 +138,26 @@ def _problem(text: str, named: str, given: str, in_a_job: bool) -> str:
         return (
             f"line {wrong[0]} of key is no OpenSSH public key; a key is one line: give key_file=FILE, or the whole text"
         )
-    if text and not in_a_job and " " not in text and os.path.isfile(os.path.expanduser(text)):
+    if text and " " not in text and os.path.isfile(os.path.expanduser(text)):
         return f"key is the text of a key, and {text} is a file: give key_file={text}"
-    if text.endswith(SUFFIX) and " " not in text and not in_a_job:
+    if text.endswith(SUFFIX) and " " not in text:
         return f"key is the text of a key, and {text} the name of a file: give key_file={text}"
     cut = "give key_file=FILE, or the text, which -e cuts at its first blank unless it is quoted once more"
     if NAME.fullmatch(text) and not FIRST_WORD.fullmatch(text):
         cut += f"; or put it beside the inventory, as {SITE_KEYS}/{text}{SUFFIX}"
     return f"key is no OpenSSH public key: {cut}" if text else ""
+
+
+def _problem_of_a_form(given: str) -> str:
+    """Return what is wrong with the text that a form was given, without a word of it; "" where it was given none.
+
+    Who fills in a form has no command line, and a job refuses key_file.
+    """
+    if PRIVATE in given:
+        return "That is a private key: give the text of the .pub file beside it"
+    what = "one line of key" if len(given.splitlines()) > 1 else "key"
+    remedy = f"give the whole line of the .pub file, or the name of a key that the project has in {SITE_KEYS}"
+    return f"{what} is no OpenSSH public key: {remedy}" if given else ""
 
 
 def _missing(home: str, in_a_job: bool) -> str:

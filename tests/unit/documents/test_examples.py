@@ -80,6 +80,15 @@ def test_the_first_boards_image_is_the_one_that_is_built():
     assert {found for line in requests for found in re.findall(r"-e image=(\S+)", line)} <= set(images)
 
 
+def test_slurms_image_is_imported_from_where_it_was_built():
+    """Lost: the second line of whoever types the page, refused with `no such file or folder on node proxy1`."""
+    (typed,) = (text for language, _options, text in blocks(guide("slurm")) if "hetero.compute.build_image" in text)
+    folder, name = (re.search(rf"debian_image_{word}=(\S+)", typed) for word in ("folder", "name"))
+    assert None not in (folder, name), typed
+    assert f"mkdir -p {folder[1]}\n" in typed
+    assert f"-e image={name[1]} -e src={folder[1]}/{name[1]}.tar\n" in typed
+
+
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
 def test_variables_are_what_their_roles_take(path):
     """A variable that is no more, or a list where a word is wanted."""

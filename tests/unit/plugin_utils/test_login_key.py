@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ansible.errors import AnsibleFilterError
 
@@ -41,6 +43,14 @@ def test_a_file_is_read_for_a_person_and_not_for_a_form(home):
     refused = login_key(asked, in_a_job=True)
     assert refused["given"] == ""
     assert refused["problem"] == "key_file is for the command line; in a job give the text of the key (key)"
+
+
+@pytest.mark.parametrize("given", [PRIVATE, "/home/me/.ssh/id.pub", "ssh-ed25519", f"{KEY}\nsecret words", "hunter2"])
+def test_who_fills_in_a_form_is_told_what_a_form_can_do(home, given):
+    """Lost: the next try of a user of AWX, whom a job told to give key_file, which each job refuses."""
+    said = login_key(dict(key=given), in_a_job=True)["problem"]
+    assert "the .pub file" in said
+    assert not re.search(r"key_file|-e\b|hetero_ssh_public_key|secret|hunter2", said), said
 
 
 @pytest.mark.parametrize(
