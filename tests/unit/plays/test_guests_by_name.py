@@ -69,6 +69,8 @@ def test_every_verb_finds_a_guest_by_its_name(kvm1):
     said = play("console", instance="ml-9")
     assert "ml-9 is a guest on kvm1" in said
     assert "tail -f /var/lib/hetero/guests/ml-9/console.log" in said
+    of_a_job = play("console", instance="ml-9", awx_job_id="7")
+    assert ("ml-9 is a guest on kvm1" in of_a_job, "live:" in of_a_job) == (True, False), of_a_job
     looked = play("reconcile")
     assert "kvm1 running ml-9 on own key as recorded" in looked
     assert "1 guest: 1 as recorded, 0 mended, 0 to look at" in looked

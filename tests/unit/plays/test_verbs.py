@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 import yaml
@@ -87,6 +88,14 @@ def test_what_was_claimed_anew_since_it_was_looked_up_is_left(jackie, tmp_path, 
     rc, output = plays.end(plays.start_file(str(tmp_path / "second_half.yml"), "-e", "fresh=true", "-e", "hours=1"))
     assert (rc, look()) == (2, before), output
     assert "jackie: was given back meanwhile, and claimed anew by jo" in output
+
+
+def test_a_job_names_no_way_to_sit_down_at_a_board(jackie):
+    """Lost: the time of a user of AWX, who types root's login at a proxy node by a key that went with the job."""
+    plays, look = jackie
+    rc, output = plays.play("console", instance="jackie", owner="jo", awx_job_id="7")
+    assert (rc, "  login:\n" in output) == (0, True), output
+    assert not re.search(r"^ +(live|follow): ", output, re.MULTILINE), output
 
 
 def test_by_force_and_what_is_said(jackie):
