@@ -203,6 +203,7 @@ CAME: dict[str, Test] = dict(
     kinds=are_texts,
     state=is_text,
     other=is_text,
+    comes_from=left_out(is_text),
     ran=is_truth,
 )
 

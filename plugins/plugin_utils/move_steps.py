@@ -38,6 +38,17 @@ UNCLAIMED = (
     "{name} leaves {leaves} for {arrives}, which has something of it without a claim, and may run it: nothing of it is "
     "started or copied elsewhere: {text}"
 )
+NOT_ASKED = (
+    "{name} moves from {leaves} to {arrives}, and was never started there: it goes on where {leaves} is asked too: "
+    "have that in the inventory, and leave it out by no without=; where it is lost for good, set it up anew under its "
+    "name"
+)
+BESIDE = (
+    "{name} moves from {leaves} to {arrives}, and {leaves} has something of it without a claim: its copy is not "
+    "started beside that: {text}"
+)
+NOTHING_THERE = "{name} has nothing on {leaves} any more: nothing is taken back; {goes_on}"
+TAKEN = "its root is whole on {arrives}, and {leaves} has nothing of it any more: it is started here"
 NO_HOST = "node is {node}: give the name of a GPU host or KVM host, such as -e node={near}"
 NO_BOARD = "{name} is a {kind} on {here}, and board is {board}: leave it out, or name the host: -e node=HOST"
 OF_A_BOARD = "{name} has a board of {here}, and node is {node}: name another board of it: -e board=ID"
@@ -60,8 +71,8 @@ def target(
 
     :param answers: of all nodes, on all that they have.
     :param plan: of step `find`.
-    :param came: what the host that it leaves says of it (module instance_copy, step described); {} where it was started
-        on the other one already.
+    :param came: what the host that it leaves says of it (module instance_copy, step described), or the one to which it
+        moves, where that alone has a claim; {} where it was started on the other one already.
     :param node: the host that is wanted; "" for any.
     :param back: whether it is to be where it was, and its move is to be given up.
     :returns: the plan: leaves and arrives, by their names in the inventory; copies, whether its root is yet to be
@@ -82,6 +93,8 @@ def target(
         first = sorted(claim["instance"] for claim in claims)[0]
         raise Stop(SEVERAL.format(name=name, count=len(claims), first=first))
     name = claims[0]["instance"]
+    if came.get("comes_from"):
+        return _without_its_former_host(name, answers, came["comes_from"], here, node, back)
     if plan.get("moves"):
         to = _goes_on(name, plan["moves"][0], node, back)
         if to["copies"] or back:
@@ -121,6 +134,28 @@ def _goes_on(name: str, move: Mapping[str, Any], node: str, back: bool) -> Plan:
     copies = not back and not move["was_started"]
     by = dict(run=_new_run() if copies or back else move["mover"], left_by=move["mover"], came_by=move["came_by"])
     return dict(by, leaves=leaves, arrives=arrives, copies=copies, goes_back=back, lines=[])
+
+
+def _without_its_former_host(
+    name: str, answers: Sequence[Answer], leaves: str, arrives: str, node: str, back: bool
+) -> Plan:
+    """Return the plan for an instance whose root was copied as a whole, and of which its new host alone has a claim:
+    the former one was lost meanwhile, and set up anew. What is on the new host may be all that there is of it.
+    """
+    words = dict(name=name, leaves=leaves, arrives=arrives)
+    if leaves not in {answer["item"] for answer in answers}:
+        raise Stop(NOT_ASKED.format(**words))
+    for answer in answers:
+        for one in answer.get("unclaimed") or () if answer["item"] == leaves else ():
+            if one["instance"] == name:
+                raise Stop(BESIDE.format(**words, text=one_line(one["text"])))
+    if back:
+        raise Stop(NOTHING_THERE.format(name=name, leaves=leaves, goes_on=GOES_ON.format(name=name)))
+    if node not in ("", arrives):
+        raise Stop(ELSEWHERE.format(name=name, arrives=arrives, node=node))
+    by = dict(run="", left_by="", came_by="")
+    lines = [f"{name:<7} {TAKEN.format(leaves=leaves, arrives=arrives)}"]
+    return dict(by, leaves="", arrives=arrives, copies=False, goes_back=False, lines=lines)
 
 
 def _new_run() -> str:

@@ -83,7 +83,9 @@ def _described(work: Work) -> Result:
     must_not_end(work)
     if claim.state == instance_states.ARRIVING:
         work.must_be_own()  # or the database is older than its start here
-        raise Refused(COMES.format(note=claim.note), claim.instance, ENDS_HERE.format(name=claim.instance))
+        if not work.is_made:
+            raise Refused(COMES.format(note=claim.note), claim.instance, ENDS_HERE.format(name=claim.instance))
+        return dict(_of_claim(work), comes_from=moves.comes_from(claim.note), files={}, kinds=[], bytes=0)
     if claim.state not in MOVABLE:
         raise Refused(NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
     work.must_not_be_lost()
@@ -93,12 +95,17 @@ def _described(work: Work) -> Result:
         raise Refused(late or NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
     root = root_of(work)
     of_root = root.must_be_movable()
+    return dict(_of_claim(work), root=of_root, kinds=root.kinds, files=root.sizes, bytes=root.bytes)
+
+
+def _of_claim(work: Work) -> Result:
+    """Return what the claim of an instance says of it to the other host, and to the play."""
+    claim = work.claim
     fields = ("instance", "request", "owner", "kind", "flavor", "image", "image_hash", "ssh_public_key", "created")
     told = {name: getattr(claim, name) for name in (*fields, "expires", "host_key", "state")}
     leaves = claim.state == instance_states.LEAVING
     ran, told["other"] = (moves.ran(claim.note), moves.host_of(claim.note)) if leaves else (_runs(work), "")
-    told.update(node=work.host.name, cpu_arch=work.host.cpu_arch, now=time.time(), ran=ran)
-    return dict(told, root=of_root, kinds=root.kinds, files=root.sizes, bytes=root.bytes)
+    return dict(told, node=work.host.name, cpu_arch=work.host.cpu_arch, now=time.time(), ran=ran)
 
 
 def _must_know_its_lease(work: Work) -> None:

@@ -96,6 +96,12 @@ def host_of(note: str) -> str:
     return note[len(begin) :].partition(",")[0] if note.startswith(begin) else ""
 
 
+def comes_from(note: str) -> str:
+    """Return from which host an instance moves, by the note of the claim that arrives."""
+    begin = FROM.partition("{")[0]
+    return note[len(begin) :] if note.startswith(begin) else ""
+
+
 def ran(note: str) -> bool:
     """Return whether an instance ran before it left, by the note of its claim."""
     return not note.endswith(WAS_OFF)
