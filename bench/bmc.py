@@ -27,6 +27,14 @@ from ansible_collections.hetero.compute.tests.unit.drivers.power.simulated_bmc i
 
 #: Off and on again are one turn of each.
 TURNS = 5
+#: Runs the emulator with machines that need two seconds for each order. It draws their time by lot, from 1 to 11 s,
+#: and whose orders had the longer ones was what was measured.
+EMULATOR = """
+import random, sys
+random.randint = lambda least, most: 2
+from sushy_tools.emulator.main import main
+sys.exit(main())
+"""
 #: Seconds that one order may take, with its reading back.
 LIMIT = 120.0
 
@@ -67,7 +75,9 @@ def measure(goal, what, ways):
 
 def by_redfish(folder):
     outlet = redfish.NODES[0]
-    with redfish.emulated_redfish(folder) as settings:
+    program = folder / "emulator.py"
+    program.write_text(EMULATOR)
+    with redfish.emulated_redfish(folder, program=program) as settings:
         path = f"/redfish/v1/Systems/{outlet}"
         fence = agents(lambda state: redfish.fence(settings["port"], path, state, redfish.SECRETS))
         ways = [("redfish", ours(folder, settings, redfish.SECRETS, outlet)), ("fence_redfish", fence)]
