@@ -17,7 +17,6 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import like
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD, CONTAINER
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import GOES_ON
-from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Answer, Plan, Stop
 
@@ -189,6 +188,9 @@ def _chosen(name: str, answers: Sequence[Answer], here: str, came: Mapping[str, 
         hosts = [answer for answer in hosts if answer["item"] == node]
     if not hosts:
         raise Stop(NOWHERE.format(name=name, why=ALONE))
+    # as in request_steps.py
+    from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
+
     found = schedule(hosts, _wanted(came), image=came["image"])
     if not found["visits"]:
         raise Stop(found["text"].replace("somebody", name, 1))

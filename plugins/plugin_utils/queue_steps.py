@@ -14,9 +14,9 @@ from typing import Any, Dict, Iterable, Mapping, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.tickets import LASTS, MOST, agreed
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import INSTANCES
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import expected, many_by, ordinal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.turns import expected, many_by, ordinal
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import INSTANCES
 from ansible_collections.hetero.compute.plugins.plugin_utils import endings
 from ansible_collections.hetero.compute.plugins.plugin_utils.waiting_lines import clock
 

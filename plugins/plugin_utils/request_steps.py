@@ -20,7 +20,6 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import Move, moving, without_halves
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.without_claims import notes, unclaimed
 from ansible_collections.hetero.compute.plugins.plugin_utils import endings
-from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unasked, words_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait, names_of, numbers_of
 
@@ -290,6 +289,9 @@ def settle(request: Request, answers: Sequence[Answer], plan: Plan, without: Ite
 
 
 def _schedule(request: Request, answers: Sequence[Answer], refused: Sequence[Dict[str, Any]]) -> dict[str, Any]:
+    # no play of a site with one node needs it, nor most verbs; and Ansible compiles anew what is imported
+    from ansible_collections.hetero.compute.plugins.plugin_utils.filters.schedule import schedule
+
     return schedule(
         answers,
         request["flavor"],

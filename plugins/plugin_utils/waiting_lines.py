@@ -9,7 +9,7 @@ import time
 from typing import Any, Iterable
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import ordinal
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.turns import ordinal
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
 
 #: Lines of a queue; the others are only counted.

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling import compute_hosts, fit, nodes
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR, INSTANCES
 from ansible_collections.hetero.compute.tests.unit.scheduling.test_schedule import (
     KVM,
     board,
@@ -29,7 +29,7 @@ LXC = dict(PLAIN, extra_specs={"hypervisor": "s== LXC"})
 def test_words_that_programs_compare():
     """Lost: hosts of one kind, as host_info calls what they run by these words, and folders of tasks are named so."""
     assert {word: kind.nodes for word, kind in BY_HYPERVISOR.items()} == {"LXC": "GPU hosts", "KVM": "KVM hosts"}
-    assert nodes.INSTANCES == {"boards": "board", "GPU hosts": "container", "KVM hosts": "guest"}
+    assert INSTANCES == {"boards": "board", "GPU hosts": "container", "KVM hosts": "guest"}
 
 
 def test_a_host_that_never_serves_has_no_room():

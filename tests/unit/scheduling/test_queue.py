@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Who is served first. If these fail, who waits longest gets nothing: a request for eight boards starves beside
 requests for one, two requests for all nodes hold each other up for ever, or a time is told that is not kept.
+
+Tests scheduling/queue.py, scheduling/turns.py.
 """
 
 from __future__ import annotations
@@ -15,11 +17,10 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.queue import (
     Lot,
     Wish,
-    expected,
     left,
-    ordinal,
     starts,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.turns import expected, ordinal
 
 NOW = 1000.0
 #: Of the 1,000 histories: boards of the node, and requests of each history.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..core.database import Database
-    from ..scheduling.queue import Steps
+    from ..scheduling.turns import Steps
 
 TABLE = """CREATE TABLE tickets (
     request TEXT NOT NULL, owner TEXT NOT NULL, asked REAL NOT NULL, priority INTEGER NOT NULL, wish TEXT NOT NULL,

@@ -23,8 +23,6 @@ from .extra_specs import satisfies
 
 #: What nodes with boards are called in texts.
 BOARDS = BOARD.nodes
-#: What nodes of a kind are called in texts → the name of an instance's kind there.
-INSTANCES = {kind.nodes: kind.name for kind in KINDS.values()}
 #: What nodes of a kind are called in texts → what several instances of that kind are called.
 SEVERAL = {kind.nodes: kind.several for kind in KINDS.values()}
 #: Room of a host for instances that ask for nothing limited.
@@ -43,7 +41,7 @@ class Verdict:
     """What is known of one node for a flavor.
 
     :param owner: the machine that it belongs to, by its name in the inventory.
-    :param kind: what such nodes are called, a key of INSTANCES.
+    :param kind: what such nodes are called, a key of kinds.INSTANCES.
     :param never: why it can never serve the flavor; empty if it can.
     :param busy: why it cannot at present.
     :param brief: the same in a word or two, equal for many nodes.

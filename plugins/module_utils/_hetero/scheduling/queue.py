@@ -13,13 +13,12 @@ its place and holds nothing. This works on values only; the nodes decide by it w
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Collection, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, FrozenSet, Iterable, List, Mapping, Sequence
 
 from .reservations import NONE, Reserves
 from .reserved import Blocked, Holding, Reserved, Taker
+from .turns import Steps, expected, many_by
 
-#: [(unix seconds, instances that a request can have by then)], the earliest first.
-Steps = Tuple[Tuple[float, int], ...]
 #: {what can be divided, such as memory_mb: how much}.
 Amounts = Mapping[str, int]
 
@@ -312,22 +311,6 @@ class _Same:
         return isinstance(other, _Same) and other.lot is self.lot
 
 
-def many_by(steps: Steps, when: float) -> int:
-    """Return how many instances can be had by a time."""
-    return max((many for at, many in steps if at <= when), default=0)
-
-
-def expected(now: float, nodes: Sequence[Steps], least: int) -> float | None:
-    """Return when so many instances can be had on several nodes together, or None where that is not known.
-
-    :param nodes: the Steps of each node.
-    """
-    for when in sorted({max(now, when) for steps in nodes for when, _many in steps}):
-        if sum(many_by(steps, when) for steps in nodes) >= least:
-            return when
-    return None
-
-
 def left(now: float, lots: Sequence[Lot], wishes: Iterable[Wish], asker: Wish, reserves: Reserves = NONE) -> Left:
     """Return what those who wait before a request leave to it of what is free.
 
@@ -380,9 +363,3 @@ def _left(
 def _named(reserves: Reserves, keeps: Collection[Blocked]) -> tuple[Reserved, ...]:
     """Return the reservations that keep something from a request, each once."""
     return tuple(one for one in reserves.all if any(why.reserved is one for why in keeps))
-
-
-def ordinal(number: int) -> str:
-    """Return 1st, 2nd, 3rd, 4th …"""
-    teens = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

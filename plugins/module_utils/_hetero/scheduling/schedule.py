@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Collection, Container, Iterable, Mapping, Sequence
 
 from ..core.errors import BadInput
+from ..site.kinds import INSTANCES
 from ..site.owners import holders, names_of, number_of
 from .fit import describe, grouped, nodes_found
-from .nodes import BOARDS, IN_USE, INSTANCES, SEVERAL
+from .nodes import BOARDS, IN_USE, SEVERAL
 
 if TYPE_CHECKING:
     from .nodes import Verdict

@@ -49,3 +49,5 @@ OF_HOSTS = {kind.section: kind for kind in KINDS.values() if kind.section}
 SECTIONS = {kind.name: section for section, kind in OF_HOSTS.items()}
 #: The kinds of compute hosts by their word in a flavor.
 BY_HYPERVISOR = {kind.hypervisor: kind for kind in OF_HOSTS.values() if kind.hypervisor}
+#: What nodes of a kind are called in texts → the name of an instance's kind there.
+INSTANCES = {kind.nodes: kind.name for kind in KINDS.values()}
