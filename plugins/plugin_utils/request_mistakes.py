@@ -38,10 +38,8 @@ def _instance(asked: Requested) -> str:
     if name is None:
         return f"Name the instance: -e instance=NAME{asked.filled('_or_else')}"
     if not isinstance(name, str):
-        return (
-            f"instance is {name} to Ansible, which may not be what was typed: give names a letter, and not yes, no, "
-            "on, off or null"
-        )
+        taken = f"instance is {str(name)[:SHOWN]} to Ansible, which may not be what was typed"
+        return f"{taken}: give names a letter, and not yes, no, on, off or null"
     if INSTANCE.fullmatch(name):
         return ""
     return is_no("instance", name, "1 to 63 of a-z, 0-9 and -, with a letter or digit first and last")
@@ -72,7 +70,7 @@ def _flavor(asked: Requested) -> str:
     if not said or not isinstance(said, (str, int, float)):
         return f"Name a flavor: -e flavor=NAME, one of {known}"
     near = like(str(said), [str(name) for name in asked.flavors])
-    return f"{said} is no flavor: {f'is {near} meant? Give' if near else 'give'} one of {known}"
+    return f"{str(said)[:SHOWN]} is no flavor: {f'is {near} meant? Give' if near else 'give'} one of {known}"
 
 
 def _image(asked: Requested) -> str:

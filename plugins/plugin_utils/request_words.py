@@ -14,6 +14,7 @@ import re
 from typing import Any, Callable, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.disk.wipe_disk import METHODS, PROOFS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import MOST_SOFT_TIMEOUT
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_values import MOST, Requested, number
 
@@ -99,7 +100,7 @@ def _html(asked: Requested) -> str:
     if not isinstance(value, str) or os.path.isdir(os.path.realpath(value)):
         return is_no("html", value, "the name of a file, such as -e html=boards.html")
     folder = os.path.dirname(os.path.realpath(value))
-    return "" if os.path.isdir(folder) else f"html is {value}: there is no folder {folder}"
+    return "" if os.path.isdir(folder) else f"html is {brief(value)}: there is no folder {brief(folder)}"
 
 
 def _numbers(asked: Requested) -> str:

@@ -171,6 +171,13 @@ def test_a_way_in_that_cannot_be_written_is_said_before(tmp_path):
     assert problem("ssh_folder", hetero_ssh_folder=str(tmp_path), instance="other") == problem("ssh_folder") == ""
 
 
+@pytest.mark.parametrize(("check", "option"), [("instance", "instance"), ("flavor", "flavor"), ("board", "board")])
+@pytest.mark.parametrize("value", ["x" * 10_000, list(range(10_000))])
+def test_what_an_error_repeats_of_a_request_is_short(check, option, value):
+    """Lost: the screen, to a file that was given in place of a name."""
+    assert len(problem(check, **{option: value})) < 400
+
+
 def test_all_that_is_wrong_is_said_in_the_order_that_was_asked_for():
     request = asked(count=0, force="x", instance="A", image="a/b")
     found = [text.split()[0] for text in mistakes(request, ["force", "count"], ["image", "instance"])]
