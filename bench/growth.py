@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_claims import present  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.board_fit import ClaimRequest  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work.info import information  # noqa: E402
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import descriptors  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.store import ImageStore  # noqa: E402
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import write  # noqa: E402
@@ -42,6 +44,8 @@ from ansible_collections.hetero.compute.tests.unit.images.packing import image_t
 SIZES = (8, 100, 1000, 4000)
 #: Boards whose start has a goal of its own, and the goals.
 RACK, SECONDS, EXPONENT = 1000, 30.0, 1.1
+#: Open files that a process may have, until it asks for more (ulimit -n).
+FILES = 1024
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBench0000000000000000000000000000000000000"
 FLAVOR = {"name": "tp64.8x8", "memory_mb": 16384, "vcpus": 1, "local_gb": 500, "cpu_arch": "tilepro64"}
 
@@ -103,8 +107,16 @@ def exponent(sizes, seconds):
     return statistics.linear_regression([log(size) for size in sizes], [log(max(one, 1e-4)) for one in seconds]).slope
 
 
+def limit_files(boards):
+    """Have 1,024 open files, as a login has, and a hard limit that suffices, which root may raise."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = descriptors.BESIDES + descriptors.OF_BOARD * boards
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, max(hard, needed)))
+
+
 def main(sizes):
     seen = {}
+    limit_files(max(sizes))
     shown(2, {})  # what is imported at the first call is not the boards'
     for number in sizes:
         costs = {}

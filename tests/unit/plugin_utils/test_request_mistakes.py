@@ -34,7 +34,8 @@ def problem(check, **variables):
 def all_said():
     """Every text that these checks say of a request of which all is wrong, and of one that says nothing."""
     wrong = dict.fromkeys(("instance", "flavor", "image", "board", "key", "user_data", "hetero_priority"), "a/b")
-    requests = (wrong, dict(wrong, instance="p1", flavor="tp64", board="3", node="4"), dict(groups=dict(all=[])))
+    nobody = dict(groups=dict(all=[]), instance=7)
+    requests = (wrong, dict(wrong, instance="p1", flavor="tp64", board="3", node="4"), nobody)
     return [text for request in requests for text in mistakes(asked(**request), [], list(CHECKS))]
 
 
