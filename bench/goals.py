@@ -96,10 +96,10 @@ PAGE = """\
 Figures
 =======
 
-What things cost, beside what others cost, as ``make bench`` measured it in one run, on the lab of a single machine.
-Boards are emulated by its processors, so their own boots are slow, and take from what runs beside them. A row without a
-goal is there for comparison. ``make bench QUICK=1`` measures some of it, once each. This page is what
-``bench/goals.py --page`` prints after ``make bench``.
+What things cost, beside what others cost, as ``make bench`` measured it on the lab of a single machine. Boards are
+emulated by its processors, so their own boots are slow, and take from what runs beside them. A row without a goal is
+there for comparison. ``make bench QUICK=1`` measures some of it, once each, and a file of ``bench`` its own rows. This
+page is what ``bench/goals.py --page`` prints after them.
 
 - Code: {commit}
 - Machine: {machine}
