@@ -110,7 +110,7 @@ def exponent(sizes, seconds):
 
 
 def limit_files(boards):
-    """Have 1,024 open files, as a login has. A played board has no ssh client, and takes fewer than those that count."""
+    """Have 1,024 open files, as a login has. A played board has no ssh client, and takes fewer than others."""
     descriptors.OF_BOARD = OF_PLAYED
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = descriptors.BESIDES + OF_PLAYED * boards

@@ -32,7 +32,7 @@ def fill(site, count, **fake):
     (site.folder / "tilera_boards").write_text("\n".join(rows) + "\n")
     site.pdu("pdu-r", {str(outlet): "off" for outlet in range(1, count + 1)})
     site.write()
-    site.claim(*range(count))
+    site.claim_rack(count)
 
 
 @pytest.fixture

@@ -126,6 +126,16 @@ class Site:
                     proxy.store.put(name, host_key=KEY, image_hash=IMAGE, boot_source="nfs")
                     self._root_of(proxy, proxy.store.record(number).claim)
 
+    def claim_rack(self, count):
+        """The boards 0 to count - 1 in one request, each ready. One by one, each claim would look at all before it."""
+        names = [f"vm-{number + 1}" for number in range(count)]
+        with self.proxy() as proxy:
+            terms = ClaimTerms("jo", {"name": "tp64.8x8"}, "demo", KEY)
+            proxy.store.claim("vm", names, terms, list(range(count)))
+            for number, name in enumerate(names):
+                proxy.store.put(name, host_key=KEY, image_hash=IMAGE, boot_source="nfs")
+                self._root_of(proxy, proxy.store.record(number).claim)
+
     @staticmethod
     def _root_of(proxy, claim):
         """What says that its root was made; there is nothing in it."""
