@@ -180,6 +180,7 @@ unclaimed:
     instance: {description: The instance., type: str}
     name: {description: The host., type: str}
     text: {description: 'What is seen of it, and what to do.', type: str}
+    kind: {description: 'V(lxc) for a container, V(kvm) for a guest.', type: str}
     created: {description: 'When it was claimed (unix seconds), by the record of its claim, or none.', type: float}
     leaves_for: {description: 'The host for which it leaves this one by that record, or an empty text.', type: str}
 ended:

@@ -123,7 +123,8 @@ options:
     type: str
   force:
     description: With O(step=given_up), give up also an instance that was started here, with what its tenant has written
-      since. An operator's word.
+      since. With O(step=described), say of one that leaves, and is to be taken back, only where it was to go. An
+      operator's word.
     type: bool
     default: false
   timeout:

@@ -15,6 +15,7 @@ from typing import Any, Iterable, Mapping, Sequence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import like
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance_states import LEAVING
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD, CONTAINER
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import GOES_ON
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
@@ -45,6 +46,19 @@ NOT_ASKED = (
 BESIDE = (
     "{name} moves from {leaves} to {arrives}, and {leaves} has something of it without a claim: its copy is not "
     "started beside that: {text}"
+)
+OLDER = (
+    "{name} has a root on {leaves}, which knows of no move to {arrives}, and a whole one there, too: which of the two "
+    "is newer only people can say, and nothing is started, copied or removed: by an operator's word, {back} gives up "
+    "the one on {arrives}; or {end} ends the one on {leaves}; then {goes_on} with the other one"
+)
+COPIES = (
+    "{name} comes from {leaves}, and its root is whole on {arrives} and on {other}: which of the two is newer only "
+    "people can say: leave out the node of the other one, -e without=NODE"
+)
+NO_FORMER = (
+    "{name} came to {leaves} and to {arrives} from a host that has no claim of it any more: nothing is taken back; "
+    "{goes_on}"
 )
 NOTHING_THERE = "{name} has nothing on {leaves} any more: nothing is taken back; {goes_on}"
 TAKEN = "its root is whole on {arrives}, and {leaves} has nothing of it any more: it is started here"
@@ -93,9 +107,10 @@ def target(
         raise Stop(SEVERAL.format(name=name, count=len(claims), first=first))
     name = claims[0]["instance"]
     if came.get("comes_from"):
+        _must_be_whole_here_alone(name, plan, came["comes_from"])
         return _without_its_former_host(name, answers, came["comes_from"], here, node, back)
     if plan.get("moves"):
-        to = _goes_on(name, plan["moves"][0], node, back)
+        to = _goes_on(name, plan["moves"][0], came, node, back)
         if to["copies"] or back:
             _must_be_nowhere_else(name, answers, to["leaves"], came.get("other") or plan["moves"][0]["left_for"])
         return to
@@ -118,14 +133,16 @@ def target(
     return dict(by, leaves=here, arrives=arrives, copies=True, goes_back=False, lines=lines)
 
 
-def _goes_on(name: str, move: Mapping[str, Any], node: str, back: bool) -> Plan:
+def _goes_on(name: str, move: Mapping[str, Any], came: Mapping[str, Any], node: str, back: bool) -> Plan:
     """Return the plan for an instance that moves already, of which both hosts have a claim."""
     leaves, arrives = move["leaves"], move["arrives"]
     if move["ended"] and not (back and move["goes_back"]):
         raise Stop(move["ended"])
-    if back and not move["goes_back"]:
-        goes_on = GOES_ON.format(name=name)
-        raise Stop(NO_WAY_BACK.format(name=name, arrives=arrives, leaves=leaves, goes_on=goes_on))
+    if back and (move["is_alone"] or not move["goes_back"]):
+        goes_on, why = GOES_ON.format(name=name), NO_FORMER if move["is_alone"] else NO_WAY_BACK
+        raise Stop(why.format(name=name, arrives=arrives, leaves=leaves, goes_on=goes_on))
+    if not back:
+        _must_be_no_older_root(name, move, came)
     if node not in ("", arrives) and not back:
         word = play("migrate_instance", instance=name, back="true")
         way = TAKE_BACK.format(back=word) if move["goes_back"] else ""
@@ -133,6 +150,30 @@ def _goes_on(name: str, move: Mapping[str, Any], node: str, back: bool) -> Plan:
     copies = not back and not move["was_started"]
     by = dict(run=_new_run() if copies or back else move["mover"], left_by=move["mover"], came_by=move["came_by"])
     return dict(by, leaves=leaves, arrives=arrives, copies=copies, goes_back=back, lines=[])
+
+
+def _must_be_no_older_root(name: str, move: Mapping[str, Any], came: Mapping[str, Any]) -> None:
+    """Raise Stop where there is a whole root on the new host, and the former one says that the instance does not leave
+    for that: its move there was taken back while that host was away, and what its tenant wrote since is in the former
+    root alone. One run has both claims where a host has another name by now.
+    """
+    if move["was_started"]:
+        is_older = move["left_for"] not in ("", move["arrives"]) and move["mover"] != move["came_by"]
+    else:
+        leaves_for = came["other"] if came and came["state"] == LEAVING else ""
+        is_older = move["is_whole"] and leaves_for != move["arrives"]
+    if is_older:
+        words = dict(name=name, leaves=move["leaves"], arrives=move["arrives"], goes_on=GOES_ON.format(name=name))
+        words["back"] = play("migrate_instance", instance=name, back="true")
+        words["end"] = play("terminate_instance", instance=name, without=move["arrives"])
+        raise Stop(OLDER.format(**words))
+
+
+def _must_be_whole_here_alone(name: str, plan: Plan, leaves: str) -> None:
+    """Raise Stop where several hosts have a whole copy of the root of an instance whose former host has no claim."""
+    for move in plan.get("moves") or ():
+        if move["is_whole"]:
+            raise Stop(COPIES.format(name=name, leaves=leaves, arrives=move["leaves"], other=move["arrives"]))
 
 
 def _without_its_former_host(

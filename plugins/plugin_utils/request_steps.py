@@ -17,7 +17,13 @@ from typing import Any, Container, Dict, Iterable, List, Mapping, NamedTuple, Se
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief, one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import owners
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import Move, moving, without_halves
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance_states import ARRIVING
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import (
+    Move,
+    is_whole,
+    moving,
+    without_halves,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.without_claims import notes, unclaimed
 from ansible_collections.hetero.compute.plugins.plugin_utils import endings
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unasked, words_of
@@ -111,8 +117,9 @@ def _as_plan(move: Move) -> dict[str, Any]:
     """Return what tasks are to know of an instance that moves."""
     ways = dict(ended=one_line(move.ended), goes_back=move.goes_back)
     told = dict(instance=move.instance, leaves=move.leaves, arrives=move.arrives, was_started=move.was_started)
-    told.update(mover=move.of.get("mover") or "", came_by=move.to.get("mover") or "")
-    return dict(told, left_for=move.of.get("leaves_for") or "", **ways)
+    told.update(mover=move.of.get("mover") or "", came_by=move.to.get("mover") or "", is_whole=is_whole(move.to))
+    told.update(left_for=move.of.get("leaves_for") or "", is_alone=move.of.get("state") == ARRIVING)
+    return dict(told, **ways)
 
 
 def choose(request: Request, answers: Sequence[Answer], without: Iterable[str], before: Plan) -> Plan:

@@ -114,7 +114,7 @@ class Played:
         plan = request_steps.find(self.asked, answers, without, to="migrate")
         claim, moves, came = plan["parts"][0]["claims"][0], plan["moves"], {}
         if not (moves and (back or moves[0]["was_started"] or moves[0]["ended"])):
-            came = self.step(plan["parts"][0]["item"], "described", claim)["came"]
+            came = self.step(plan["parts"][0]["item"], "described", claim, force=back)["came"]
         to = move_steps.target(self.asked, answers, plan, came, "", back)
         self.run = to["run"]
         if to["copies"]:

@@ -8,6 +8,7 @@ so off and kept off; pieces of its root are `planned` and `read`; at last it is 
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused
 from ..core.lines import line
 from ..core.plays import play
+from ..core.this_node import THIS_NODE
 from ..drivers.boot import ssh
 from ..files import sparse_copy
 from ..hypervisors.lxc import new_container
@@ -44,6 +46,10 @@ COMES = (
     "and leave it out by no without="
 )
 ENDS_HERE = f"where that has no claim of it any more, {play('terminate_instance', instance='{name}')} ends what is here"
+WHOLE_WAY = (
+    f"where that has no claim of it any more, put a newer copy of {THIS_NODE}'s database back, for what is here may be "
+    f"all of it; or, once nobody needs that, {play('terminate_instance', instance='{name}')} ends it"
+)
 LEASE_WAY = (
     f"{moves.BACK} has it where it was; then {play('extend_instance', instance='{name}', hours='HOURS')} says anew "
     f"when its lease ends; then {play('migrate_instance', instance='{name}')} moves it"
@@ -71,8 +77,13 @@ PATIENCE = 6.0
 
 
 def described(step: Step) -> Result:
-    """Return what moves; raise Refused if something of the instance would stay behind."""
+    """Return what moves; raise Refused if something of the instance would stay behind.
+
+    With `force`, of one that leaves and is to be taken back, nothing is asked but where it was to go.
+    """
     with step.work() as work:
+        if step.asked.force and work.claim.state == instance_states.LEAVING:
+            return dict(came=dict(_of_claim(work), files={}, kinds=[], bytes=0))
         came = _described(work)
         _must_have_its_key(work)
         return dict(came=came)
@@ -84,7 +95,9 @@ def _described(work: Work) -> Result:
     if claim.state == instance_states.ARRIVING:
         work.must_be_own()  # or the database is older than its start here
         if not work.is_made:
-            raise Refused(COMES.format(note=claim.note), claim.instance, ENDS_HERE.format(name=claim.instance))
+            work.must_not_be_lost()
+            way = WHOLE_WAY if os.path.lexists(work.sign) else ENDS_HERE
+            raise Refused(COMES.format(note=claim.note), claim.instance, way.format(name=claim.instance))
         return dict(_of_claim(work), comes_from=moves.comes_from(claim.note), files={}, kinds=[], bytes=0)
     if claim.state not in MOVABLE:
         raise Refused(NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
@@ -92,7 +105,9 @@ def _described(work: Work) -> Result:
     _must_know_its_lease(work)
     late = over(claim.instance, claim.expires, time.time())
     if late or claim.host_key is None or not work.is_made:
-        raise Refused(late or NOT_MADE.format(state=claim.state), claim.instance, START.format(name=claim.instance))
+        # no verb but the move says anew when that of one that leaves ends
+        way = LEASE_WAY if late and claim.state == instance_states.LEAVING else START
+        raise Refused(late or NOT_MADE.format(state=claim.state), claim.instance, way.format(name=claim.instance))
     root = root_of(work)
     of_root = root.must_be_movable()
     return dict(_of_claim(work), root=of_root, kinds=root.kinds, files=root.sizes, bytes=root.bytes)

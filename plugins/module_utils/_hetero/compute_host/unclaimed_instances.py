@@ -24,7 +24,7 @@ from ..core.plays import play
 from ..core.printable import printable
 from ..hypervisors.libvirt.guest_folder import is_whole
 from ..site.instance_states import LEAVING
-from ..site.kinds import GUEST
+from ..site.kinds import GUEST, SECTIONS
 from ..site.leases import until
 from ..site.moves import host_of
 from ..site.owners import number_of
@@ -65,25 +65,31 @@ def refuse_unclaimed(host: Host, request: str) -> None:
 
 
 def unclaimed(host: Host, request: str | None) -> list[dict[str, Any]]:
-    """Return dicts of instance, name (the host's), text, created (when it was claimed by the record of its claim, or
-    None) and leaves_for (the host for which it leaves by that, or "") for the containers and guests that no claim has.
+    """Return dicts of instance, name (the host's), text, kind (as a claim has it), created (when it was claimed by the
+    record of its claim, or None) and leaves_for (the host for which it leaves by that, or "") for the containers and
+    guests that no claim has.
 
     :param request: only those of this instance, or of the instances of this request; None for all.
     """
-    told = [(instance, made_unclaimed(host, kind, path)) for kind, path, instance in _unclaimed(host, request)]
-    told += _recorded(host, request, dict(told))
-    by = {instance: host.store.kept(instance) for instance, _text in told if _is_text(instance)}
+    there = list(_unclaimed(host, request))
+    told: list[tuple[str, str | None, str]] = [
+        (instance, SECTIONS[kind], made_unclaimed(host, kind, path)) for kind, path, instance in there
+    ]
+    told += [(name, None, text) for name, text in _recorded(host, request, [instance for *_made, instance in there])]
+    by = {instance: host.store.kept(instance) for instance, *_more in told if _is_text(instance)}
     made = {instance: kept.created for instance, kept in by.items() if kept}
+    kinds = {instance: kept.kind for instance, kept in by.items() if kept}
     leaves = {name: host_of(kept.note) for name, kept in by.items() if kept and kept.state == LEAVING}
     return [
         dict(
             instance=printable(name),
             name=host.name,
             text=printable(text),
+            kind=kind or kinds.get(name),
             created=made.get(name),
             leaves_for=leaves.get(name, ""),
         )
-        for name, text in told
+        for name, kind, text in told
     ]
 
 

@@ -112,6 +112,11 @@ def is_half(state: str, note: str) -> bool:
     return state in HALVES or (state == ENDING and bool(note))
 
 
+def is_whole(claim: Claim) -> bool:
+    """Return whether the root was made for a claim: of one that arrives, it was copied as a whole."""
+    return bool(claim.get("image_hash"))
+
+
 def must_not_move(instance: str, state: str, note: str) -> None:
     """Raise Refused where an instance moves, by one of its two claims."""
     if is_half(state, note):
@@ -135,8 +140,11 @@ def moving(results: Iterable[Result], key: str = "claims") -> List[Move]:
 def _moves(instance: str, there: Sequence[There]) -> List[Move]:
     """Return the moves of one instance: one; and one more for each further host at which a run was killed that had just
     claimed there what it needs, beside another run. It never ran there.
+
+    Where it comes to several hosts from one that has no claim of it, it is where its root is whole.
     """
-    comes = sorted((one for one in there if one[1]["state"] == ARRIVING), key=lambda one: one[0])
+    comes = [one for one in there if one[1]["state"] == ARRIVING]
+    comes.sort(key=lambda one: (not is_whole(one[1]), one[0]))
     here, told = [one for one in there if one not in comes], []
     if len(here) == 2:
         to = _arrives(here)

@@ -43,10 +43,11 @@ def _has_left(claim: Claim, there: str, one: Mapping[str, Any]) -> bool:
     not say that it leaves: it has moved, and the databases of both nodes are older than that. It is none that has left
     for that one.
 
-    Where the record of its claim is damaged or gone, nobody can say that it is another. What has a board does not move
-    so.
+    Where the record of its claim is damaged or gone, nobody can say that it is another, but of a guest that it is no
+    container. What has a board does not move so.
     """
     may_be = claim.get("kind") in OF_HOSTS and "created" in one and one["created"] in (None, claim["created"])
+    may_be = may_be and one.get("kind") in (None, claim["kind"])
     return may_be and claim.get("state") != LEAVING and one.get("leaves_for") != there
 
 

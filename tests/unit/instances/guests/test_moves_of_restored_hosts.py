@@ -239,7 +239,8 @@ def test_a_move_is_not_taken_back_to_a_root_that_is_gone(guests):
 
 def test_a_half_that_came_alone_says_how_it_ends(guests):
     """Lost: a card and an address, as two verbs name each other."""
-    claim = guests.copied()
+    claim = guests.claim()
+    guests.step("kvm2", "arriving", claim, came=guests.step("kvm1", "described", claim)["came"])
     guests.verb("kvm1", lifecycle.absent, claim)
     with pytest.raises(HeteroError, match=r"moves from kvm1, and was never started here: .*terminate_instance"):
         guests.migrate()

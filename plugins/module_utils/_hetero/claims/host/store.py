@@ -202,7 +202,11 @@ class Store(KeptClaims):
         :param dry: write nothing into the database.
         """
         kept = self.kept(claim.instance)
-        if kept is None or claim.container is None or not (kept.is_same(claim) and kept.since > claim.since):
+        if kept is None or not kept.is_same(claim):
+            return claim
+        is_newer = claim.container is not None and kept.since > claim.since
+        has_come = claim.container is None and claim.state == kept.state == ARRIVING  # its root is whole since
+        if not (is_newer or has_come):
             return claim
         moved = _moved_since(claim, kept)
         told: list[dict[str, Any]] = [dict(state=state, note=kept.note, mover=kept.mover) for state in moved]
