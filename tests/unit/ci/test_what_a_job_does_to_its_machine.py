@@ -7,6 +7,7 @@ fail, a board is kept for nobody, or a job ends with a code that blames somebody
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import signal
@@ -92,6 +93,25 @@ def test_a_full_folder_for_keys_keeps_no_board(machine, verb):
     rc, _out, said = machine.run(*words, program="/usr/bin/unshare")
     assert (rc, "Traceback" in said) == (0 if verb == "give-back" else 115, False), said
     assert machine.verbs == (BOTH if verb == "give-back" else BOTH[:1]), said
+
+
+@pytest.mark.parametrize("verb", ["run", "give-back"])
+def test_a_machine_without_python_is_not_a_failed_command(machine, verb):
+    """Lost: a job, failed as its own fault, as a shell's code for a program that is not there is a command's, too."""
+    rc, _out, said = machine.run(verb, *NAMED, HETERO_PYTHON="/no/python3")
+    assert (rc, said.startswith("board: /no/python3: no such program: name a python3")) == (115, True), said
+
+
+def test_a_python_that_is_too_old_is_not_a_failed_command(machine):
+    """Lost: the same, to a traceback of a Python that cannot read our files: some systems have 3.6."""
+    main = (CI / "heteroci" / "__main__.py").read_text()
+    tree = ast.parse(main, feature_version=(3, 6))
+    assert [one for one in tree.body if isinstance(one, ast.ImportFrom)] == [], "it has no module __future__ of ours"
+    (machine.folder / "sitecustomize.py").write_text("import sys\nsys.version_info = (3, 6, 8)\n")
+    env = dict(PYTHONPATH=str(machine.folder))
+    rc, _out, said = machine.run("run", *NAMED, "--", "true", **env)
+    assert (rc, machine.calls, "is Python 3.6: name a 3.9 or newer in HETERO_PYTHON\n" in said) == (115, [], True), said
+    assert GitLabRunner(machine).stage("prepare", BUILD_FAILURE_EXIT_CODE="1", **env)[0] == 42
 
 
 def test_an_ssh_that_is_killed_is_no_failure_of_a_job(machine):
