@@ -39,6 +39,8 @@ ANOTHERS = "has another ssh key than only_key"
 NO_FLAVOR = "name a flavor: HETERO_FLAVOR, or --flavor of board; ansible-playbook hetero.compute.flavors shows them"
 #: The file in its folder that says that a `take` has it.
 KEPT = "kept"
+#: The file there that has a keeper's own words, the first one that is written (keeper.py).
+LOG = "keeper.log"
 #: What ssh reads, after the file that the playbook has written. A board that says nothing for two minutes ends a login.
 SSH_CONFIG = """\
 Include "{folder}/ssh/*"
@@ -49,6 +51,15 @@ Host *
   ServerAliveInterval 15
   ServerAliveCountMax 8
 """
+
+
+def must_be_a_boards(folder):
+    """Raise NoBoard for a folder that has files and none of a board's: it would be removed, as a board's is."""
+    there = os.listdir(folder) if os.path.isdir(folder) else []
+    if there and not {LOG, "asked.json", "board.json"}.intersection(there):
+        what = f"{folder} has files, and none of a board, with which it would be removed"
+        remedy = "give another name (--name, HETERO_NAME), or set HETERO_STATE (or --state)"
+        raise NoBoard(endings.REQUEST, f"{what}: {remedy}")
 
 
 class CommandFailed(subprocess.CalledProcessError, AssertionError):
@@ -188,15 +199,18 @@ class Board:
             self.remember()
             key = self._key_before
             outcome = self._terminate(key) if key else {}
+            is_given_back = not key or outcome["ending"] == endings.GIVEN
+            if (is_given_back or ANOTHERS in outcome["text"]) and self._has_folder(key):
+                shutil.rmtree(self.request.folder, ignore_errors=True)
         except (NoBoard, OSError) as error:  # such as a full disk
             return as_told(error)
-        is_given_back = not key or outcome["ending"] == endings.GIVEN
-        if is_given_back or ANOTHERS in outcome["text"]:
-            shutil.rmtree(self.request.folder, ignore_errors=True)
         return None if is_given_back else NoBoard(outcome["ending"], outcome["text"])
 
     def _terminate(self, key):
-        name, options = "terminate_instance", dict(only_key=key, hetero_ssh_folder=self._ssh_folder)
+        # of another's folder, and of one that can only be read any more, the playbook is to remove nothing
+        is_read_only = os.path.isdir(self._ssh_folder) and not os.access(self._ssh_folder, os.W_OK)
+        folder = self._ssh_folder if self._has_folder(key) and not is_read_only else ""
+        name, options = "terminate_instance", dict(only_key=key, hetero_ssh_folder=folder)
         outcome = self._play(name, **options)
         if not outcome["told"]:
             # it was killed; or who reads this job's output has gone, or has no space for it, and Ansible ends where it
@@ -284,9 +298,16 @@ class Board:
 
     # ---- its folder
 
-    def remember(self):
-        """Know its key also where a command of the job removes the folder, with the job's home."""
-        self._key_before = self._own_key() or self._key_before
+    def remember(self, key=""):
+        """Know its key, and return it, also where a command of the job removes the folder, with the job's home, and
+        another job of this name has one of its own there since.
+        """
+        self._key_before = self._key_before or key or self._own_key()
+        return self._key_before
+
+    def _has_folder(self, key):
+        """Return whether the folder is that of a board with this key, and not another's who has its name since."""
+        return self._own_key() in ("", key)
 
     @property
     def _ssh_folder(self):

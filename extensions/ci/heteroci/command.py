@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import json
 import os
 import shlex
@@ -14,11 +15,11 @@ import subprocess
 import sys
 
 from . import cancelled, endings
-from .board import HOURS, WAIT, Request
+from .board import HOURS, KEPT, NAME, WAIT, Request
 from .cancelled import Cancelled
 from .endings import NoBoard, as_told, say, tell
 from .held import given_back, held, taken
-from .names import name_of
+from .names import name_of, name_of_process
 
 #: Options of provision_instance that have a word of their own here, and the variables that say them otherwise.
 OWN = {"flavor": "HETERO_FLAVOR", "image": "HETERO_IMAGE", "hours": "HETERO_HOURS", "wait": "HETERO_WAIT"}
@@ -26,6 +27,13 @@ OWN = {"flavor": "HETERO_FLAVOR", "image": "HETERO_IMAGE", "hours": "HETERO_HOUR
 OPTIONS = [f"--{word}" for word in (*OWN, "owner", "name", "part", "inventory", "state", "report")]
 #: Options that this program gives by itself.
 GIVEN = ("instance", "key", "key_file", "only_key", "hetero_ssh_folder")
+#: What is said where the name would be that of whoever is started in the same way.
+NO_SHELL = (
+    "name the board (--name, or HETERO_NAME): no shell has called this program, by which the board would be told from "
+    "those of others that a service, a container or a program starts here"
+)
+#: Errors of a machine that has none left, and no word of whether the user's command could be started elsewhere.
+OF_THE_MACHINE = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 #: Seconds for the user's command to end once it was told to.
 GRACE = 30.0
 #: What a shell gets of a `take` that has failed: `eval` of nothing would be a success, and the lines after it would run
@@ -57,13 +65,31 @@ def request_of(arguments):
     given, part = os.environ.get("HETERO_NAME", ""), arguments.part
     # what is said for all of a job is one board's only where no part is named
     name = arguments.name or (not part and given) or name_of(os.environ, f"{given} {part}".strip())
-    request = Request(name, {key: value for key, value in options.items() if value}, inventories, arguments.state)
-    if arguments.verb == "give-back" and not (arguments.name or part or given or os.path.isdir(request.folder)):
-        # a shell's `take` may have had another parent, as in $(… 2>log): this shell knows the board by what that said
-        told = os.path.dirname(os.environ.get("HETERO_SSH_CONFIG", ""))
-        if told and os.path.dirname(told) == request.state and os.path.isdir(told):
-            request.name = os.path.basename(told)
+    options = {key: value for key, value in options.items() if value}
+    request = Request(name or name_of_process(), options, inventories, arguments.state)
+    if arguments.verb == "give-back" and not os.path.isdir(request.folder):
+        name = _found_as_told(request, arguments, not (arguments.name or part or given)) or name
+    if arguments.verb != "run" and not name:  # a run gives back itself what it takes
+        raise NoBoard(endings.REQUEST, NO_SHELL)
     return request
+
+
+def _found_as_told(request, arguments, is_any):
+    """Have a request mean the board of which this shell's `take` told; return its name, "" where that is not there.
+
+    That `take` may have had another parent, as in $(… 2>log), or another folder in which a HETERO_STATE without a
+    beginning / was.
+
+    :param is_any: whether no other name was given for it.
+    """
+    told = os.path.dirname(os.environ.get("HETERO_SSH_CONFIG", ""))
+    state, name = os.path.split(told)
+    if not os.path.isfile(os.path.join(told, KEPT)) or not NAME.fullmatch(name):
+        return ""
+    if not (is_any or name == request.name) or (arguments.state and state != request.state):
+        return ""
+    request.name, request.state = name, state
+    return name
 
 
 def parser():
@@ -175,6 +201,8 @@ def _status(command, environment):
             return process.wait()
     except OSError as error:
         cancelled.heeded()
+        if error.errno in OF_THE_MACHINE:
+            raise NoBoard(endings.OTHER, f"{command[0]}: {error.strerror}") from None
         say(f"board: {command[0]}: {error.strerror}\n")
         return 127 if isinstance(error, FileNotFoundError) else 126  # as a shell has it
     except Cancelled as error:

@@ -9,6 +9,7 @@ One process at a time works on a name on this machine. The lock's file says whic
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -16,10 +17,10 @@ import signal
 import time
 
 from . import cancelled, endings
-from .board import Board, lock_of, must_be_own, private_folder
+from .board import Board, lock_of, must_be_a_boards, must_be_own, private_folder
 from .endings import NoBoard, as_told, say
 from .keeper import Keeper, unlock
-from .names import began
+from .names import began, goes_on
 
 RUN, TAKE, GIVE_BACK = "run", "take", "give-back"
 #: Seconds between two looks at a lock that another process has.
@@ -50,7 +51,7 @@ def held(request):
                 raise
             finally:
                 with cancelled.unheard():
-                    if not is_none:  # of a playbook that was cut off it is not known
+                    if not (is_none or keeper.is_forked):  # of a playbook that was cut off it is not known
                         _give_back(board)
                     keeper.settled()
 
@@ -117,6 +118,7 @@ def _give_back(board):
 
 def _keeper(request, lock, keeps=False):
     """Return a keeper of a board; the folder that is made for it is removed where there is none."""
+    must_be_a_boards(request.folder)
     is_new = not os.path.isdir(request.folder)
     private_folder(request.folder)
     try:
@@ -135,23 +137,24 @@ def _alone(request, verb):
     """
     private_folder(request.state)
     must_be_own(request.state)
-    lock = None
+    lock, job = None, os.getpid()
     while lock is None:
         lock = _locked(request, verb)
     with lock:
         try:
-            os.ftruncate(lock.fileno(), 0)
             with contextlib.suppress(OSError):  # no space: it is had all the same, and gives back what fills the disk
-                os.write(lock.fileno(), f"{verb} {os.getpid()} {began(os.getpid())}\n".encode())
+                os.ftruncate(lock.fileno(), 0)
+                os.write(lock.fileno(), f"{verb} {job} {began(job)}\n".encode())
             yield lock
         finally:
-            unlock(lock.name, lock.fileno())
+            if os.getpid() == job:  # and no process that a test has forked
+                unlock(lock_of(request), lock.fileno())
 
 
 def _locked(request, verb):
     """Return the file of a name's lock, once this process has it; None where that was removed meanwhile."""
     with contextlib.ExitStack() as opened:
-        lock = opened.enter_context(open(lock_of(request), "a+", encoding="ascii"))
+        lock = opened.enter_context(_opened(request, verb))
         said = None
         while not _is_had(lock):
             said = _must_end(lock, request.name, verb, said)
@@ -162,6 +165,19 @@ def _locked(request, verb):
                 opened.pop_all()
                 return lock
     return None
+
+
+def _opened(request, verb):
+    """Open the file of a name's lock. Where its folder can only be read any more, what it has is given back all the
+    same: nobody takes anything there, and those who have the lock's file, or the key's, are seen.
+    """
+    path = lock_of(request)
+    try:
+        return open(path, "a+", encoding="ascii")
+    except OSError as error:
+        if verb != GIVE_BACK or error.errno not in (errno.EROFS, errno.EACCES):
+            raise
+        return open(path if os.path.exists(path) else os.path.join(request.folder, "key.pub"), encoding="ascii")
 
 
 def _is_had(lock):
@@ -184,14 +200,14 @@ def _must_end(lock, name, verb, before):
     if said == before:
         return said
     whose, pid, since = [*said.split(), "", "", ""][:3]
-    if not since or began(pid) != since:  # killed: its keeper has the lock
+    if not goes_on(pid, since):  # killed: its keeper has the lock
         say(f"board: what an earlier process of {name} has left is given back first\n")
     elif RUN in (whose, verb) and whose != GIVE_BACK:
-        why = f"{name} is the board of another `board {whose}`: give each a name of its own (--name)"
+        why = f"{name} is the board of another `board {whose}`: give each a name of its own (--name, or HETERO_NAME)"
         raise NoBoard(endings.REQUEST, why)
     else:
         say(f"board: waits for the end of `board {whose}` of {name}\n")
-        if (whose, verb) == (TAKE, GIVE_BACK):
+        if (whose, verb) == (TAKE, GIVE_BACK) and began(pid) == since:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGTERM)
     return said

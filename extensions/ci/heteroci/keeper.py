@@ -22,9 +22,9 @@ import sys
 import time
 
 from . import cancelled
-from .board import Board, Request, lock_of
+from .board import LOG, Board, Request, lock_of
 from .endings import say
-from .names import began
+from .names import UNKNOWN, began, goes_on
 from .playbooks import GRACE, out_of_reach
 
 #: Seconds between two looks at whether the job, or a playbook, has ended.
@@ -41,50 +41,79 @@ class Keeper:
     """
 
     def __init__(self, request, lock, keeps=False):
-        job = os.getpid()
-        said = [json.dumps(vars(request)), "keeps" if keeps else "", str(lock.fileno()), str(job), began(job)]
-        # its own words go to a file: a runner would wait for the end of whoever has the job's output open
-        path = os.path.join(request.folder, "keeper.log")
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log, cancelled.deferred():
-            self._process = subprocess.Popen(
-                [sys.executable, os.path.dirname(os.path.abspath(__file__)), "keeper", *said],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env=out_of_reach(os.environ),
-                start_new_session=True,
-                pass_fds=[lock.fileno()],
-                bufsize=0,  # nothing is kept for a process that has ended
-            )
+        self._job, self._process, self._is_settled = os.getpid(), None, False
+        self._board = Board(request)
+        job = [str(self._job), began(self._job)]
+        said = [json.dumps(vars(request)), "keeps" if keeps else "", str(lock.fileno()), *job]
+        try:
+            with open(_log(request.folder), "ab") as log, cancelled.deferred():
+                self._process = subprocess.Popen(
+                    [sys.executable, os.path.dirname(os.path.abspath(__file__)), "keeper", *said],
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    env=out_of_reach(os.environ),
+                    start_new_session=True,
+                    pass_fds=[lock.fileno()],
+                    bufsize=0,  # nothing is kept for a process that has ended
+                )
+        except BaseException:  # below pytest, Ctrl-C that counts at the end of that block
+            if self._process is not None:
+                self.__exit__()
+            raise
+
+    @property
+    def is_forked(self):
+        """Return whether this is another process, which a test has forked: what the job has is not for it to end."""
+        return os.getpid() != self._job
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_error):
+        if self.is_forked:
+            return
         self._say("over")
         self._process.stdin.close()
         with cancelled.unheard():  # the lock is this process's until then: below pytest Ctrl-C may be pressed again
-            self._process.wait()
+            try:
+                self._process.wait(GRACE if self._is_settled else None)
+            except subprocess.TimeoutExpired:  # one that was stopped, say, and has nothing to do any more
+                self._process.kill()
+                self._process.wait()
 
     def watch(self, process):
-        """Tell which playbook runs: its process's id, or None."""
+        """Tell which playbook runs: its process's id, or None; and the board's key, which may soon be gone."""
+        with contextlib.suppress(OSError):
+            self._say(f"key {self._board.remember()}")
         self._say(f"playbook {process} {began(process)}" if process else "playbook")
 
     def settled(self):
         """Tell that there is nothing to be given back any more."""
+        self._is_settled = True
         self._say("done")
 
     def _say(self, line):
+        if self.is_forked:
+            return
         # one that was ended costs no job its board: its lease ends in any case
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(f"{line}\n".encode())
+
+
+def _log(folder):
+    """Open the file for a keeper's own words: a runner would wait for the end of whoever has the job's output open."""
+    try:
+        return os.open(os.path.join(folder, LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError:  # such as a folder that can only be read any more
+        return os.open(os.devnull, os.O_WRONLY)
 
 
 def unlock(path, handle):
     """Remove the file of a lock that this process has, unless another one has removed it, and a third one has made its
     own since.
     """
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):  # it has gone, or its folder can only be read any more
         if os.path.samestat(os.stat(path), os.fstat(handle)):
             os.unlink(path)
     fcntl.flock(handle, fcntl.LOCK_UN)  # also for what a test has forked, which has it as well
@@ -108,10 +137,15 @@ def _kept():
             return 0
         if word == "over":
             break
-        playbook = playing
-        board.remember()
+        if word == "key":
+            with contextlib.suppress(OSError):  # it can be read later
+                board.remember(" ".join(playing))
+            continue
+        playbook = [int(playing[0]), playing[1] if playing[1:] else ""] if playing else []
+        if UNKNOWN in playbook:
+            playbook[1] = began(playbook[0])
     if playbook:
-        _stop(int(playbook[0]), playbook[1:])
+        _stop(*playbook)
     error = None if keeps else board.give_back()
     say(f"{request.name}: {error or ('stays' if keeps else 'given back')}\n")
     unlock(lock_of(request), lock)
@@ -121,7 +155,7 @@ def _kept():
 def _lines(job, since):
     """Yield the lines that a process says, until it has ended.
 
-    :param since: when it began (names.began); "" where that is not known, and the pipe's end alone counts.
+    :param since: when it began (names.began); where that cannot be told, the pipe's end alone counts.
     """
     said, has_ended = "", False
     while True:
@@ -134,18 +168,21 @@ def _lines(job, since):
         elif has_ended:
             return
         else:
-            has_ended = bool(since) and began(job) != since
+            has_ended = not goes_on(job, since)
 
 
 def _stop(playbook, since):
     """End a playbook, which leads the group of its processes, if it still runs.
 
-    :param since: [when it began]; [] where it had ended before that could be told. Its id may be another's by now.
+    :param since: when it began; "" where it had ended before that could be told. Its id may be another's by now.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
-        until = time.monotonic() + GRACE
-        if [began(playbook)] == since:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(playbook, number)
-        while [began(playbook)] == since and time.monotonic() < until:
+        until = None
+        while goes_on(playbook, since) and (until is None or time.monotonic() < until):
+            if since in (UNKNOWN, began(playbook)):
+                try:
+                    os.killpg(playbook, 0 if until else number)
+                except ProcessLookupError:
+                    return
+                until = until or time.monotonic() + GRACE
             time.sleep(LOOKS)

@@ -64,6 +64,8 @@ class Boards:
                 raise NoBoard(endings.REQUEST, "name a flavor: --board-flavor, or @pytest.mark.board(flavor=NAME)")
             worker = os.environ.get("PYTEST_XDIST_WORKER", "")
             part = f"{self._config.rootpath}-{worker}-{self._scope}-{key}"
+            if os.environ.get("HETERO_NAME"):  # tells two pytests of one folder apart, side by side
+                part = f"{os.environ['HETERO_NAME']} {part}"
             inventories = list(filter(None, os.environ.get("HETERO_INVENTORY", "").split(os.pathsep)))
             try:
                 request = Request(name_of(os.environ, part), wanted, inventories)

@@ -89,7 +89,7 @@ def test_a_take_that_has_just_begun_is_ended_too(machine):
     """Lost: an hour of a runner: its `give-back` waited until the queue gave a board, and nothing ended that."""
     machine.hangs("provision_instance")
     log = machine.folder / "line"
-    own = dict(AT_PROGRAM="command", AT_LINE=f"{int(signal.SIGSTOP)} 8 _alone", AT_LINE_LOG=str(log))
+    own = dict(AT_PROGRAM="command", AT_LINE=f"{int(signal.SIGSTOP)} 9 _alone", AT_LINE_LOG=str(log))
     first = machine.start(*TAKE, PYTHONPATH=str(EACH_LINE), PYTHONDONTWRITEBYTECODE="1", **own)
     assert os.waitid(os.P_PID, first.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_status == signal.SIGSTOP
     assert (machine.state / "mine.lock").read_text() == ""

@@ -45,8 +45,9 @@ def test_any_job_has_a_sound_name():
         assert re.fullmatch("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name_of(dict(CI_JOB_ID=number)))
 
 
-def test_a_shell_has_its_own():
+def test_a_shell_has_its_own(monkeypatch):
     """Lost: `board give-back` in the shell that typed `board take`."""
+    monkeypatch.setattr("os.getsid", lambda pid: 1)  # one session, also where a harness has begun pytest as its own
     assert name_of({}) == name_of({})
     assert name_of({}).startswith("shell-")
 

@@ -34,20 +34,30 @@ def before_it_plays(machine, lines):
     program.write_text(program.read_text().replace("sys.exit(main(", f"{name}{lines}\nsys.exit(main("))
 
 
-@pytest.mark.parametrize("ends", ["by itself", "killed"])
+#: A keeper that comes to its first line when the folder for keys is gone.
+SLOW_KEEPER = """
+import os, sys, time
+until = time.monotonic() + 60
+while "keeper" in sys.orig_argv and os.path.exists(os.environ["HETERO_STATE"]) and time.monotonic() < until:
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("ends", ["by itself", "killed", "killed before its keeper began"])
 def test_a_command_that_removes_its_home_keeps_no_board(machine, ends):
     """Lost: a board until its lease ends, and no word of it: the job's key had gone with the folder for keys."""
-    wait = "; sleep 60" if ends == "killed" else "; exit 7"
-    process = machine.start("run", *NAMED, "--", "sh", "-c", f"rm -r {machine.state}; echo gone{wait}")
+    (machine.folder / "sitecustomize.py").write_text(SLOW_KEEPER if "before" in ends else "")
+    wait, env = "; sleep 60" if "killed" in ends else "; exit 7", dict(PYTHONPATH=str(machine.folder))
+    process = machine.start("run", *NAMED, "--", "sh", "-c", f"rm -r {machine.state}; echo gone{wait}", **env)
     assert process.stdout.readline() == "gone\n"
-    if ends == "killed":
+    if "killed" in ends:
         (own,) = [pid for pid in _children(process.pid) if b"keeper" not in _words(pid)]
         keeper = keeper_of(process)
         process.kill()
         os.kill(own, signal.SIGKILL)
         keeper()
     _out, said = process.communicate(timeout=LIMIT)
-    assert process.returncode == (-signal.SIGKILL if ends == "killed" else 7), said
+    assert process.returncode == (-signal.SIGKILL if "killed" in ends else 7), said
     ((_first, asked), (_last, ended)) = machine.calls
     assert (machine.verbs, ended["only_key"], ended["owner"]) == (BOTH, asked["key"], "ci")
 
@@ -95,6 +105,43 @@ def test_a_full_folder_for_keys_keeps_no_board(machine, verb):
     assert machine.verbs == (BOTH if verb == "give-back" else BOTH[:1]), said
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a mount of its own needs root: run as root")
+@pytest.mark.parametrize("lock", ["", "mine.lock"])
+def test_a_folder_for_keys_that_can_only_be_read_keeps_no_board(machine, lock):
+    """Lost: a board until its lease ends: a disk with errors can only be read any more, and `give-back` wrote first."""
+    take, own = f"{CI}/board take {' '.join(NAMED)}", f"mount --bind {machine.state} {machine.state}"
+    line = f"{take} && touch {machine.state}/{lock} && {own} && mount -o remount,bind,ro {machine.state}"
+    words = ("--propagation", "private", "-m", "sh", "-c", f"{line} && exec {CI}/board give-back --name mine")
+    rc, _out, said = machine.run(*words, program="/usr/bin/unshare")
+    assert (rc, machine.verbs, "Traceback" in said) == (0, BOTH, False), said
+    assert (machine.calls[-1][1]["hetero_ssh_folder"], machine.calls[-1][1]["only_key"][:11]) == ("", "ssh-ed25519")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a mount of its own needs root: run as root")
+@pytest.mark.parametrize("verb", ["run", "take"])
+def test_a_folder_for_keys_that_can_only_be_read_costs_no_job_its_code(machine, verb):
+    """Lost: the code of a job's tests, as the disk for keys failed while they ran; or a board that nobody reaches."""
+    machine.state.mkdir()
+    ro = f"mount --bind {machine.state} {machine.state} && mount -o remount,bind,ro {machine.state}"
+    own = f"exec {CI}/board run {' '.join(NAMED)} -- sh -c '{ro} && exit 7'"
+    if verb == "take":
+        own = f"{ro} && exec {CI}/board take {' '.join(NAMED)}"
+    words = ("--propagation", "private", "-m", "sh", "-c", own)
+    rc, _out, said = machine.run(*words, program="/usr/bin/unshare")
+    assert (rc, machine.verbs, "Traceback" in said) == ((7, BOTH, False) if verb == "run" else (115, [], False)), said
+
+
+def test_a_command_for_which_the_machine_has_no_process_is_not_blamed(machine):
+    """Lost: a job, failed as its own fault (126), as the machine of the CI had no processes left."""
+    why = "import subprocess\nreal = subprocess.Popen\n\nclass Popen(real):\n    def __init__(self, words, **more):\n"
+    why += "        if words == ['of-the-job']:\n            raise BlockingIOError(11, 'none left')\n"
+    why += "        super().__init__(words, **more)\n\nsubprocess.Popen = Popen\n"
+    (machine.folder / "sitecustomize.py").write_text(why)
+    rc, _out, said = machine.run("run", *NAMED, "--", "of-the-job", PYTHONPATH=str(machine.folder))
+    assert (rc, machine.verbs) == (115, BOTH), said
+    assert said.endswith("board: Ansible, or a file, failed on this machine: of-the-job: none left\n")
+
+
 @pytest.mark.parametrize("verb", ["run", "give-back"])
 def test_a_machine_without_python_is_not_a_failed_command(machine, verb):
     """Lost: a job, failed as its own fault, as a shell's code for a program that is not there is a command's, too."""
@@ -112,6 +159,21 @@ def test_a_python_that_is_too_old_is_not_a_failed_command(machine):
     rc, _out, said = machine.run("run", *NAMED, "--", "true", **env)
     assert (rc, machine.calls, "is Python 3.6: name a 3.9 or newer in HETERO_PYTHON\n" in said) == (115, [], True), said
     assert GitLabRunner(machine).stage("prepare", BUILD_FAILURE_EXIT_CODE="1", **env)[0] == 42
+
+
+@pytest.mark.parametrize("says", ["given", "request"])
+@pytest.mark.parametrize("verb", ["run", "take", "give-back"])
+def test_a_folder_with_files_of_somebody_is_removed_by_nobody(machine, verb, says):
+    """Lost: a user's work, as HETERO_STATE was the folder above it, and the board had its name."""
+    work = machine.state / "work"
+    work.mkdir(parents=True)
+    (work / "key").write_text("of years")
+    if says == "request":
+        machine.says("provision_instance", "request", "said")
+    rc, _out, said = machine.run(verb, "--flavor", "x", "--name", "work", *(("--", "true") if verb == "run" else ()))
+    assert (rc, machine.calls, [path.name for path in machine.state.iterdir()]) == (111, [], ["work"]), said
+    assert [path.name for path in work.iterdir()] == ["key"]
+    assert f"{work} has files, and none of a board, with which it would be removed: give another name" in said
 
 
 def test_an_ssh_that_is_killed_is_no_failure_of_a_job(machine):
