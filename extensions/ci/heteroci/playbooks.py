@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 from . import cancelled, endings
-from .endings import NoBoard
+from .endings import NoBoard, say
+from .names import spent
 
 #: What an option may be: Ansible runs what stands in {{ }} of a variable, and a CI's users write some of these.
 SOUND = re.compile(r"[A-Za-z0-9 @._:,/+=-]*")
@@ -29,6 +30,10 @@ OUTCOME, SPACE = "outcome.json", 64 * 1024
 MOST = 64 * 1024 * 1024
 #: Variables by which runners find the processes of a job that is over, to end them (GitHub Actions, Jenkins).
 FOUND_BY = ("RUNNER_TRACKING_ID", "BUILD_ID", "JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_COOKIE")
+#: Seconds between two looks at a playbook, and how many in a row find no work of the processor for one that hangs.
+#: Ansible looks a thousand times a second whether a task has ended, however long that takes (INTERNAL_POLL_INTERVAL).
+#: Looks are counted, and no time, which goes on for a machine that was stopped. These are half an hour.
+LOOKS, IDLE = 60.0, 30
 #: Begins a playbook when a line is read, and none where the job ends before: who is killed then has told nobody of it.
 GATE = ("/bin/sh", "-c", 'read -r line && exec "$@" </dev/null', "sh")
 
@@ -120,7 +125,7 @@ class Playbooks:
                 )
             self._watch(process.pid)
             with cancelled.waits():
-                said, _none = process.communicate(b"told\n")
+                said = _all_said(name, process)
         except BaseException:
             if process is not None:
                 with cancelled.unheard():  # below pytest a second Ctrl-C comes as the first one did
@@ -129,6 +134,24 @@ class Playbooks:
         finally:
             self._watch(None)
         return (said or b"").decode(errors="replace"), process.returncode
+
+
+def _all_said(name, process):
+    """Begin a playbook, and return what it has written to this process alone once it has ended; end one that hangs."""
+    told, before, idle = b"told\n", None, 0
+    while True:
+        try:
+            return process.communicate(told, LOOKS)[0]
+        except subprocess.TimeoutExpired as error:
+            if process.poll() is not None:  # and what it has left has its output
+                return error.output
+            told, now = None, spent(process.pid)
+        idle = idle + 1 if now is not None and now == before else 0
+        before = now
+        if idle >= IDLE:
+            minutes = LOOKS * IDLE / 60
+            say(f"{name} hangs, and is ended: the processor had nothing to do for it for {minutes:.0f} minutes\n")
+            stop(process)
 
 
 def stop(process):
