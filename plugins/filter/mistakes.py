@@ -51,6 +51,8 @@ _value:
 """
 
 mistakes = pass_context(lazy_filter("mistakes"))
+# what is undefined is looked at there, and not refused by ansible-core 2.19
+mistakes.accept_lazy_markers = True
 
 
 class FilterModule:

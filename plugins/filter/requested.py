@@ -42,6 +42,8 @@ _value:
 """
 
 requested = pass_context(lazy_filter("requested"))
+# what is undefined is looked at there, and not refused by ansible-core 2.19
+requested.accept_lazy_markers = True
 
 
 class FilterModule:

@@ -21,6 +21,8 @@ Path = Tuple[Any, ...]
 
 #: Names of variables under which the table may stand, as in a file of variables.
 VARIABLES = ("hetero_extra_instance_types", "hetero_instance_types")
+#: What is said of another thing in place of the table.
+NO_TABLE = "is no mapping of flavors by name: write NAME: {memory_mb: …, vcpus: …, local_gb: …}"
 #: Tag of the key <<, which takes over the keys of another flavor.
 MERGE = "tag:yaml.org,2002:merge"
 #: Depth of mappings at most. Deeper ones are no flavors, and an alias (*) may form a circle.
@@ -88,8 +90,7 @@ class FlavorsFile:
     def _take(self, data: Any, root: yaml.Node) -> None:
         """Keep the table. One that stands under a variable's name is taken out of it."""
         if not isinstance(data, dict):
-            what = "is no mapping of flavors by name: write NAME: {memory_mb: …, vcpus: …, local_gb: …}"
-            self._found.append((_at(root.start_mark), what))
+            self._found.append((_at(root.start_mark), NO_TABLE))
         elif len(data) == 1 and next(iter(data)) in VARIABLES:
             (variable,) = data
             self._places = {path[1:]: place for path, place in self._places.items() if path[:1] == (variable,)}

@@ -66,7 +66,7 @@ def _name(asked: Requested) -> str:
 def _flavor(asked: Requested) -> str:
     if asked.flavor_mistakes or asked.flavor_name is not None:
         return asked.flavor_mistakes
-    said, known = asked.filled("flavor"), ", ".join(sorted(asked.flavors, key=str.lower))
+    said, known = asked.filled("flavor"), ", ".join(sorted(map(str, asked.flavors), key=str.lower))
     if not said or not isinstance(said, (str, int, float)):
         return f"Name a flavor: -e flavor=NAME, one of {known}"
     near = like(str(said), [str(name) for name in asked.flavors])
@@ -139,7 +139,7 @@ def _boards(asked: Requested) -> str:
 
 def _public_key(asked: Requested) -> str:
     """Why a new instance gets no key: there is none, or the site's own is none to give away."""
-    if PRIVATE in asked.login["public"]:
+    if PRIVATE in asked.login["public"] and not asked.login["given"]:
         return "That is a private key: give the .pub file beside it (hetero_ssh_public_key)"
     return asked.login["missing"]
 

@@ -30,18 +30,22 @@ JOB_VARIABLES = ("JOB_ID", "AWX_PRIVATE_DATA_DIR", "AWX_ISOLATED_DATA_DIR")
 PLAIN_NAME = re.compile(r"(?!awx-user-|(True|False)\Z)[^\[{]")
 #: Most parts of a request: no node has as many.
 MOST = 10_000
+#: A count, of fewer digits than Python refuses to read.
+COUNT = "[0-9]{1,1000}"
 PART = r"([1-9][0-9]{0,3}|10000)"
 PARTS = re.compile(rf"\s*{PART}(\s*,\s*{PART})*\s*")
 #: How a word says true; other words are false (Ansible's filter bool).
 TRUE = ("true", "yes", "on", "1")
 BOARD = re.compile(r"(board)?[0-9]+")
+#: In place of a variable that there is not: null is one.
+NOWHERE = object()
 
 
 def number(value: Any) -> float:
     """Return a value as a number, -1 where it is none."""
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return -1.0
 
 
@@ -59,9 +63,13 @@ def sound(read: Mapping[str, Any]) -> Mapping[str, Any]:
 class Requested:
     """Each property is a value of the request, by the name that playbooks use for it."""
 
-    def __init__(self, look: Callable[[str], Any]) -> None:
-        """:param look: returns a variable by its name, None where there is none."""
+    def __init__(self, look: Callable[..., Any]) -> None:
+        """:param look: returns a variable by its name; where there is none, its second argument, or None."""
         self.look = look
+
+    def is_there(self, name: str) -> bool:
+        """Return whether there is a variable, if only of nothing (null)."""
+        return self.look(name, NOWHERE) is not NOWHERE
 
     def said(self, name: str) -> Any:
         """Return an option; None where it is missing or empty. 0 and false say something."""
@@ -100,7 +108,7 @@ class Requested:
         said = self.said("count")
         if said is None:
             return 1
-        return int(said) if re.fullmatch("[0-9]+", str(said)) else 0
+        return int(said) if re.fullmatch(COUNT, str(said)) else 0
 
     @property
     def numbers_asked(self) -> str:
@@ -137,7 +145,7 @@ class Requested:
 
     @property
     def placement(self) -> Any:
-        default = self.look("hetero_placement")
+        default = self.said("hetero_placement")
         return self.filled("placement", "spread" if default is None else default)
 
     @property
@@ -146,10 +154,11 @@ class Requested:
         return str(self.filled("owner") or self._asker())
 
     def _asker(self) -> str:
-        names = [self.look(f"{job}_user_name") for job in ("awx", "tower")]
-        if names == [None, None]:
+        names = [f"{job}_user_name" for job in ("awx", "tower")]
+        there = [self.look(name) for name in names if self.is_there(name)]
+        if not there:
             return os.environ.get("USER") or self._who_runs_it()
-        name = next(name for name in names if name is not None)
+        name = there[0]  # nothing, of who is called null
         if isinstance(name, str) and PLAIN_NAME.match(name):
             return name
         ids = [one for one in (self.look(f"{job}_user_id") for job in ("awx", "tower")) if one is not None]
@@ -246,7 +255,12 @@ class Requested:
         said = self.said("board")
         if said is not None:
             return re.sub("^board(?=[0-9])", "", str(said))
-        return re.sub("^board", "", str(self.node)) if self.is_board else ""
+        return self.one_board if self.is_board else ""
+
+    @property
+    def one_board(self) -> str:
+        """The id of the board that an operator names; what was said, where it is none."""
+        return re.sub("^board", "", str(self.node))
 
     @property
     def boards(self) -> list[str]:
@@ -264,7 +278,7 @@ class Requested:
     @property
     def in_a_job(self) -> bool:
         """Whether a form asks. Then no file is read that it names: what runs the job may read others' secrets."""
-        named = any(self.look(name) is not None for name in ("awx_job_id", "tower_job_id"))
+        named = any(self.is_there(name) for name in ("awx_job_id", "tower_job_id"))
         return named or any(os.environ.get(name) for name in JOB_VARIABLES)
 
     @cached_property

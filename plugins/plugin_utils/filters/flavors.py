@@ -15,7 +15,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.flavor_check import table_defects
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.spellings import usual
-from ansible_collections.hetero.compute.plugins.plugin_utils.flavors_file import FlavorsFile
+from ansible_collections.hetero.compute.plugins.plugin_utils.flavors_file import NO_TABLE, FlavorsFile
 
 VARIABLE = "hetero_extra_instance_types"
 #: The collection's own flavors. Plays do not name it as a file of variables, which Ansible would read for each task.
@@ -32,9 +32,10 @@ def flavors(defaults: Any, own: Any = None, file: Any = None) -> dict[str, dict[
 def read(defaults: Any, own: Any = None, file: Any = None) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the flavors by name, and all that is wrong with a site's own, a line each."""
     defaults, own = _own_of_the_collection() if defaults is None else defaults, own or {}
-    for what, table in (("before the bar", defaults), (f"as {VARIABLE}", own)):
-        if not isinstance(table, dict):
-            raise AnsibleFilterError(f"filter hetero.compute.flavors needs a mapping of flavors by name {what}")
+    tables = {"hetero_instance_types": defaults, VARIABLE: own}
+    strange = [f"{name} {NO_TABLE}" for name, table in tables.items() if not isinstance(table, dict)]
+    if strange:
+        return {}, strange
     defaults, own = ({name: usual(flavor) for name, flavor in table.items()} for table in (defaults, own))
     wrong = [f"{VARIABLE}: {_of(name)}{defect.text}" for name, defect in table_defects(own, defaults)]
     found = {**defaults, **own}

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from jinja2.runtime import Context, missing
+from jinja2.runtime import Context, Undefined, missing
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_values import Requested
 
@@ -24,9 +24,12 @@ VALUES = [
 def of_the_play(context: Context) -> Requested:
     """Return the request that a play's variables make, each of which is read when it is asked for."""
 
-    def look(name: str) -> Any:
+    def look(name: str, otherwise: Any = None) -> Any:
         found = context.resolve_or_missing(name)
-        return None if found is missing else found
+        if found is missing:
+            return otherwise
+        # a variable of which another one is a part that is missing is missing, as to filter default
+        return context.environment.call_filter("default", found, [otherwise]) if isinstance(found, Undefined) else found
 
     return Requested(look)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.hetero.compute.plugins.plugin_utils.request_values import JOB_VARIABLES
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_words import WORDS
 from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, Playbooks
@@ -67,6 +69,35 @@ def test_hosts_come_in_the_inventorys_order(tmp_path):
         [sys.executable, "-m", "ansible", "adhoc", *words], capture_output=True, text=True, check=False
     )
     assert f'"msg": "{" ".join([*names, "kvm1"])}"' in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("image", "['board'] | map('extract', _image_of) | first"),
+        ("hetero_priority", "_priority"),
+        ("count", "_count"),
+        ("wait", "['priority'] | hetero.compute.mistakes(['wait', 'force', 'hours', 'proxy']) | join"),
+        ("awx_job_id", "'in_a_job' | hetero.compute.requested"),
+    ],
+)
+def test_a_variable_whose_part_is_missing_is_missing(tmp_path, variable, said):
+    """Lost: each request of a site that has `image: "{{ registry }}/app"` for some of its hosts, and localhost no
+    registry: to Ansible's filter default such a variable is none."""
+    (tmp_path / "hosts").write_text(f"[all:vars]\n{variable}={{{{ nowhere }}}}\n[proxies]\np1\n")
+    words = ["p1", "-i", str(tmp_path / "hosts"), "-c", "local", "-e", f"@{PLAYBOOKS / 'vars' / 'request.yml'}"]
+    words += ["-e", "hetero_default_image=debian", "-m", "ansible.builtin.debug", "-a"]
+    env = {name: value for name, value in os.environ.items() if name not in JOB_VARIABLES}
+    answers = [
+        subprocess.run(
+            [sys.executable, "-m", "ansible", "adhoc", *words, f"msg={{{{ {said} }}}}", *more],
+            capture_output=True, text=True, check=False, timeout=600, env=env,
+        ).stdout
+        for more in ([], ["-e", json.dumps({variable: "board7"})])
+    ]  # fmt: skip
+    answer = dict(image="debian", hetero_priority="0", count="1", wait="", awx_job_id="false")[variable]
+    assert re.search(f'"msg": "?{answer}"?$', answers[0], re.M | re.I), answers
+    assert answers[0] != answers[1], "which is read, where it is there"
 
 
 #: What is asked for, and of which names it is said that they are taken.

@@ -99,6 +99,23 @@ def test_a_mistake_in_the_sites_flavors_is_one_of_those_of_the_request(tmp_path)
     assert (problem("flavors"), "tp64.8x8" in asked().flavors) == ("", True)
 
 
+@pytest.mark.parametrize("variable", ["hetero_extra_instance_types", "hetero_instance_types"])
+@pytest.mark.parametrize("table", [[dict(name="mine", vcpus=1)], "mine"])
+def test_another_thing_in_place_of_the_sites_flavors_is_one_of_the_mistakes(variable, table):
+    """Lost: who has what, of which status says nothing beside an error of a template."""
+    text = f"{variable} is no mapping of flavors by name: write NAME: {{memory_mb: …, vcpus: …, local_gb: …}}"
+    wrong = {variable: table, "flavor": "mine"}
+    assert problem("flavor", **wrong) == problem("flavors", **wrong) == asked(**wrong).flavor_mistakes == text
+    assert asked(**wrong).hypervisor == ""
+    with pytest.raises(AnsibleFilterError, match="is no mapping of flavors by name"):
+        assert asked(**wrong).flavors
+
+
+def test_flavors_are_named_whatever_their_names_are():
+    """Lost: which flavors there are, to an error of Python's: YAML makes a number of the name 302."""
+    assert problem("flavor", hetero_instance_types={302: {}, "small": {}}).endswith("one of 302, small")
+
+
 def test_a_slip_in_a_flavor_is_named():
     assert problem("flavor", flavor="tp64.8x8") == ""
     assert problem("flavor", flavor="tp64.8x").startswith("tp64.8x is no flavor: is tp64.8x8 meant? Give one of cg1")
@@ -163,6 +180,9 @@ def test_a_new_instance_has_a_key(tmp_path, monkeypatch):
     private = "-----BEGIN OPENSSH PRIVATE KEY-----"
     assert problem("public_key", hetero_ssh_public_key=private).startswith("That is a private key")
     assert problem("public_key", hetero_ssh_public_key=private, key=KEY) == ""
+    # one that was given is told of as such, and once
+    (said,) = mistakes(asked(key=private), [], ["key", "public_key"])
+    assert said.startswith("That is a private key: give the .pub file beside it (key_file=FILE, key=TEXT or ")
 
 
 def test_a_way_in_that_cannot_be_written_is_said_before(tmp_path):

@@ -45,10 +45,14 @@ def test_what_a_form_left_empty_says_nothing():
 
 @pytest.mark.parametrize(
     ("said", "count"),
-    [(3, 3), ("3", 3), ("0", 0), ("-1", 0), ("2.5", 0), ("three", 0), (None, 1), (True, 0), ("3\n", 0)],
+    [
+        *((said, 0) for said in ("0", "-1", "2.5", "three", True, "3\n", "9" * 5000)),
+        *((said, 3) for said in (3, "3")),
+        (None, 1),
+    ],
 )
 def test_how_many(said, count):
-    """Lost: 25 boards for `count=2.5`."""
+    """Lost: 25 boards for `count=2.5`; or what is wrong, to Python's own error of a number that it does not read."""
     assert asked(count=said).count == count
 
 
@@ -91,6 +95,8 @@ def test_either_word_names_a_board():
     assert (asked(node="board3").board, asked(node="3").board, asked(node="gpu1").board) == ("3", "3", "")
     assert asked(node="board3, 4,board5").boards == ["3", "4", "5"]
     assert (asked(board=7).node, asked(node="gpu1", board=7).node, asked().node) == (7, "gpu1", "")
+    # for operators the one that is looked at: both are the same to them, as blanks do not count there
+    assert asked(node="board3", board="3 ").one_board == "3"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +134,12 @@ def test_for_whom_it_is_asked(monkeypatch):
     # made of 007, of [1] and of True by some release of Ansible; and who is called as such a user would be
     for name in (7, [1], "[1]", True, "True", "awx-user-3", "{a}"):
         assert asked(awx_user_name=name, awx_user_id=4).owner == "awx-user-4"
+    # made of null, which every user of that name has in place of a name
+    nobody = dict(awx_user_name=None, tower_user_name=None)
+    assert asked(awx_user_id=4, tower_user_id=4, **nobody).owner == "awx-user-4"
+    assert asked(tower_user_name=None, tower_user_id=5).owner == "awx-user-5"
+    with pytest.raises(AnsibleFilterError, match="awx_user_name is None, and awx_user_id is missing"):
+        assert asked(**nobody).owner
     with pytest.raises(AnsibleFilterError, match="awx_user_id is missing"):
         assert asked(awx_user_name=7).owner
 
@@ -142,9 +154,10 @@ def test_who_has_no_name_is_told_to_give_one(monkeypatch):
 
 
 @pytest.mark.parametrize("variable", ["awx_job_id", "tower_job_id"])
-def test_a_job_knows_itself_by_a_variable(variable):
-    """Lost: a file of the controller's, which a form names."""
-    assert asked(**{variable: 1}).in_a_job
+@pytest.mark.parametrize("number", [1, 0, None, False, ""])
+def test_a_job_knows_itself_by_a_variable(variable, number):
+    """Lost: a file of the controller's, which a form names, whatever else the form says."""
+    assert asked(**{variable: number}).in_a_job
     assert not asked().in_a_job
 
 
@@ -200,7 +213,7 @@ def test_values_that_need_no_flavor_import_none():
     assert not {"flavors", "flavor_check", "login_key", "user_data", "cloud_init"} & set(done.stdout.split())
 
 
-@pytest.mark.parametrize(("said", "value"), [("1.5", 1.5), (2, 2.0), ("x", -1.0), (None, -1.0), ([], -1.0)])
+@pytest.mark.parametrize(("said", "value"), [("1.5", 1.5), (2, 2.0), *((no, -1.0) for no in ("x", None, [], 10**400))])
 def test_what_is_no_number_is_below_all(said, value):
     assert number(said) == value
 

@@ -77,6 +77,8 @@ def test_sites_defaults_are_looked_at_too():
     """Lost: the wipe of an inventory with a slip in it, when the board is freed."""
     assert problem("wipe", hetero_wipe_method="nuke") == "wipe is nuke: give discard, zero or secure_erase"
     assert problem("wipe_verify", hetero_wipe_verify="no") == "wipe_verify is no: give full, sample or none"
+    assert problem("placement", hetero_placement="") == "", "which is none"
+    assert [Requested(dict(hetero_placement=none).get).placement for none in ("", None)] == ["spread", "spread"]
     assert problem("placement", hetero_placement="packed") == "placement is packed: give spread or pack"
 
 
