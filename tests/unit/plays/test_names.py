@@ -71,6 +71,12 @@ def test_hosts_come_in_the_inventorys_order(tmp_path):
     assert f'"msg": "{" ".join([*names, "kvm1"])}"' in done.stdout, done.stdout + done.stderr
 
 
+def test_an_owner_is_a_text_in_each_release_of_ansible():
+    """Lost, before ansible-core 2.19: the instances of owner `[ 1 ]`, which belong to `[1]` then: of text that begins
+    with a bracket these releases make a list, unless filter `string` made the text."""
+    assert REQUEST["_owner"] == "{{ 'owner' | hetero.compute.requested | string }}"
+
+
 @pytest.mark.parametrize(
     ("variable", "said"),
     [
