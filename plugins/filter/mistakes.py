@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from jinja2 import pass_context
-
-from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import context_filter
 
 DOCUMENTATION = r"""
 name: mistakes
@@ -50,9 +48,7 @@ _value:
   sample: ["count is 0: give a whole number from 1 to 10000, such as -e count=3"]
 """
 
-mistakes = pass_context(lazy_filter("mistakes"))
-# what is undefined is looked at there, and not refused by ansible-core 2.19
-mistakes.accept_lazy_markers = True
+mistakes = context_filter("mistakes")
 
 
 class FilterModule:

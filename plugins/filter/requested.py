@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from jinja2 import pass_context
-
-from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import lazy_filter
+from ansible_collections.hetero.compute.plugins.plugin_utils.lazy_filter import context_filter
 
 DOCUMENTATION = r"""
 name: requested
@@ -41,9 +39,7 @@ _value:
   sample: 1
 """
 
-requested = pass_context(lazy_filter("requested"))
-# what is undefined is looked at there, and not refused by ansible-core 2.19
-requested.accept_lazy_markers = True
+requested = context_filter("requested")
 
 
 class FilterModule:

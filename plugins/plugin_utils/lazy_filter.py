@@ -10,7 +10,9 @@ those files hold only documentation, and the code is in plugin_utils/filters.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Callable
+from typing import Any, Callable, cast
+
+from jinja2 import pass_context
 
 CODE = "ansible_collections.hetero.compute.plugins.plugin_utils.filters"
 
@@ -22,3 +24,13 @@ def lazy_filter(name: str) -> Callable[..., Any]:
         return getattr(import_module(f"{CODE}.{name}"), name)(*arguments, **options)
 
     return imported
+
+
+def context_filter(name: str) -> Callable[..., Any]:
+    """Return the same for code that reads the play's variables, by Jinja's context, which it gets first.
+
+    What is undefined is looked at there, and not refused by ansible-core 2.19.
+    """
+    imported: Any = pass_context(lazy_filter(name))
+    imported.accept_lazy_markers = True
+    return cast(Callable[..., Any], imported)
