@@ -10,7 +10,7 @@ They are steps as those of request_steps.py, which finds the instance.
 from __future__ import annotations
 
 import secrets
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import one_line
@@ -185,10 +185,8 @@ def _without_its_former_host(
     words = dict(name=name, leaves=leaves, arrives=arrives)
     if leaves not in {answer["item"] for answer in answers}:
         raise Stop(NOT_ASKED.format(**words))
-    for answer in answers:
-        for one in answer.get("unclaimed") or () if answer["item"] == leaves else ():
-            if one["instance"] == name:
-                raise Stop(BESIDE.format(**words, text=one_line(one["text"])))
+    for text in _without_a_claim(name, answers, leaves):
+        raise Stop(BESIDE.format(**words, text=text))
     if back:
         raise Stop(NOTHING_THERE.format(name=name, leaves=leaves, goes_on=GOES_ON.format(name=name)))
     if node not in ("", arrives):
@@ -209,11 +207,15 @@ def _must_be_nowhere_else(name: str, answers: Sequence[Answer], here: str, left_
     """
     if left_for and left_for not in {answer["item"] for answer in answers}:
         raise Stop(LEFT.format(name=name, leaves=here, arrives=left_for))
+    for text in _without_a_claim(name, answers, left_for):
+        raise Stop(UNCLAIMED.format(name=name, leaves=here, arrives=left_for, text=text))
+
+
+def _without_a_claim(name: str, answers: Sequence[Answer], node: str) -> Iterator[str]:
+    """Yield what a node has of an instance that its database does not know."""
     for answer in answers:
-        for one in answer.get("unclaimed") or () if answer["item"] == left_for else ():
-            if one["instance"] == name:
-                text = one_line(one["text"])
-                raise Stop(UNCLAIMED.format(name=name, leaves=here, arrives=left_for, text=text))
+        if answer["item"] == node:
+            yield from (one_line(one["text"]) for one in answer.get("unclaimed") or () if one["instance"] == name)
 
 
 def _chosen(name: str, answers: Sequence[Answer], here: str, came: Mapping[str, Any], node: str) -> str:
