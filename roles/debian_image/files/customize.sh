@@ -31,6 +31,7 @@ rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/hostname" "$root/etc/machine-id" "$r
 if [ "$slurm" = true ]; then
     rm -f "$root/etc/munge/munge.key"
     chroot "$root" systemctl --quiet disable munge.service slurmd.service
+    install -D -m 644 "$here/slurm.cfg" "$root/etc/cloud/cloud.cfg.d/91-hetero-slurm.cfg"
 fi
 : > "$root/etc/machine-id"
 install -D -m 644 "$here/network" "$root/etc/systemd/network/05-netboot.network"
