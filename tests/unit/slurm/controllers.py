@@ -100,9 +100,12 @@ class Controller:
             account(self)
         self.start_controller()
 
-    def person(self, name, keys=None):
-        """Have a user with an ssh key, which is among the site's where `keys` is their folder."""
-        script = f"""useradd --create-home {name}
+    def person(self, name, keys=None, number=None):
+        """Have a user with an ssh key, which is among the site's where `keys` is their folder, and perhaps this uid."""
+        free = f"getent passwd {number} | cut -d: -f1 | xargs --no-run-if-empty userdel" if number else ":"
+        numbered = f"--uid {number}" if number else ""
+        script = f"""{free}
+useradd --create-home {numbered} {name}
 mkdir -p /home/{name}/.ssh
 ssh-keygen -q -t ed25519 -N '' -f /home/{name}/.ssh/id_ed25519
 chown -R {name} /home/{name}"""
