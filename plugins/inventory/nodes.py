@@ -158,6 +158,8 @@ else:
 
 #: The proxy that `boards_files` speaks of.
 ONE_PROXY = "proxy"
+#: What each template has: a brace, or the first line that Ansible obeys, by which any other words stand for braces.
+_OF_TEMPLATES = ("{", "#jinja2:")
 #: What may be put into a host's or a proxy's name.
 _NAME = re.compile(r"[A-Za-z0-9._-]*")
 _KEY = re.compile(r"[a-z][a-z0-9_]*")
@@ -195,13 +197,13 @@ SPEC = ArgumentSpecValidator(
 
 @lru_cache(maxsize=10000)
 def _text_from_outside(text):
-    return _hostile(text) if "{" in text else _harmless(text)
+    return _hostile(text) if any(mark in text for mark in _OF_TEMPLATES) else _harmless(text)
 
 
 def from_outside(value):
     """A value that no template engine will take for a template.
 
-    Text without a brace cannot be one, and is left plain: AWX and other readers of `ansible-inventory --list` get
+    Text without a mark of one cannot be one, and is left plain: AWX and other readers of `ansible-inventory --list` get
     {"__ansible_unsafe": "text"} for the rest.
     """
     if isinstance(value, str):

@@ -221,6 +221,18 @@ def test_words_from_outside_are_never_templates(site):
     assert '"msg": "{{ 6 * 7 }}|{{ 6 * 7 }}|42"' in done.stdout, done.stdout + done.stderr
 
 
+def test_words_from_outside_say_not_what_stands_for_braces(site):
+    """Lost: the controller, to the root of a node, or to whom it lends a board: without a brace, by the first line of a
+    template, which says what else begins one."""
+    theirs = "#jinja2:variable_start_string:'[[',variable_end_string:']]'\n[[ 6 * 7 ]]"
+    site.snapshot("proxy", time.time(), {"id": 0, "state": "running", "note": theirs, "disks": [theirs]})
+    config = site.write(boards_files=["tilera_boards"], snapshots="seen")
+    said = {"msg": "{{ hetero_note == theirs }} {{ hetero_disks[0] == theirs }}"}
+    more = ["-e", json.dumps({"theirs": {"__ansible_unsafe": theirs}})]
+    done = site.run("adhoc", "board0", "-i", config, "-m", "ansible.builtin.debug", "-a", json.dumps(said), *more)
+    assert '"msg": "True True"' in done.stdout, done.stdout + done.stderr
+
+
 def test_every_defect_of_every_file_is_told(site):
     """Mending files one defect a run is what the parser is there to spare an operator."""
     (site.folder / "one").write_text('0 10.0.2.300 zz 1 1 1 1 1 hv 1 {"arch":"x"}\n')
