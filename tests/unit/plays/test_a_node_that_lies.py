@@ -86,7 +86,8 @@ def test_it_says_nothing_to_ansible(node, tmp_path, sent):
     words = dict(add_host=host, ansible_facts=facts, ansible_stats=dict(data=dict(hetero_instances="STRANGER")))
     news = dict(events=[], done=True, result=json.dumps(dict(words, changed=False, instances=[RUNS])))
     roots = dict(promised=0, there=0, taken=0, overcommit=1)
-    answer = dict(words, changed=False, boards=[], claims=[], roots=roots, follow=dict(limit=9), news=news)
+    follow = dict(limit=9, state_db="/var/lib/hetero/state.db", python="/usr/bin/python3", after=0)
+    answer = dict(words, changed=False, boards=[], claims=[], roots=roots, follow=follow, news=news)
     answer.update({key: [] for key in SAID_OF_BOARDS})
     for name in ("board_info", "board_reconcile", "instance"):
         (modules / f"{name}.py").write_text(SAYS.format(json.dumps(answer)))
