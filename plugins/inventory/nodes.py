@@ -137,6 +137,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ..module_utils._hetero.core.plays import play
+from ..module_utils._hetero.core.template_marks import may_be_template
 from ..module_utils._hetero.site.boards_file import COLUMNS, BoardsFileError, geometry, read
 from ..plugin_utils import snapshots
 from ..plugin_utils.snapshots import UNKNOWN
@@ -158,8 +159,6 @@ else:
 
 #: The proxy that `boards_files` speaks of.
 ONE_PROXY = "proxy"
-#: What each template has: a brace, or the first line that Ansible obeys, by which any other words stand for braces.
-_OF_TEMPLATES = ("{", "#jinja2:")
 #: What may be put into a host's or a proxy's name.
 _NAME = re.compile(r"[A-Za-z0-9._-]*")
 _KEY = re.compile(r"[a-z][a-z0-9_]*")
@@ -197,7 +196,7 @@ SPEC = ArgumentSpecValidator(
 
 @lru_cache(maxsize=10000)
 def _text_from_outside(text):
-    return _hostile(text) if any(mark in text for mark in _OF_TEMPLATES) else _harmless(text)
+    return _hostile(text) if may_be_template(text) else _harmless(text)
 
 
 def from_outside(value):

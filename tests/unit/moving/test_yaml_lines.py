@@ -7,11 +7,19 @@ board gets another one's number, and with it its root.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.yaml_lines import flow, word
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.documents import yaml_of
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.moving.yaml_lines import (
+    Template,
+    flow,
+    for_ansible,
+    word,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.boards_file import BoardsFileError, read
 from ansible_collections.hetero.compute.tests.unit.moving.moves import PROXY, files, moved, questions, wiring
 
@@ -30,6 +38,19 @@ def table(folder, *rows):
 
 def ids(folder):
     return {board.mac[-2:]: board.id for board in read(folder / "files" / "boards")}
+
+
+def test_no_text_of_others_is_a_template_to_ansible():
+    """Lost: the controller, to who writes a command for a console: in a table, its line breaks are not seen."""
+    line = "#jinja2:variable_start_string:'[[',variable_end_string:']]'\n[[ lookup('pipe', 'id') ]]"
+    console = {"command": line, "more": ["{{ x }}", Template("{{ ours }}")]}
+    value = {"pdu": "pdu-a", "outlet": 3, "console_from": console}
+    text = for_ansible(value)
+    assert text == (
+        f"{{pdu: pdu-a, outlet: 3, console_from: {{command: !unsafe {json.dumps(line)}, "
+        'more: [!unsafe "{{ x }}", "{{ ours }}"]}}'
+    )
+    assert yaml_of(text, "site") == value
 
 
 def test_a_second_run_changes_nothing(tmp_path):

@@ -130,6 +130,25 @@ def test_what_it_says_does_nothing_to_the_terminal(node):
     assert "\x1b" not in output
 
 
+def test_wiring_that_it_teaches_is_no_template(node, tmp_path):
+    """Lost: the controller, to a proxy node, by the next playbook that reads the wiring which was learned there."""
+    modules, plays = node
+    line = "#jinja2:variable_start_string:'[[',variable_end_string:']]'\n[[ 6 * 7 ]]"
+    wire = dict(pdu="{{ 6 * 7 }}", outlet=line, console_command="{{ 6 * 7 }}")
+    answer = dict(changed=True, wiring={"0": wire}, tftp_proxy_boards={"0": wire}, boards=[], lines=[])
+    (modules / "board_cabling.py").write_text(SAYS.format(json.dumps(answer)))
+    rc, output = plays.play("cabling", learn="pdu-a:3", write="host_vars/p1.yml")
+    assert rc == 0, output
+    taught = "{{ hostvars.p1.tftp_proxy_boards[0] == wire }}"
+    rc, output = run(
+        plays,
+        {"ansible.builtin.debug": {"msg": f"read as written: {taught}"}},
+        flags=("-e", json.dumps(dict(wire={key: {"__ansible_unsafe": text} for key, text in wire.items()}))),
+    )
+    assert rc == 0, output
+    assert "read as written: True" in output, (output, (tmp_path / "host_vars" / "p1.yml").read_text())
+
+
 def test_it_speaks_for_the_request_alone(node, tmp_path):
     """Lost: the way in to another's instance on another node, be it called as a part of this request: it leads to the
     stranger, who has the key of its own host."""

@@ -124,7 +124,9 @@ def _size(value: Any, known: dict[int, float]) -> float:
 
 
 def _loader(yaml: Any) -> Any:
-    """Return a loader that takes digits with colons, and with zeros before them, for no numbers (YAML 1.1 does)."""
+    """Return a loader that takes digits with colons, and with zeros before them, for no numbers (YAML 1.1 does), and
+    what is no template to Ansible for the text that it is.
+    """
 
     class Loader(yaml.SafeLoader):
         pass
@@ -137,4 +139,5 @@ def _loader(yaml: Any) -> Any:
 
     for kind in ("int", "float"):
         Loader.add_constructor(f"tag:yaml.org,2002:{kind}", number)
+    Loader.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
     return Loader

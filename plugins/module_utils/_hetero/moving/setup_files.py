@@ -27,7 +27,7 @@ from .documents import yaml_of
 from .questions import TILERA
 from .source_site import CPU_INFO, OWN_CONSOLE, PDU_KEYS, WIRING, Board, Pdu, Site
 from .variables import OWN
-from .yaml_lines import comment, flow
+from .yaml_lines import Template, comment, flow, for_ansible
 
 #: What says that a board's line needs for Nova only, as the guide to the first board has it.
 NOVA: dict[str, Any] = dict(memory_mb_used=0, local_gb_used=0, hypervisor_type="none", hypervisor_version="1")
@@ -149,7 +149,7 @@ class Vault:
         if name in self._shared:
             name = f"{name}_{hashlib.sha256(pdu.encode()).hexdigest()[:8]}"
         self.names.append(name)
-        return f"{{{{ {name} }}}}"
+        return Template(f"{{{{ {name} }}}}")
 
 
 def _variable(pdu: str, secret: str) -> str:
@@ -260,10 +260,10 @@ def wiring_text(
     lines = ["tftp_proxy_boards_file: files/boards\n"]
     # an empty one would count more than PDUs that people have in group_vars
     lines += ["tftp_proxy_pdus:\n"] if pdus else []
-    lines += [f"  {flow(name)}: {flow(one)}\n" for name, one in pdus.items()]
+    lines += [f"  {flow(name)}: {for_ansible(one)}\n" for name, one in pdus.items()]
     if credentials:
         lines += ["# their secrets are in a vault, under these names\n", "tftp_proxy_pdu_credentials:\n"]
-        lines += [f"  {flow(name)}: {flow(one)}\n" for name, one in credentials.items()]
+        lines += [f"  {flow(name)}: {for_ansible(one)}\n" for name, one in credentials.items()]
     lines += boards_lines(wires, {number: f"{board.name} ({board.where})" for number, board in named.items()})
     text = "".join(lines)
     return f"{_made(source, f'variables of your own belong in {OWN}')}{MARK.format(_sum(text))}{text}"
@@ -308,7 +308,7 @@ def boards_lines(wires: Mapping[int, Any], comments: Mapping[int, str]) -> list[
     """Return the lines of tftp_proxy_boards."""
     lines = ["tftp_proxy_boards:" + ("\n" if wires else " {}\n")]
     for number, wire in wires.items():
-        lines.append(f"  {number}: {flow(wire)}{comment(comments[number]) if number in comments else ''}\n")
+        lines.append(f"  {number}: {for_ansible(wire)}{comment(comments[number]) if number in comments else ''}\n")
     return lines
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from ..core.printable import brief, one_line
+from ..core.template_marks import may_be_template
 
 #: Words that YAML keeps as text, and those that it does not (YAML 1.1).
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*|\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
@@ -26,13 +27,31 @@ def word(text: str) -> str:
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
+class Template(str):
+    """A text of ours that Ansible is to take for a template."""
+
+
 def flow(value: Any) -> str:
     """Return a value on one line."""
+    return _flow(value, word)
+
+
+def for_ansible(value: Any) -> str:
+    """Return the value of a variable of Ansible on one line. No text in it is a template but a `Template`."""
+    return _flow(value, _data)
+
+
+def _flow(value: Any, text: Callable[[str], str]) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{word(str(key))}: {flow(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{word(str(key))}: {_flow(one, text)}" for key, one in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(flow, value)) + "]"
-    return word(value) if isinstance(value, str) else json.dumps(value)
+        return "[" + ", ".join(_flow(one, text) for one in value) + "]"
+    return text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _data(text: str) -> str:
+    mark = "!unsafe " if may_be_template(text) and not isinstance(text, Template) else ""
+    return f"{mark}{word(text)}"
 
 
 def comment(text: str) -> str:
