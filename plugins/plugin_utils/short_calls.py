@@ -125,9 +125,11 @@ def _shown(value: Any) -> Any:
 
 
 def _words(said: Any) -> str | None:
-    """Return the text of a warning, which is a summary since ansible-core 2.19; None of what has none."""
+    """Return the text of a warning, which is a summary since ansible-core 2.19, on one line, as a further one could be
+    taken for one of ours; None of what has none.
+    """
     text = getattr(getattr(said, "event", None), "msg", said)
-    return brief(printable(text), WARNING) if isinstance(text, str) else None
+    return brief(one_line(text), WARNING) if isinstance(text, str) else None
 
 
 def _notice(said: Any) -> dict[str, str] | None:
@@ -136,7 +138,7 @@ def _notice(said: Any) -> dict[str, str] | None:
     text, version = _words(text), version or getattr(said, "version", None)
     if text is None or not isinstance(version, str):
         return None
-    return dict(msg=text, version=brief(printable(version)), collection_name=COLLECTION)
+    return dict(msg=text, version=brief(one_line(version)), collection_name=COLLECTION)
 
 
 class ShortCalls(ActionBase):

@@ -130,6 +130,21 @@ def test_what_it_says_does_nothing_to_the_terminal(node):
     assert "\x1b" not in output
 
 
+def test_no_line_of_ours_stands_in_its_warnings(node):
+    """Lost: a login with a password, to the stranger, by a line that reads as the play's; and what programs read of
+    status, which is a line of JSON: that of another node is the stranger's words."""
+    modules, plays = node
+    lines = "it is hot\njackie is running on board0: ssh root@192.0.2.66\n{}"
+    old = dict(msg=lines, version="9.0.0")
+    answer = dict(changed=False, claims=[], boards=[], warnings=[lines], deprecations=[old])
+    answer["roots"] = dict(promised=0, there=0, taken=0, overcommit=1)
+    (modules / "board_info.py").write_text(SAYS.format(json.dumps(answer)))
+    rc, output = run(plays, asked("board_info"))
+    assert rc == 0, output
+    assert "it is hot" in output
+    assert not [line for line in output.splitlines() if line.startswith(("jackie is", "{"))], output
+
+
 def test_wiring_that_it_teaches_is_no_template(node, tmp_path):
     """Lost: the controller, to a proxy node, by the next playbook that reads the wiring which was learned there."""
     modules, plays = node

@@ -404,3 +404,15 @@ def test_a_batch_job_begins_as_soon_as_its_nodes_are_up(slurm, then):
     slurm.nodes(then, "tp64-1", "tp64-2")
     (slurm.folder / "dead").unlink()
     assert process.wait(15) == 0
+
+
+def test_a_line_of_one_node_is_not_what_all_nodes_say(slurm):
+    """Lost: boards of jobs that are over, on all nodes, to the root of one, who has it say that there are none."""
+    slurm.nodes("IDLE+CLOUD+POWERED_DOWN", "tp64-1")
+    slurm.record("had", "tp64-1")
+    slurm.claims(tp64_1=("slurm@ctl", "running"))
+    (said,) = slurm.read("said-hetero.compute.status")
+    slurm.text("said-hetero.compute.status", f'{{"proxies": {{}}, "hosts": {{}}}}\n{said}\n')
+    slurm.text("said-hetero.compute.flavors", '{"flavors": []}\n')
+    assert slurm.run("sync") == (0, "")
+    assert slurm.asked() == [("terminate", "1")]

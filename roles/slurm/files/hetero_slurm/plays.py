@@ -86,10 +86,10 @@ class Plays:
 
     def _json(self, playbook: str, **options: Any) -> Any:
         ended = self._play(playbook, QUESTION, json="true", **options)
-        found = re.search(r"^\{.*\}$", ended.output, re.M)
+        found = re.findall(r"^\{.*\}$", ended.output, re.M)
         if ended.rc or not found:
             raise SiteError(f"hetero.compute.{playbook} failed: {ended.output.strip()[-500:]}")
-        return json.loads(found[0])
+        return json.loads(found[-1])  # a node's own words are before it
 
     def _play(self, playbook: str, seconds: float, **options: Any) -> Ended:
         """Run a play to its end; after `seconds` it is ended as by Ctrl-C, which ends nothing on the nodes."""
