@@ -191,14 +191,3 @@ def test_on_a_host_with_both_a_device_must_pass_both(stack, v1, inside):
     assert [both.may(*parse(text)) for text in questions] == [0, 0, 1]
     assert [inside.may(text) for text in questions] == [0, 0, 1]
     assert {side.version: side.allows for side in both.sides(parse("c 195:1 rw"))} == {"v1": True, "v2": False}
-
-
-def test_reading_and_writing_and_making_a_node_are_asked_one_after_the_other(v1):
-    """Lost: all of a device at once, the way back from a mistake; or why the question could not be put."""
-    assert v1.v1.may("c", 195, 0, "rwm")
-    assert v1.v1.may("b", 43, 0, "m")
-    v1.v1.deny(parse("c 195:0 m"))
-    assert not v1.v1.may("c", 195, 0, "rwm")
-    assert v1.v1.may("c", 195, 0, "rw")
-    with pytest.raises(HeteroError, match=r"cannot be entered \(.*No such file"):
-        v1_module._asked(v1.v1.path, "/no/such/folder", "c", 195, 0, 1)

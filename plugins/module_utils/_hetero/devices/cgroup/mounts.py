@@ -205,9 +205,9 @@ def _at(real: str, there: Iterable[tuple[Mount, Sequence[str]]]) -> list[tuple[s
     """Return [(version, cgroup)] of a folder, as the innermost and topmost mount that it is in shows it."""
     found = []
     for mount, versions in there:
-        below = os.path.relpath(real, mount.point)
-        if below.split("/")[0] != "..":
+        if _is_below(real, mount.point):
+            below = real[len(mount.point.rstrip("/")) :].strip("/")
             # not os.path.normpath: a root outside of this process's cgroup namespace is "/.."
-            cgroup = mount.root if below == "." else os.path.join(mount.root, below)
+            cgroup = os.path.join(mount.root, below) if below else mount.root
             found.append((mount.point, [(version, cgroup) for version in versions]))
     return max(found, key=lambda one: len(one[0]), default=(None, []))[1]

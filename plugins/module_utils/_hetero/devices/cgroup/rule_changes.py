@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence, cast
 
 from ...core.errors import HeteroError, Refused, TimedOut, naming
@@ -104,8 +105,7 @@ class Changing:
             for rule in rules:
                 steps += self.denying(rule) if self.cgroup.verdict(rule) != "denied" else []
             return steps
-        for rule in rules:
-            steps += self.allowing(rule)
+        steps = self.allowing(rules)
         return steps + self.closing(rules) if state == "exact" else steps
 
     # ---- seen
@@ -144,16 +144,25 @@ class Changing:
 
     # ---- allowed
 
-    def allowing(self, rule: Rule) -> list[Step]:
-        """Return steps that allow a rule: one for each list and each program that denies any of it."""
-        steps, v1, v2 = [], self.cgroup.v1, self.cgroup.v2
-        if v1 and View(self.cgroup.name, v1, v1.rules, []).verdict(rule) != "allowed":
-            v1.allowable(rule)
-            steps.append(Step(f"allow {rule} in {v1.path}", lambda: v1.allow(rule)))
-        for path, program in self._programs() if v2 else ():
-            if not grants(program, rule):
-                steps.append(self._through(path, program, rule))
+    def allowing(self, rules: Sequence[Rule]) -> list[Step]:
+        """Return steps that allow rules: one for each list and each program that denies any of one."""
+        steps, v1 = [], self.cgroup.v1
+        programs = self._programs() if self.cgroup.v2 else []
+        closed = self._closed(v1, rules) if v1 else []
+        for rule in rules:
+            if v1 and rule in closed:
+                steps.append(Step(f"allow {rule} in {v1.path}", partial(v1.allow, rule)))
+            for path, program in programs:
+                if not grants(program, rule):
+                    steps.append(self._through(path, program, rule))
         return steps
+
+    def _closed(self, v1: V1, rules: Sequence[Rule]) -> list[Rule]:
+        """Return the rules that a list does not allow, each of which can be allowed."""
+        listed = View(self.cgroup.name, v1, v1.rules, [])
+        closed = [rule for rule in rules if listed.verdict(rule) != "allowed"]
+        v1.allowable(closed)
+        return closed
 
     def _through(self, path: str, program: Program, rule: Rule) -> Step:
         """Return the step by which one program comes to allow the rule."""

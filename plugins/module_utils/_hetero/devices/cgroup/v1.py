@@ -1,27 +1,22 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A device cgroup of cgroup v1: its list is read and changed, each write is read back, and a process inside asks the
-kernel what the list does not show.
+"""A device cgroup of cgroup v1: its list is read and changed, and each write is read back.
 
-devices.py knows which folder is whose.
+process_inside.py asks what the list does not show; devices.py knows which folder is whose.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
-import stat
-import tempfile
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
 from ...core.errors import HeteroError, Refused, naming
-from . import mounts
-from .rules import ACCESS, EVERYTHING, covered, letters, parse, questions
-from .v2 import V2
+from .process_inside import inside
+from .rules import EVERYTHING, covered, letters, parse, questions
 
 if TYPE_CHECKING:
     from .rules import Rule
@@ -51,7 +46,7 @@ class V1(NamedTuple):
         """
         rules = self.rules if rules is None else rules
         if EVERYTHING in rules:
-            return inside(self.path, kind, major, minor, access)
+            return all(inside(self.path, [(kind, major, minor, access)]))
         return all(covered(rules, kind, major, minor, bits) for bits in questions(access))
 
     def allow(self, rule: Rule) -> None:
@@ -69,13 +64,14 @@ class V1(NamedTuple):
             if before <= set(below.rules):
                 below._write("devices.allow", rule)
 
-    def allowable(self, rule: Rule) -> None:
-        """Check that a rule can be allowed.
+    def allowable(self, rules: Sequence[Rule]) -> None:
+        """Check that rules can be allowed.
 
-        :raises Refused: the cgroup above does not have it.
+        :raises Refused: the cgroup above does not have one of them.
         """
-        if not self._granted(rule):
-            raise self._not_above(rule)
+        missing = self._missing_above(rules)
+        if missing:
+            raise self._not_above(missing)
 
     def deny(self, rule: Rule) -> None:
         """Write the rule, and the list's rules within it, to devices.deny, and check that none of it is left.
@@ -126,8 +122,8 @@ class V1(NamedTuple):
             return any(one.holds(rule) for one in rules) if allowed else not self.giving(rule)
         if rule == EVERYTHING:
             return allowed
-        device = (rule.kind, rule.major or 0, rule.minor or 0)
-        return all(inside(self.path, *device, letter) == allowed for letter in rule.access)
+        asked = [(rule.kind, rule.major or 0, rule.minor or 0, letter) for letter in rule.access]
+        return all(answer == allowed for answer in inside(self.path, asked))
 
     def giving(self, rule: Rule) -> list[Rule]:
         """Return the rules of the list that give some of `rule`."""
@@ -163,7 +159,7 @@ class V1(NamedTuple):
             remedy = f"name devices one by one, or remove the cgroups below {self.path}"
         elif error.errno == errno.EINVAL:
             what, remedy = "the kernel takes it for no rule", 'write it like "c 195:0 rw"'
-        elif error.errno == errno.EPERM and file == "devices.allow" and not self._granted(rule):
+        elif error.errno == errno.EPERM and file == "devices.allow" and self._missing_above([rule]):
             return self._not_above(rule)
         elif error.errno == errno.ENOENT:
             what, remedy = "there is no such cgroup", "see whether its container runs"
@@ -176,20 +172,25 @@ class V1(NamedTuple):
     def _not_above(self, rule: Rule) -> Refused:
         return Refused(f"its parent {self._above.path} does not have it", self._thing(rule), "allow it there first")
 
-    def _granted(self, rule: Rule) -> bool:
-        """Return whether the cgroup above has a rule, which the kernel asks for; True where that cannot be told."""
+    def _missing_above(self, rules: Sequence[Rule]) -> Rule | None:
+        """Return the first rule that the cgroup above does not have, which the kernel asks for; None also where that
+        cannot be told.
+        """
         above = self._above
         if not os.path.exists(os.path.join(above.path, "devices.list")):
-            return True
-        if any(one.holds(rule) for one in above.rules if one != EVERYTHING or rule == EVERYTHING):
-            return True
-        if EVERYTHING not in above.rules or rule == EVERYTHING:
-            return False
-        if rule.major is None or rule.minor is None:
-            return True
+            return None
+        listed, asked = above.rules, []
+        for rule in rules:
+            if any(one.holds(rule) for one in listed if one != EVERYTHING or rule == EVERYTHING):
+                continue
+            if EVERYTHING not in listed or rule == EVERYTHING:
+                return rule
+            if rule.major is not None and rule.minor is not None:
+                asked += [(rule, (kind, rule.major, rule.minor, rule.access)) for kind in rule.kinds]
         with suppress(HeteroError):
-            return all(inside(above.path, kind, rule.major, rule.minor, rule.access) for kind in rule.kinds)
-        return True
+            answers = inside(above.path, [device for _rule, device in asked])
+            return next((rule for (rule, _device), answer in zip(asked, answers) if not answer), None)
+        return None
 
 
 def overlap(one: Rule, other: Rule) -> bool:
@@ -197,69 +198,3 @@ def overlap(one: Rule, other: Rule) -> bool:
     pairs = (one.major, other.major), (one.minor, other.minor)
     numbers = all(None in pair or pair[0] == pair[1] for pair in pairs)
     return numbers and bool(set(one.kinds) & set(other.kinds)) and bool(one.mask & other.mask)
-
-
-def inside(path: str, kind: str, major: int, minor: int, access: str) -> bool:
-    """Return what the kernel tells a process in this cgroup: access(2) for reading and writing, mknod(2) for m.
-
-    It is for lists that allow all except some devices, which no file shows. Nothing is opened. The process is a child
-    of this one and is in none of the container's other cgroups and namespaces. It stays in this process's cgroup of v2;
-    if that one denies the device, there is no answer.
-    """
-    folder = tempfile.mkdtemp(prefix="hetero-cgroup-")
-    try:
-        if all(_asked(path, folder, kind, major, minor, bits) for bits in questions(access)):
-            return True
-    finally:
-        shutil.rmtree(folder)
-    ours = mounts.directories(mounts.cgroups("self")).get(mounts.V2)
-    if ours and not V2(ours).may(kind, major, minor, access):
-        what = f"cannot tell whether it may {access} {kind} {major}:{minor}: programs on our own cgroup deny it"
-        raise HeteroError(what, path, f"run it outside of {ours}")
-    return False
-
-
-def _asked(path: str, folder: str, kind: str, major: int, minor: int, bits: int) -> bool:
-    node = os.path.join(folder, "node")
-    mode = {"b": stat.S_IFBLK, "c": stat.S_IFCHR}[kind] | 0o600
-    device = os.makedev(major, minor)
-    making = bool(bits & ACCESS["m"])
-    with naming(node):
-        if not making:
-            os.mknod(node, mode, device)
-        read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        # the child must never return into the parent's code
-        try:
-            os.write(write, _answer(path, node, mode, device, bits))
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        said = pipe.read().decode()
-    os.waitpid(child, 0)
-    if os.path.lexists(node):
-        os.unlink(node)
-    if said not in ("y", "n"):
-        what = f"cannot be entered ({said or 'the process inside ended'})"
-        raise HeteroError(what, path, "see whether its container still runs")
-    return said == "y"
-
-
-def _answer(path: str, node: str, mode: int, device: int, bits: int) -> bytes:
-    try:
-        with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
-            processes.write("0")
-    except OSError as error:
-        return str(error).encode()
-    try:
-        if bits & ACCESS["m"]:
-            os.mknod(node, mode, device)
-            return b"y"
-    except PermissionError:
-        return b"n"
-    except OSError as error:
-        return str(error).encode()
-    wanted = bool(bits & ACCESS["r"]) * os.R_OK | bool(bits & ACCESS["w"]) * os.W_OK
-    return b"y" if os.access(node, wanted) else b"n"
