@@ -5,7 +5,8 @@
 
 Without arguments all of them, `2.16 2.21` those two. A pair that a machine can be made for is run, or this fails; for
 the rest the table says that there was no machine. Each ansible-core runs every module with one of its pairs at least,
-and so does each node's Python; the other pairs run a module of each of the collection's parts.
+and so does each node's Python; the other pairs run a module of each of the collection's parts. With one of its pairs
+each ansible-core shows all pages, and finds all that a module imports.
 """
 
 from __future__ import annotations
@@ -32,10 +33,17 @@ OLDEST_NODE = "3.8"
 PACKAGES = ("netaddr", "pexpect", "pytest", "hypothesis")
 #: As /hetero/project/tests has it. Of the inventory's tests those whose outcome ansible-core has a part in.
 ON_CONTROLLERS = (
-    "versions/checks/test_controller.py",
+    "versions/checks/test_controller.py::test_controller_reads_every_plugin",
+    "versions/checks/test_controller.py::test_controller_reads_every_playbook",
+    "versions/checks/test_controller.py::test_controller_is_what_was_asked_for",
     "unit/inventory/test_nodes.py::test_the_sample_as_hosts_groups_and_variables",
     "unit/inventory/test_nodes.py::test_proxies_states_compute_hosts_and_the_users_own_groups",
     "unit/inventory/test_nodes.py::test_words_from_outside_are_never_templates",
+)
+#: What hangs on ansible-core alone.
+ONCE_A_CORE = (
+    "versions/checks/test_controller.py::test_controller_has_a_page_of_every_plugin",
+    "versions/checks/test_modules_on_a_node.py::test_node_that_is_not_set_up_is_sent_modules",
 )
 EVERY_MODULE = "versions/checks/test_modules_on_a_node.py::test_node_runs_every_module"
 SOME_MODULES = "versions/checks/test_modules_on_a_node.py::test_node_runs_a_module_of_each_part"
@@ -84,6 +92,16 @@ def in_full(todo):
     return full
 
 
+def tests(pair, every_module):
+    """Names of the tests of this pair, as pytest takes them in the project's folder."""
+    names = [EVERY_MODULE if every_module else SOME_MODULES]
+    if pair.controller == pair.node:
+        names += ON_CONTROLLERS
+    if pair == pairs(pair.core)[0]:
+        names += ONCE_A_CORE
+    return [f"tests/{name}" for name in names]
+
+
 def no_machine(core):
     """Pythons of this core that nothing was run on."""
     known = [python for python in core.targets if cores.number(python) >= cores.number(OLDEST_NODE)]
@@ -124,13 +142,11 @@ def run(pair, every_module):
         controller = machines.root(pair.controller, log)
         node = machines.root(pair.node, log)
         same = pair.controller == pair.node
-        names = [*(ON_CONTROLLERS if same else ()), EVERY_MODULE if every_module else SOME_MODULES]
-        checks = [f"tests/{name}" for name in names]
         pytest = ["/hetero/environment/bin/python", "-m", "pytest", "-p", "no:cacheprovider"]
         argv, env = machines.inside(
             controller,
             folder,
-            ["env", "--chdir=/hetero/project", *pytest, *EVERY_DAY, "--durations=10", *checks],
+            ["env", "--chdir=/hetero/project", *pytest, *EVERY_DAY, "--durations=10", *tests(pair, every_module)],
             node=None if same else node,
             HETERO_NODE="/" if same else "/hetero/node",
             HETERO_NODE_PYTHON=pair.node,

@@ -93,11 +93,15 @@ class Proxy:
         self._mount("--rbind", "/dev", at="dev")
         self._mount("--make-rslave", at="dev")
         if copy and shared():
-            (self.root / LIB).mkdir(exist_ok=True)
-            self._mount("--bind", kept_copy(), at=LIB)
+            self.put_folder(kept_copy(), LIB)
         # containers of other tests run there, and this one sees the machine's processes
         self._mount("-t", "tmpfs", "own", at="var/tmp")
         self._write(number, pdu, boards)
+
+    def put_folder(self, folder, at):
+        """Have a folder of this machine in the root as well."""
+        (self.root / at).mkdir(exist_ok=True)
+        self._mount("--bind", folder, at=at)
 
     def _mount(self, *words, at=""):
         mount(*words, self.root / at)
