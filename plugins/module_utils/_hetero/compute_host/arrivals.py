@@ -18,7 +18,7 @@ from ..core.errors import BadInput, HeteroError, Refused
 from ..files import sparse_copy
 from ..roots.machine_identity import must_be_keys
 from ..site import instance_states, moves
-from ..site.image_names import valid_image
+from ..site.image_names import HASH, valid_image
 from ..site.instance import age, valid_instance
 from ..site.kinds import CONTAINER, OF_HOSTS
 from ..site.moves import GOES_ON, PHASE
@@ -178,10 +178,14 @@ def _as_it_left(came: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a claim that may have changed since it was made here and before the instance left: a move
     that was cut off between these goes on days later.
     """
-    must_be_keys(str(came["ssh_public_key"]))
+    for name in ("host_key", "ssh_public_key"):
+        must_be_keys(str(came[name]))
     valid_image(str(came["image"]))
+    hash = came["image_hash"]
+    if hash is not None and not HASH.fullmatch(hash):
+        raise BadInput("is no hash of an image", "image_hash", "see whether the other host is sound")
     same = {name: str(came[name]) for name in ("host_key", "ssh_public_key", "image")}
-    return dict(same, image_hash=came["image_hash"], expires=_expires(came))
+    return dict(same, image_hash=hash, expires=_expires(came))
 
 
 def _expires(came: Mapping[str, Any]) -> float | None:

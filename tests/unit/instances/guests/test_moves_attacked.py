@@ -176,6 +176,21 @@ def test_what_cannot_run_there_or_is_another_is_refused_and_claims_nothing(guest
     assert guests.states() == {"kvm1": "running"}
 
 
+@pytest.mark.parametrize("key", ["image_hash", "host_key"])
+def test_what_the_other_host_says_of_it_fills_no_database(guests, key):
+    """Lost: the new host, whose every answer is refused for a text that is longer than any, to root of the former."""
+
+    def lying(where, step, whose, **more):
+        if step == "taken":
+            more["came"] = {**more["came"], key: "x" * 100_000}
+        return plain(where, step, whose, **more)
+
+    plain, guests.step = guests.step, lying
+    with pytest.raises(HeteroError):
+        guests.migrate()
+    assert guests.states() == {"kvm1": "running"}
+
+
 def test_what_was_taken_since_it_was_chosen_leaves_it_running(guests):
     """Lost: an instance that was stopped for a host whose card somebody else got meanwhile."""
 
