@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import write_whole
+from ansible_collections.hetero.compute.plugins.plugin_utils.controller_files import led_to
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import tell
 
 SPEC = dict(
@@ -34,7 +35,7 @@ class ActionModule(ActionBase):
         _spec, arguments = self.validate_argument_spec(SPEC)
         for path, text in {} if self._task.check_mode else arguments["files"].items():
             try:
-                write_whole(path, text, int(arguments["mode"], 8))
+                write_whole(led_to(path), text, int(arguments["mode"], 8))
             except OSError as error:
                 remedy = "let who runs this write there, or name another place"
                 return dict(result, failed=True, msg=one_line(f"{path} cannot be written ({error.strerror}): {remedy}"))

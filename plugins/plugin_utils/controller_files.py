@@ -1,12 +1,17 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where files on the controller are that variables of roles name."""
+"""Where files on the controller are that variables of roles name, and those that a person names to be written."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from typing import Any, Mapping
+
+#: Links that are followed one after the other, as Linux does (path_resolution(7)).
+LINKS = 40
 
 
 def look_for(lookup: Any, variables: Mapping[str, Any], path: str) -> tuple[str | None, str]:
@@ -27,3 +32,27 @@ def look_for(lookup: Any, variables: Mapping[str, Any], path: str) -> tuple[str 
 def _in(folders: list[str], path: str) -> str | None:
     paths = [os.path.join(folder, path) for folder in folders if folder]
     return next((one for one in paths if os.path.isfile(one)), None)
+
+
+def led_to(path: str) -> str:
+    """Return the path of the file to which a name leads by links, or the name itself where it is none.
+
+    In a folder such as /tmp a link may be anybody's: by it a file would be written over that is none of theirs to write.
+
+    :raises OSError: it is a link that neither this user nor root has made, or leads in a circle.
+    """
+    for _link in range(LINKS):
+        try:
+            file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return path
+        try:
+            seen = os.fstat(file)
+            if not stat.S_ISLNK(seen.st_mode):
+                return path
+            if seen.st_uid not in (0, os.geteuid()):
+                raise OSError(errno.EPERM, f"{path} is a link that another user has made", path)
+            path = os.path.join(os.path.dirname(path), os.readlink("", dir_fd=file))
+        finally:
+            os.close(file)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)

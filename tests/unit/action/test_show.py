@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -53,6 +54,26 @@ def test_files_are_written_whole_with_the_permissions_that_were_asked_for(show, 
     assert (page.read_text(), kept.read_text()) == ("<p>ä\n", "{}")
     assert [path.stat().st_mode & 0o777 for path in (page, kept)] == [0o644, 0o600]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["boards.html", "p1.json"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a link of another user's needs root: run as root")
+def test_a_link_of_another_user_leads_nowhere(show, tmp_path):
+    """Lost: any file of who asks for a page in a folder such as /tmp, to an account that put a link there before; or a
+    page where people read it, by a link of one's own.
+    """
+    own, page, theirs = tmp_path / "own", tmp_path / "page", tmp_path / "boards.html"
+    own.write_text("mine")
+    for link, to in (("there", "page"), ("boards.html", "own"), ("on", "boards.html")):
+        (tmp_path / link).symlink_to(to)
+    os.chown(theirs, 1234, 1234, follow_symlinks=False)
+    for name in ("boards.html", "on"):
+        _lines, result = show(files={str(tmp_path / name): "<p>"})
+        assert result["failed"]
+        assert f"{theirs} is a link that another user has made" in result["msg"]
+    show(files={str(tmp_path / "there"): "<p>"})
+    assert (own.read_text(), page.read_text(), (tmp_path / "there").is_symlink()) == ("mine", "<p>", True)
+    (tmp_path / "round").symlink_to("round")
+    assert show(files={str(tmp_path / "round"): "<p>"})[1]["failed"]
 
 
 def test_a_dry_run_writes_nothing(show, tmp_path):
