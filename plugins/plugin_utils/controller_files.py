@@ -37,7 +37,7 @@ def _in(folders: list[str], path: str) -> str | None:
 def led_to(path: str) -> str:
     """Return the path of the file to which a name leads by links, or the name itself where it is none.
 
-    In a folder such as /tmp a link may be anybody's: by it a file would be written over that is none of theirs to write.
+    In a folder such as /tmp a link may be anybody's, by which a file would be written over that is not theirs.
 
     :raises OSError: it is a link that neither this user nor root has made, or leads in a circle.
     """
