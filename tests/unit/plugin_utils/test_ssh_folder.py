@@ -54,3 +54,23 @@ def test_a_folder_of_a_file_system_that_is_read_only_is_named(tmp_path):
             assert ssh_folder(folder).startswith(why)
     finally:
         subprocess.run(["umount", tmp_path / "fs"], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user needs root: run as root")
+def test_a_folder_in_which_others_write_is_refused(tmp_path, monkeypatch):
+    """Lost: the controller's account, to any other on that machine: ssh -F does what is in a file, whoever wrote it."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    for mode, owner, why in (
+        (0o1777, 0, "in which everybody may write"),
+        (0o700, 1234, "which belongs to another user (1234)"),
+        (0o775, 0, ""),
+    ):
+        keys.chmod(mode)
+        os.chown(keys, owner, -1)
+        said = f"hetero_ssh_folder is {keys}, {why}, and ssh would do what others put there: make it yours alone, or"
+        assert ssh_folder(str(keys)).startswith(said) if why else ssh_folder(str(keys)) == ""
+    os.chown(keys, 1234, -1)
+    monkeypatch.setenv("SUDO_UID", "1234")
+    assert ssh_folder(str(keys)) == ""
