@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 
 import pytest
 import yaml
 
+from ansible_collections.hetero.compute.tests.awx import image
 from ansible_collections.hetero.compute.tests.awx.jobs import BIN, ROOT, environment
 
 
@@ -44,26 +46,59 @@ def test_what_is_asked_for_is_what_is_imported():
     assert own - {"ansible-core"} <= asked
 
 
+GALAXY = [BIN / "ansible-galaxy", "collection"]
+
+
+def context_of_the_page(folder):
+    """What ansible-builder makes of awx/execution-environment.yml, with the archive of this collection beside it."""
+    run = dict(env=environment(), capture_output=True, timeout=120)
+    subprocess.run([*GALAXY, "build", ROOT, "--output-path", folder / "built"], check=True, **run)
+    (folder / "awx").mkdir()
+    (archive,) = (folder / "built").iterdir()
+    archive.rename(folder / "awx" / "hetero-compute.tar.gz")
+    file = shutil.copy(ROOT / "awx" / "execution-environment.yml", folder / "awx")
+    context = folder / "context"
+    words = ["--file", str(file), "--context", str(context), "--output-filename", "Containerfile"]
+    builder("create", *words, cwd=folder)
+    return context
+
+
+def test_the_image_has_a_list_of_packages_and_pip(tmp_path):
+    """Lost: every image. Debian's has no list of packages until one is fetched, and its Python refuses ensurepip."""
+    text = (context_of_the_page(tmp_path) / "Containerfile").read_text()
+    before, installs, after = text.partition("RUN $PKGMGR install $PYPKG")
+    assert "docker.io/library/debian:" in before
+    assert re.search(r"^RUN apt-get update && apt-get install .*\bpython3-pip\b", before, re.M), text
+    assert installs
+    assert "pip_install" not in after
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mmdebstrap"), reason="needs root and mmdebstrap")
+def test_the_image_can_be_built(tmp_path):
+    """Lost: AWX's first step. Each step of the image runs in a bare Debian, and a job's user plays a playbook in it."""
+    image.debian(tmp_path / "debian")
+    image.Build(context_of_the_page(tmp_path), tmp_path / "debian", tmp_path)
+    words = ["/opt/builder/bin/entrypoint", "dumb-init", "ansible-playbook", "hetero.compute.flavors"]
+    done = image.inside(tmp_path / "final", words, work="/runner", user="1000:0")
+    assert "The inventory has no proxy node, no GPU host and no KVM host" in done.stdout, done.stdout + done.stderr
+    for needed in (["ssh", "-V"], ["ansible-runner", "--version"], ["python3", "-c", "import netaddr, pexpect"]):
+        done = image.inside(tmp_path / "final", needed, user="1000:0")
+        assert done.returncode == 0, done.stderr
+
+
 def test_the_image_installs_the_archive(tmp_path):
     """Lost: the image, where no server of collections has this one. What its Containerfile runs is run here."""
-    galaxy = [BIN / "ansible-galaxy", "collection"]
     run = dict(env=environment(), capture_output=True, timeout=120)
-    subprocess.run([*galaxy, "build", ROOT, "--output-path", tmp_path / "built"], check=True, **run)
-    (tmp_path / "awx").mkdir()
-    (archive,) = (tmp_path / "built").iterdir()
-    archive.rename(tmp_path / "awx" / "hetero-compute.tar.gz")
-    file = shutil.copy(ROOT / "awx" / "execution-environment.yml", tmp_path / "awx")
-    context, image = tmp_path / "context", tmp_path / "image"
-    words = ["--file", str(file), "--context", str(context), "--output-filename", "Containerfile"]
-    builder("create", *words, cwd=tmp_path)
+    context, installed = context_of_the_page(tmp_path), tmp_path / "image"
     text = (context / "Containerfile").read_text()
     install = "$ANSIBLE_GALAXY_CLI_COLLECTION_OPTS -r requirements.yml --collections-path"
     assert "COPY _build /build\nWORKDIR /build\n" in text
     assert install in text
     # here, not there, this collection is installed already
-    words = ["install", "--force", "--offline", "-r", "requirements.yml", "--collections-path", image]
-    subprocess.run([*galaxy, *words], cwd=context / "_build", check=True, **run)
-    said = yaml.safe_load(builder("introspect", str(image), cwd=tmp_path))
+    words = ["install", "--force", "--offline", "-r", "requirements.yml", "--collections-path", installed]
+    subprocess.run([*GALAXY, *words], cwd=context / "_build", check=True, **run)
+    said = yaml.safe_load(builder("introspect", str(installed), cwd=tmp_path))
     assert [line.partition("  #")[0] for line in said["python"]] == ["netaddr>=0.8", "pexpect>=4.6"]
     assert "ansible-core>=2.16" in text
     assert "ansible-runner>=2.4" in text
