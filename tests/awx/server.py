@@ -47,9 +47,12 @@ class Server:
         number = sum(map(len, self.objects.values())) + 1
         url = f"/api/v2/{kind}/{number}/"
         related = {"survey_spec": f"{url}survey_spec/"} if kind == "job_templates" else {}
-        roles = {"object_roles": {"execute_role": {"id": number}}} if kind == "job_templates" else {}
+        shown = {"object_roles": {"execute_role": {"id": number}}} if kind == "job_templates" else {}
+        for owner in self.objects.get("organizations", []):
+            if owner["id"] == fields.get("organization"):
+                shown["organization"] = {"id": owner["id"], "name": owner["name"]}
         made = {**DEFAULTS.get(kind, {}), **fields, "id": number, "url": url, "type": kind[:-1]}
-        made.update(related=related, summary_fields=roles)
+        made.update(related=related, summary_fields=shown)
         self.objects.setdefault(kind, []).append(made)
         return made
 

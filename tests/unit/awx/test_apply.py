@@ -11,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -64,6 +65,54 @@ def test_a_limit_that_leaves_it_no_host_is_refused(awx, tmp_path):
     rc, output = run(awx, tmp_path, "--limit", "p1", "-i", "p1,")
     assert (rc, "--limit leaves out localhost" in " ".join(output.split())) == (2, True), output
     assert awx.writes == []
+
+
+def test_who_cannot_be_asked_is_told_by_what(tmp_path):
+    """Lost: the way on of an operator who forgot a variable, or whose token is over."""
+    rc, output = run(SimpleNamespace(url="http://127.0.0.1:9"), tmp_path)
+    assert rc == 2, output
+    assert "export CONTROLLER_HOST=https://awx.example.org CONTROLLER_OAUTH_TOKEN=TOKEN" in output
+
+
+def test_a_private_repository_and_image(awx, tmp_path, read):
+    """Lost: sites whose hardware is nobody's business: AWX could not fetch their repository, nor pull their image."""
+    kind = awx.make("credential_types", {"name": "ours", "inputs": {"fields": []}})
+    git, registry = [
+        awx.make("credentials", {"name": name, "credential_type": kind["id"]}) for name in ("our git", "our registry")
+    ]
+    more = {"_templates": [read["templates"]["status"]]}
+    given = {"hetero_awx_project_credential": "our git", "hetero_awx_image_credential": "our registry"}
+    assert apply(awx, tmp_path, **more, **given) > 0
+    assert awx.named("projects")["hetero.compute"]["credential"] == git["id"]
+    assert awx.named("execution_environments")["hetero.compute"]["credential"] == registry["id"]
+    # what is there, by this playbook or by hand, stays where none is named
+    assert apply(awx, tmp_path, **more) == 0
+    assert awx.named("projects")["hetero.compute"]["credential"] == git["id"]
+
+
+def test_what_another_organization_has_is_not_taken(awx, tmp_path, read):
+    """Lost: the execution environment of everybody who uses what the first organization has."""
+    more = {"_templates": [read["templates"]["status"]]}
+    apply(awx, tmp_path, **more)
+    awx.make("organizations", {"name": "Other"})
+    awx.writes.clear()
+    rc, output = run(awx, tmp_path, **more, hetero_awx_organization="Other")
+    assert rc == 2, output
+    assert "Organization Default of AWX has hetero.compute, and one only can" in output
+    rc, output = run(awx, tmp_path, **more, hetero_awx_organization="Nobody")
+    assert "AWX has no organization Nobody: give -e hetero_awx_organization=NAME" in output
+    assert awx.writes == []
+
+
+def test_a_dry_run_tells_of_a_team_that_is_none(awx, tmp_path, read):
+    """Lost: the word for it, until templates are there that nobody may run."""
+    more = {"_templates": [read["templates"]["status"]]}
+    rc, output = run(awx, tmp_path, "--check", **more, hetero_awx_user_teams=["status", "peple"])
+    assert rc == 2, output
+    assert "peple" in output
+    # a template that is called as a team is
+    awx.make("teams", {"name": "status"})
+    assert run(awx, tmp_path, "--check", **more, hetero_awx_user_teams=["status"])[0] == 0
 
 
 #: Two of the templates, for `make test`; `make test-all` takes them all, a module each.
