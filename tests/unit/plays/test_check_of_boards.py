@@ -26,6 +26,6 @@ def test_idle_boards_are_found_and_others_are_named(tmp_path):
         assert refused == 2, named
     finally:
         proxy.remove()
-    assert "no board is idle: board0, board1: no RAM image is configured for architecture" in none, none
+    assert "no board can be checked: board0, board1: no RAM image is configured for architecture" in none, none
     assert none.count("no RAM image is configured") == 1, "what is the same of all boards is said once"
     assert "board1: is not checked: no RAM image is configured for architecture" in named, named

@@ -56,7 +56,13 @@ def test_boots_that_others_began_are_followed_to_their_end_on_all_nodes(proxies)
         there.move(second, "error", "stalled at tftp")
         rc, output = plays.play("watch", instance="jackie")
         assert rc == 2
-        assert f"{other} on board{second}: error: stalled at tftp" in output
+        assert f"{other} on board{second}: error: stalled at tftp\n" in output
+        there.move(second, "shutting down")
+        there.move(second, "power off", "stopped")
+        rc, output = plays.play("watch", instance="jackie", force=True)
+        assert rc == 2
+        start = f"ansible-playbook hetero.compute.start_instance -e instance={other} -e force=true brings it up"
+        assert f"{other} on board{second}: power off: stopped: {start}" in output
 
 
 def test_a_watch_ends_with_ctrl_c(proxies):

@@ -52,11 +52,11 @@ def test_only_idle_boards_are_taken_by_themselves(disks, monkeypatch):
     disks.claim(0, 2)
     none = check_runs.check(disks.params, [], CheckRequest())
     assert (none["boards"], none["changed"]) == ([], False)
-    assert none["lines"][0]["text"].startswith("no board is idle: board0: vm0 of jo has it; board1: ")
+    assert none["lines"][0]["text"].startswith("no board can be checked: board0: vm0 of jo has it; board1: ")
     why = {f"board{number}": "no RAM image" if number < 9 else f"vm{number} has it" for number in range(16)}
     monkeypatch.setattr(check_runs.checks, "idle", lambda _proxy: ([], why))
     (line,) = check_runs.check(disks.params, [], CheckRequest())["lines"]
     others = "; ".join(f"board{number}: vm{number} has it" for number in range(9, 13))
-    assert line["text"] == f"no board is idle: 9 boards: no RAM image; {others}; 3 more"
+    assert line["text"] == f"no board can be checked: 9 boards: no RAM image; {others}; 3 more"
     with disks.proxy() as proxy, pytest.raises(BadInput, match="names a board twice"):
         check_runs.ids_of(proxy, [1, 1])

@@ -24,7 +24,7 @@ from .checks import CheckRequest
 #: (boots_at_once), which counts them with all other boots.
 AT_ONCE = 8
 UNFORESEEN = "see the traceback in what this process wrote to its standard error"
-NONE_IDLE = "no board is idle: {whys}"
+NONE_CAN_BE = "no board can be checked: {whys}"
 #: Reasons that are said why boards are not checked, where all idle ones are.
 TOLD = 5
 
@@ -49,7 +49,7 @@ def check(
     """
     with Proxy(files, create=not request.check) as proxy:
         wanted, (_can, why) = ids_of(proxy, ids), checks.idle(proxy)
-    lines = [] if wanted else [line(None, "", checks.PHASE, NONE_IDLE.format(whys=_whys(why)))]
+    lines = [] if wanted else [line(None, "", checks.PHASE, NONE_CAN_BE.format(whys=_whys(why)))]
     found = {one["board"]: one for one in results(files, wanted, request, at_once)}
     boards = [found[one] for one in wanted]
     failed = [one for one in boards if one["failed"]]

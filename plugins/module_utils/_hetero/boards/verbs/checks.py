@@ -172,7 +172,7 @@ def _begin(work: Check) -> None:
             work.read()
             why = why_not(proxy, Feeds(proxy), board, work.record)
             if why:
-                raise Refused(f"is not checked: {why}", board.name, "check it once it is free")
+                raise Refused(f"is not checked: {why}", board.name, "check it once that is no longer so")
             work.driver = BootDrivers(proxy).of(board)
             if work.note(board.name, {"checked": False}, {"checked": True}) and work.state == board_states.POWER_OFF:
                 proxy.store.move(board.id, board_states.ERROR, CHECKING)
