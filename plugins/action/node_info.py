@@ -76,10 +76,9 @@ class ActionModule(Looks):
         return the last answer, with how they stand then.
         """
         self._began = time.monotonic()
-        seen, module = Watched(self._began), self.module.rpartition(".")[2]
-        self._lines = Lines(
-            f"{(task_vars or {}).get('inventory_hostname')}: watch of {self._task.args.get('instance')}"
-        )
+        request, module = str(self._task.args["instance"]), self.module.rpartition(".")[2]
+        seen = Watched(request, self._began)
+        self._lines = Lines(f"{(task_vars or {}).get('inventory_hostname')}: watch of {request}")
         fails = False
         while True:
             answer = checked(answer, module)

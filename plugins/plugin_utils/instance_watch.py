@@ -12,6 +12,7 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_watch import SHOWN, SHOWN_OF_INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states, instance_states
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import is_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_number
 
 #: A line for people, as progress.as_text takes it.
@@ -36,7 +37,9 @@ class Watched:
     :ivar parts: how each stands: instance, node (its board, or host), state and note.
     """
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, request: str, now: float) -> None:
+        """:param request: the instance, or NAME of NAME-1 to NAME-N; what a node says of others is not heard."""
+        self._request = request
         self.parts: List[Dict[str, Any]] = []
         self._calm: List[float] = []
         self._told = self._changed = now
@@ -74,6 +77,7 @@ class Watched:
         return self._see(list(found.values()), now, news=True)
 
     def _see(self, found: List[Dict[str, Any]], now: float, news: bool = False) -> list[Line]:
+        found = [part for part in found if self._is_asked_for(part["instance"])]
         lines = [line for part in found for line in self._news(part, news)]
         parts = [{key: part[key] for key in ("instance", "node", "state", "note")} for part in found]
         parts += self._lost(parts)
@@ -91,6 +95,9 @@ class Watched:
         there = {part["instance"] for part in found}
         lost = [one for one in self.parts if one["instance"] not in there]
         return [dict(one, state=GONE, note=self._unclaimed.get(one["instance"], NO_MORE)) for one in lost]
+
+    def _is_asked_for(self, name: Any) -> bool:
+        return isinstance(name, str) and is_of(dict(instance=name, request=self._request), self._request)
 
     def quiet(self, now: float) -> float:
         """Return for how many seconds nothing has happened."""

@@ -31,7 +31,7 @@ def told(lines):
 
 def test_each_phase_is_told_once_and_none_of_another_tenants():
     """Lost: what happens, or trust in it."""
-    seen = Watched(NOW)
+    seen = Watched("lab", NOW)
     first = [event(1, "tftp", 4000.0), event(2, "power", 4999.0, "old"), event(3, "power", 4999.0, text="on")]
     assert told(seen.look(boards(board(0, "booting", 2, *first)), NOW)) == [("lab-1", "board0", "power", "on")]
     more = [*first, event(4, "claim", 5000.0), event(5, "tftp", 5000.0, text="fetched")]
@@ -51,7 +51,7 @@ def test_each_phase_is_told_once_and_none_of_another_tenants():
 
 def test_of_one_that_runs_already_nothing_is_told():
     """Lost: the answer, among yesterday's phases."""
-    seen = Watched(NOW)
+    seen = Watched("lab", NOW)
     assert seen.look(boards(board(0, "running", 90, event(1, "power", 4950.0))), NOW) == []
     assert seen.settled(NOW)
 
@@ -59,19 +59,19 @@ def test_of_one_that_runs_already_nothing_is_told():
 def test_a_state_between_two_steps_of_a_verb_is_not_the_end():
     """Lost: the boot after a rebuild, or on the next board; or minutes, of one that was stopped an hour ago."""
     for state in ("power off", "error"):
-        seen = Watched(NOW)
+        seen = Watched("lab", NOW)
         seen.look(boards(board(0, state, 1)), NOW)
         assert not seen.settled(NOW), state
         seen.look(boards(board(0, state, 1 + CALM)), NOW + CALM)
         assert seen.settled(NOW + CALM), state
-        seen = Watched(NOW)
+        seen = Watched("lab", NOW)
         seen.look(boards(board(0, state, 3600)), NOW)
         assert seen.settled(NOW), state
-    claimed = Watched(NOW)
+    claimed = Watched("lab", NOW)
     claimed.look(boards(board(0, "power off", 3600, event(1, "claim", 4999.0))), NOW)
     assert not claimed.settled(NOW), "it is about to boot"
     for state in ("booting", "shutting down"):
-        seen = Watched(NOW)
+        seen = Watched("lab", NOW)
         seen.look(boards(board(0, state, 3600)), NOW)
         assert not seen.settled(NOW + 600)
         assert seen.quiet(NOW + 600) == 600
@@ -79,14 +79,14 @@ def test_a_state_between_two_steps_of_a_verb_is_not_the_end():
 
 def test_all_of_a_request_are_waited_for_and_what_is_gone_is_said():
     """Lost: the second one of two; or the end of a watch of what was given back."""
-    seen = Watched(NOW)
+    seen = Watched("lab", NOW)
     running, other = board(0, "running", 90), board(1, "booting", 5, instance="lab-2")
     seen.look(boards(running, other), NOW)
     assert not seen.settled(NOW)
     seen.look(boards(running), NOW + 2)
     assert seen.settled(NOW + 2)
     assert [(one["instance"], one["state"]) for one in seen.parts] == [("lab-1", "running"), ("lab-2", "gone")]
-    none = Watched(NOW)
+    none = Watched("lab", NOW)
     none.look(boards(), NOW)
     assert none.settled(NOW)
 
@@ -95,7 +95,7 @@ def test_containers_and_guests_are_followed_too():
     """Lost: half of the site."""
     one = dict(instance="ml-7", name="gpu1", state="building", note="", since=4990.0, since_seconds=10.0, gpus=[])
     events = [event(1, "image", 4995.0, "ml-7", "root ready"), event(2, "gpu", 4999.0, "ml-7")]
-    seen = Watched(NOW)
+    seen = Watched("ml-7", NOW)
     answer = dict(instances=[dict(one, events=events)])
     assert told(seen.look(answer, NOW)) == [("ml-7", "gpu1", "", "root ready")]
     assert not seen.settled(NOW + 60)
@@ -103,10 +103,22 @@ def test_containers_and_guests_are_followed_too():
     assert seen.settled(NOW + 61)
 
 
+def test_what_a_node_says_of_others_than_it_was_asked_for_is_not_heard():
+    """Lost: where another's instance is, on another node, to the words of a stranger who is root of this one."""
+    seen = Watched("lab", NOW)
+    others = [board(1, "running", 5, instance="alice"), board(2, "booting", 5, event(9, "tftp", 4999.0), instance="")]
+    assert told(seen.look(boards(board(0, "booting", 1), *others), NOW)) == []
+    stands = [["alice", "board1", "running", "", None], [None, "board2", "error", "", None], [7, "b", "error", "", 1]]
+    stands.append(["lab-1", "board0", "running", "", None])
+    seen.hear(dict(stands=stands, events=[], time=NOW), (), NOW + 1)
+    assert seen.settled(NOW + 1)
+    assert [one["instance"] for one in seen.parts] == ["lab-1"]
+
+
 def test_what_a_node_says_in_other_types_ends_nothing():
     """Lost: the watch, to a node that answers nonsense."""
     odd = dict(board(0, "booting", 1), since=None, since_seconds=None, events=[dict(event(1, "tftp", 1.0), id="x")])
-    seen = Watched(NOW)
+    seen = Watched("lab", NOW)
     assert seen.look(boards(odd), NOW) == []
     assert told(seen.look(boards(odd), NOW + 10)) == [("lab-1", "board0", "", "booting")]
     assert not seen.settled(NOW + 10)
