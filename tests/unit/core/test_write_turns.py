@@ -11,6 +11,7 @@ import os
 import signal
 import sqlite3
 import time
+from functools import partial
 
 import pytest
 
@@ -73,6 +74,71 @@ def test_each_of_many_has_its_turn(path):
     children = [child(writes(path, 4 * BUSY / 20)) for _one in range(20)]
     assert [os.waitpid(pid, 0)[1] for pid in children] == [0] * 20
     assert sorted(rows(path)) == sorted(children)
+
+
+def waiting(path):
+    """How many wait in the kernel's queue for the turn, as /proc/locks lists them behind who has it."""
+    inode = f":{os.stat(f'{path}-turn').st_ino} "
+    with open("/proc/locks", encoding="ascii") as lines:
+        return sum("->" in line and inode in line for line in lines)
+
+
+def has_it(path, told, until):
+    """Have the turn, say so, and keep it until nobody can write to a pipe any more."""
+    os.close(until[1])
+    with turn(path, 60):
+        os.write(told, b"1")
+        os.read(until[0], 1)
+
+
+def test_they_come_in_the_order_in_which_they_asked(path):
+    """Lost: the minutes of who asked first, to all who asked later and were lucky."""
+    came, told, until = os.pipe(), os.pipe(), os.pipe()
+
+    def work(number):
+        os.close(until[1])
+        with turn(path, 600):
+            os.write(came[1], bytes([number]))
+
+    # another process has it, for these would have its open file from this one
+    pids = [child(lambda: has_it(path, told[1], until))]
+    assert os.read(told[0], 1) == b"1"
+    for number in range(12):
+        pids.append(child(partial(work, number)))
+        ends = time.monotonic() + 60
+        while waiting(path) <= number:
+            assert time.monotonic() < ends
+            time.sleep(0.01)
+    os.close(until[1])
+    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * 13
+    assert list(os.read(came[0], 100)) == list(range(12))
+
+
+def test_who_waited_in_vain_keeps_nobody_waiting(path):
+    """Lost: a node, to a play that gave up waiting and goes on."""
+    with turn(path, 60):
+        wait_in_vain(path)
+        assert waiting(path) == 1, "its thread waits on"
+    began = time.monotonic()
+    with turn(path, 60):
+        assert time.monotonic() - began < 30
+
+
+def test_a_child_that_was_begun_meanwhile_keeps_nobody_waiting(path):
+    """Lost: a node's database, for as long as a program of it runs that another thread began at the wrong moment."""
+    until = os.pipe()
+
+    def stay():
+        os.close(until[1])
+        os.read(until[0], 1)
+
+    with turn(path, 60):
+        pid = child(stay)
+    began = time.monotonic()
+    with turn(path, 60):
+        assert time.monotonic() - began < 30
+    os.close(until[1])
+    assert os.waitpid(pid, 0)[1] == 0
 
 
 def test_who_was_killed_has_no_turn(path):

@@ -4,13 +4,15 @@
 """The turn to write to a database, which many processes wait for at the same time.
 
 SQLite lets each of them ask again and again for its few seconds, and refuses those that were never lucky. Here they
-wait for as long as others are served. A process that cannot have a turn asks SQLite
-by itself.
+wait in the kernel's queue, for as long as others are served, and come in the order in which they asked (Linux 5.0 and
+later: fs/locks.c has each wait for the one before). A process that cannot have a turn asks SQLite by itself.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import threading
 from contextlib import contextmanager, suppress
 from typing import Callable, Iterator
 
@@ -19,10 +21,10 @@ from .locks import is_taken
 
 #: The end of the name of the file with the lock, beside the database.
 TURN = "-turn"
-#: Seconds between two looks whether the turn is free: each costs some 10 µs, of hundreds of plays.
+#: Seconds between two marks by which who has the turn sees that others wait.
 AGAIN = 0.05
-#: Seconds for which who writes again and again leaves the turn to others that wait: each of them looks once more.
-GIVE_WAY = 1.2 * AGAIN
+#: Seconds for which who writes again and again leaves the turn to others that wait: the first of them wakes up.
+GIVE_WAY = AGAIN
 
 
 @contextmanager
@@ -38,14 +40,37 @@ def turn(path: str, seconds: float) -> Iterator[Callable[[], bool]]:
         yield _nobody
         return
     try:
-        deadline = Deadline(seconds)
-        while not is_taken(file) and not deadline.passed:
-            _mark(file)
-            deadline.nap(AGAIN)
+        if not is_taken(file):
+            _queue(file, Deadline(seconds))
         own = os.fstat(file).st_mtime_ns
         yield lambda: os.fstat(file).st_mtime_ns != own
     finally:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)  # which a child that another thread has begun meanwhile would keep
         os.close(file)
+
+
+def _queue(file: int, deadline: Deadline) -> None:
+    """Wait in the kernel's queue until the lock is ours, at most until the deadline.
+
+    flock(2) knows no limit, so a thread waits in it. Where that comes too late the file is closed, and the kernel drops
+    the lock with the end of that call, which had the file open last.
+    """
+    is_ours = threading.Event()
+
+    def wait() -> None:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        is_ours.set()
+
+    try:
+        threading.Thread(target=wait, daemon=True).start()
+    except RuntimeError:  # as many threads as the process may have
+        return
+    while True:
+        _mark(file)
+        if is_ours.wait(min(AGAIN, deadline.left)) or deadline.passed:
+            return
 
 
 def _mark(file: int) -> None:
