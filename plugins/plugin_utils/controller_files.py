@@ -43,16 +43,12 @@ def led_to(path: str) -> str:
     """
     for _link in range(LINKS):
         try:
-            file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            seen = os.lstat(path)
         except FileNotFoundError:
             return path
-        try:
-            seen = os.fstat(file)
-            if not stat.S_ISLNK(seen.st_mode):
-                return path
-            if seen.st_uid not in (0, os.geteuid()):
-                raise OSError(errno.EPERM, f"{path} is a link that another user has made", path)
-            path = os.path.join(os.path.dirname(path), os.readlink("", dir_fd=file))
-        finally:
-            os.close(file)
+        if not stat.S_ISLNK(seen.st_mode):
+            return path
+        if seen.st_uid not in (0, os.geteuid()):
+            raise OSError(errno.EPERM, f"{path} is a link that another user has made", path)
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
