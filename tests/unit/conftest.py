@@ -24,6 +24,7 @@ from ansible_collections.hetero.compute.tests.huge_pages import use_huge_pages
 from ansible_collections.hetero.compute.tests.machine import Watch
 from ansible_collections.hetero.compute.tests.turns import DAY, mark_other_days
 from ansible_collections.hetero.compute.tests.unit.own_mounts import have_own_mounts
+from ansible_collections.hetero.compute.tests.warm.plays import close_servers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -138,6 +139,13 @@ def mounts_apart():
     """A namespace that a test beside this one makes holds no root of this one: it could not be mounted again."""
     if os.geteuid() == 0:
         have_own_mounts()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_of_plays():
+    """What forks plays ends with the tests."""
+    yield
+    close_servers()
 
 
 @pytest.fixture(autouse=True)

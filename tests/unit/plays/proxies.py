@@ -31,6 +31,7 @@ from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.conftest 
 from ansible_collections.hetero.compute.tests.unit.hypervisors.libvirt.virsh import program
 from ansible_collections.hetero.compute.tests.unit.images.nfs_server import put_busctl
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY, image_tar
+from ansible_collections.hetero.compute.tests.warm.plays import Play, write_names
 
 HERE = Path(__file__).parent
 PROJECT = Path(__file__).resolve().parents[3]
@@ -59,20 +60,29 @@ def mount(*words):
 
 
 def kept_copy():
-    """The folder that a set-up node has copies of the collection in, made once in a test run (tests/builds.py)."""
-    folder = Path(os.environ["HETERO_BUILDS"]) / "node"
-    with open(f"{folder}.lock", "w", encoding="ascii") as lock:
+    """The folder that a set-up node has copies of the collection in, made once in a test run (tests/builds.py).
+
+    It lies in a root of its own, where it is called as on a node (tests/warm/node_server.py).
+    """
+    root = Path(os.environ["HETERO_BUILDS"]) / "node"
+    with open(f"{root}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            scratch, archive = folder.with_name("node~"), folder.with_name("code.tar")
-            scratch.mkdir()
+        if not root.exists():
+            scratch, archive = root.with_name("node~"), root.with_name("code.tar")
+            (scratch / LIB).mkdir(parents=True)
             archive.write_bytes(packed())
-            copy = keep_copy(str(scratch), str(archive), Change())
+            copy = keep_copy(str(scratch / LIB), str(archive), Change())
             # on a node the first call of each module does that; isolated, as that is, or its code lies elsewhere
             # (PYTHONPYCACHEPREFIX), and is compiled again
             subprocess.run(["/usr/bin/python3", "-I", "-m", "compileall", "-q", copy], check=True)
-            scratch.rename(folder)
-    return folder
+            write_names(f"{root}.names", copy)
+            scratch.rename(root)
+    return root / LIB
+
+
+def served_copies():
+    """kept_copy() where nodes are of this machine's Python, and so their calls can be served (tests/warm)."""
+    return kept_copy() if BELOW == "/" else None
 
 
 class Proxy:
@@ -281,8 +291,9 @@ class Playbooks:
     def start_file(self, playbook, *flags, inventory=None):
         """A playbook that is no part of the collection."""
         inventory = inventory or self.folder / "inventory.json"
-        return subprocess.Popen(
+        return Play(
             [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(inventory), *flags, playbook],
+            copies=served_copies,
             cwd=self.folder,
             env=self.env,
             stdin=subprocess.DEVNULL,

@@ -23,6 +23,8 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.connection.local import Connection as Local
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL
+from ansible_collections.hetero.compute.plugins.plugin_utils.short_calls import COPY, PYTHON
 
 DOCUMENTATION = """
 name: folder
@@ -31,6 +33,13 @@ description: Runs commands of a host in the folder of its name below PROXY_ROOTS
 author: hetero.compute contributors (@hetero-compute)
 extends_documentation_fragment: connection_pipelining
 """
+
+#: The command that calls a module of a node's copy.
+SHORT = f"/bin/sh -c '{PYTHON} -I {COPY}/{CALL} && sleep 0'"
+#: Has the test run's server answer that (tests/warm).
+CLIENT = os.path.join(os.path.dirname(os.path.realpath(__file__)), *[".."] * 3, "warm", "node_call.py")
+#: Where a node that was given another Python has something of its own.
+OTHER_PYTHON = ("usr/bin", "usr/lib/python3*", "usr/local/lib")
 
 
 class Connection(Local):
@@ -56,7 +65,21 @@ class Connection(Local):
         if in_data and b"One look at a job" in in_data:
             self._be_silent_or_break()
         inside = f"chroot {shlex.quote(self._root)} /bin/sh -c {shlex.quote(cmd)}"
+        if cmd == SHORT and self._is_served:
+            words = [PYTHON, "-I", "-S", CLIENT, os.environ["HETERO_NODE_CALLS"], self._root]
+            inside = f"exec {shlex.join(words)}"
         return super().exec_command(inside, in_data=in_data, sudoable=sudoable)
+
+    @property
+    def _is_served(self):
+        """Whether the node has this machine's Python, and the copy that all nodes of the test run share."""
+        if "HETERO_NODE_CALLS" not in os.environ:
+            return False
+        own = f"{os.path.dirname(self._root)}/upper"
+        shared = f"{os.environ['HETERO_BUILDS']}/node{COPY}"
+        if any(glob.glob(f"{own}/{name}") for name in OTHER_PYTHON) or not os.path.exists(f"{self._root}{COPY}"):
+            return False
+        return os.path.exists(shared) and os.path.samefile(shared, f"{self._root}{COPY}")
 
     def _be_silent_or_break(self):
         silent = f"{os.path.dirname(self._root)}/silent"
