@@ -18,6 +18,7 @@ import platform
 import signal
 import socket
 import sys
+import tempfile
 
 CLONE_PARENT = 0x8000  # linux/sched.h
 #: clone(2) in the kernel's tables of calls.
@@ -69,12 +70,14 @@ def fork_for_parent():
 
 
 def have_own_folder():
-    """Have a folder for temporary files that is nobody else's: Ansible makes it as it reads its settings."""
+    """Have a folder for temporary files that is nobody else's: Ansible makes one as it reads its settings."""
     from ansible import constants
     from ansible.utils.path import cleanup_tmp_file
 
     atexit.unregister(cleanup_tmp_file)
-    constants.DEFAULT_LOCAL_TMP = constants.config.get_config_value("DEFAULT_LOCAL_TMP")
+    folder = os.path.dirname(constants.DEFAULT_LOCAL_TMP)
+    constants.DEFAULT_LOCAL_TMP = tempfile.mkdtemp(prefix=f"ansible-local-{os.getpid()}", dir=folder)
+    atexit.register(cleanup_tmp_file, constants.DEFAULT_LOCAL_TMP, warn=True)
 
 
 def serve(channel):
