@@ -71,6 +71,7 @@ class Copy:
         path = os.pathsep.join(map(str, (self.root / "build", ROOT / "tests")))
         more = dict(PYTHONPATH=path, PYTHONPYCACHEPREFIX=str(folder / "pyc"), TMPDIR=str(folder))
         more.update(ANSIBLE_COLLECTIONS_PATH=str(self.root / "build"), ANSIBLE_HOME=str(folder / "ansible"))
+        take_compiled(root, self.root, folder / "pyc")
         self._env = dict(os.environ, **more)
         self._argv = [sys.executable, "-m", "mutants.asking", str(self.root), str(patience)]
         self.cpu = 0.0
@@ -105,6 +106,23 @@ class Copy:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         self._process.wait()
+
+
+def take_compiled(root, copy, into):
+    """Have a copy's Pythons find what the recorded run has compiled, which each copy would compile and rewrite again.
+
+    A file's time is its copy's, too, so what is compiled is known to be of that very text; and of a mutant's it is not.
+
+    :param into: the folder in which they look for it (PYTHONPYCACHEPREFIX).
+    """
+    compiled = root / "build" / "pycache"
+    if compiled.is_dir():
+        # thousands of files, which Python would take a second for
+        subprocess.run(["cp", "--archive", "--reflink=auto", compiled, into], check=True)
+        own = into / root.relative_to("/")
+        if own.is_dir():
+            (into / copy.relative_to("/")).parent.mkdir(parents=True)
+            own.rename(into / copy.relative_to("/"))
 
 
 class Trial:
