@@ -125,28 +125,33 @@ SHOWN_ELSEWHERE = ("ansible-doc", "changelog")
 
 def sanity(log):
     """ansible-test sanity, its slow parts on a part: pylint on today's plugins, imports on two Pythons."""
-    each = ["--python", PYTHON]
-    for name in ("pylint", *SHOWN_ELSEWHERE):
-        each += ["--skip-test", name]
-    oldest = ["--python", OLDEST_PYTHON, "--test", "compile", "--test", "import"]
+    this = ["--python", PYTHON]
     plugins = sorted(path.relative_to(ROOT) for path in ROOT.glob("plugins/**/*.py"))
-    runs = [each, oldest, ["--python", PYTHON, "--test", "pylint", *todays(plugins, 3)]]
-    if not shutil.which(f"python{OLDEST_PYTHON}", path=environment()["PATH"]):
-        runs.remove(oldest)  # Debian 12 has none; stage `ruff` finds syntax that is too new
+    runs = [(this, without("pylint", *SHOWN_ELSEWHERE)), (this, ["--test", "pylint", *todays(plugins, 3)])]
+    # Debian 12 has no such Python; stage `ruff` finds syntax that is too new
+    if shutil.which(f"python{OLDEST_PYTHON}", path=environment()["PATH"]):
+        runs.append((["--python", OLDEST_PYTHON], ["--test", "compile", "--test", "import"]))
     return _sanity(log, *runs)
 
 
 def sanity_everywhere(log):
     """ansible-test sanity of everything, imports and compile on every Python found here."""
-    return _sanity(log, [])
+    return _sanity(log, ([], without(*SHOWN_ELSEWHERE)))
+
+
+def without(*names):
+    return [word for name in names for word in ("--skip-test", name)]
 
 
 def _sanity(log, *runs):
+    """
+    :param runs: which Python, as words for ansible-test, none for every one found here; and which tests, as words.
+    """
     copy, env = checkout(), ansible_test_home()
-    for python in dict.fromkeys(tuple(words[:2]) for words in runs):
+    for python in dict.fromkeys(tuple(python) for python, _tests in runs):
         have_compiled_once(log, copy, env, *python)
     argv = [BIN / "ansible-test", "sanity", "--local", "--color", "no"]
-    output = "".join(tool(log, [*argv, *words], cwd=copy, env=env) for words in runs)
+    output = "".join(tool(log, [*argv, *python, *tests], cwd=copy, env=env) for python, tests in runs)
     names = set(re.findall(r'^Running sanity test "([a-z0-9-]+)"', output, re.MULTILINE))
     lost = {"compile", "import", "pep8", "pylint", "validate-modules", "yamllint"} - names
     if lost:
