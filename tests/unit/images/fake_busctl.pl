@@ -4,8 +4,9 @@
 #
 # `busctl` as seen from nfs-ganesha 4.3 on Debian 12: its export manager over the JSON file $FAKE_GANESHA, with its own
 # error texts. It reads export files as strictly as ganesha does, and sees to its rules: ids and pseudo paths are unique,
-# paths exist. A verb calls it dozens of times: perl, which is on any Debian, is there in 2 ms, Python in 20. To load
-# strict.pm and warnings.pm takes longer than all of this; test_played_server.py holds the text to them.
+# paths exist. A verb calls it dozens of times: what only looks is answered before there is a Perl (fake_busctl.sh), and
+# Perl, which is on any Debian, is there in 2 ms, Python in 20. To load strict.pm and warnings.pm takes longer than all
+# of this; test_played_server.py holds the text to them.
 
 my @TARGET = ("call", "org.ganesha.nfsd", "/org/ganesha/nfsd/ExportMgr", "org.ganesha.nfsd.exportmgr");
 my $EXPORT = qr/
@@ -61,9 +62,11 @@ sub keep {
         my $clients = defined $_->{client} ? "\"$_->{client}\"" : "";
         "\"$_->{id}\": {\"path\": \"$_->{path}\", \"pseudo\": \"$_->{pseudo}\", \"clients\": [$clients]}"
     } @_;
-    open my $file, ">", $ENV{FAKE_GANESHA} or die "$ENV{FAKE_GANESHA}: $!";
+    my $whole = "$ENV{FAKE_GANESHA}.$$";  # who looks takes no turn
+    open my $file, ">", $whole or die "$whole: $!";
     print $file "{", join(", ", @rows), "}";
-    close $file or die "$ENV{FAKE_GANESHA}: $!";
+    close $file or die "$whole: $!";
+    rename $whole, $ENV{FAKE_GANESHA} or die "$ENV{FAKE_GANESHA}: $!";
 }
 
 sub add {
@@ -103,9 +106,9 @@ my @arguments = grep { !/^--/ } @ARGV;
 my @target = splice @arguments, 0, 4;
 $short && "@target" eq "@TARGET" or fail("Unknown method or interface");
 -e $ENV{FAKE_GANESHA} or fail("The name org.ganesha.nfsd was not provided by any .service files");
-# It carries out one call at a time, as its one thread for D-Bus does: until this ends, no other one begins.
-open my $turn, "<", $ENV{FAKE_GANESHA} or die "$ENV{FAKE_GANESHA}: $!";
-flock $turn, 2 or die "$ENV{FAKE_GANESHA}: $!";  # LOCK_EX
+# It changes one thing at a time, as its one thread for D-Bus does: until this ends, no other change begins.
+open my $turn, "<", $0 or die "$0: $!";
+flock $turn, 2 or die "$0: $!";  # LOCK_EX
 my @exports = kept(slurp($ENV{FAKE_GANESHA}));
 my ($method, $signature, @values) = (@arguments, "", "");
 my $called = "$method $signature";
