@@ -26,8 +26,8 @@ from ansible_collections.hetero.compute.tests.warm.ansible_server import CLONE
 from ansible_collections.hetero.compute.tests.warm.forking import ask
 
 HERE = Path(__file__).parent
-#: Variables that only the tests' own plugins read, and pytest's: plays that differ in these share their servers.
-OWN = {"PROXY_ROOTS", "PROXY_LATENCY", "PROXY_COMMANDS", "PYTEST_CURRENT_TEST"}
+#: Variables of the tests' own plugins, of a shell and of pytest: plays that differ in these share their servers.
+OWN = {"PROXY_ROOTS", "PROXY_LATENCY", "PROXY_COMMANDS", "PWD", "PYTEST_CURRENT_TEST"}
 #: The servers of so many environments are kept, 100 MB each; those that were asked least lately go.
 MOST = 3
 #: So many plays of an environment are the command itself before it has servers.
@@ -57,7 +57,8 @@ class Servers:
     :param copies: what nodes have as FOLDER, in a root of its own; None where their calls are not to be served.
     """
 
-    def __init__(self, env, copies):
+    def __init__(self, env, cwd, copies):
+        self._cwd = cwd
         self.folder = tempfile.TemporaryDirectory(dir=env["HETERO_BUILDS"])
         self.processes, self.channels, self.more = [], [], {}
         self._lock = threading.Lock()
@@ -81,7 +82,8 @@ class Servers:
         with theirs:
             given = [theirs.fileno(), *files]
             argv = [*program, *map(str, given), *words]
-            self.processes.append(subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, pass_fds=given))
+            how = dict(env=env, cwd=self._cwd, stdin=subprocess.DEVNULL, pass_fds=given)
+            self.processes.append(subprocess.Popen(argv, **how))
         self.channels.append(ours)
         return ours
 
@@ -103,8 +105,10 @@ class Servers:
         self.folder.cleanup()
 
 
-def servers_for(env, copies):
+def servers_for(env, cwd, copies):
     """The servers for this environment; None for its first plays.
+
+    :param cwd: where the play begins: the place of its settings, if they are there.
 
     :param copies: makes what Servers take.
     """
@@ -112,11 +116,12 @@ def servers_for(env, copies):
         return None
     # they are children of this process, and are where it is now
     here = [os.getpid(), *(os.stat(f"/proc/thread-self/ns/{kind}").st_ino for kind in ("mnt", "net"))]
-    same = (*here, frozenset((name, value) for name, value in env.items() if name not in OWN))
+    place = os.fspath(cwd) if os.path.exists(os.path.join(cwd, "ansible.cfg")) else "/"
+    same = (*here, place, frozenset((name, value) for name, value in env.items() if name not in OWN))
     PLAYS[same] += 1
     if PLAYS[same] <= FEW:
         return None
-    SERVERS[same] = SERVERS.pop(same, None) or Servers(env, copies())
+    SERVERS[same] = SERVERS.pop(same, None) or Servers(env, place, copies())
     if len(SERVERS) > MOST:
         SERVERS.pop(next(iter(SERVERS))).close()
     return SERVERS[same]
@@ -134,13 +139,13 @@ class Play(subprocess.Popen):
     :param copies: makes what nodes have of the collection (Servers).
     """
 
-    def __init__(self, argv, copies, **how):
+    def __init__(self, argv, copies=lambda: None, **how):
         self._copies = copies
         super().__init__(argv, **how)
 
     def _execute_child(self, *given):
         how = dict(zip(PARAMETERS, given))
-        servers = servers_for(how["env"], self._copies)
+        servers = servers_for(how["env"], how["cwd"], self._copies)
         if servers is None:
             super()._execute_child(*given)
             return
@@ -149,3 +154,15 @@ class Play(subprocess.Popen):
         self._child_created = True
         pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         self._close_pipe_fds(*(how[name] for name in pipes))
+
+
+def run(argv, cwd, env, limit):
+    """(exit code, standard output, standard error) of a play whose nodes are none of ours."""
+    pipes = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with Play(argv, cwd=cwd, env=env, text=True, **pipes) as play:
+        try:
+            said = play.communicate(timeout=limit)
+        except BaseException:
+            play.kill()
+            raise
+    return (play.returncode, *said)

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.tests.builds import shared
+from ansible_collections.hetero.compute.tests.warm.plays import run
+
 ROOT = Path(__file__).resolve().parents[3]
 
 PROGRAM = Path(sys.executable).parent / "ansible-playbook"
@@ -22,12 +25,10 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
 
 def played(folder, *argv, **options):
     """What ansible-playbook printed, typed in this folder, and how it ended."""
-    env = dict(os.environ, PWD=str(folder), ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"))
+    env = dict(os.environ, PWD=str(folder), ANSIBLE_COLLECTIONS_PATH=str(ROOT / "build"), **shared())
     given = json.dumps({"ansible_python_interpreter": sys.executable, **options})
-    done = subprocess.run(
-        [PROGRAM, *argv, "-e", given], cwd=folder, env=env, capture_output=True, text=True, timeout=3000, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
+    rc, out, errors = run([PROGRAM, *argv, "-e", given], folder, env, 3000)
+    return rc, out + errors
 
 
 NEXT = [
