@@ -39,6 +39,7 @@ SHOWN = (
     *IN_RAM,
     "running",
     "cabling",
+    "check",
     "error",
     "wait",
 )

@@ -21,7 +21,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work
     board_fit,
     maintenance,
 )
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import end_requests
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import end_requests, job_watch
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.end_requests import EndRequest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
@@ -83,6 +83,17 @@ def test_a_sound_board_is_tested_and_free_again(site):
     assert found["check"]["figures"]["ram"]["mb"] == 2
     assert found["check"]["figures"]["disk"]["/dev/sda"]["mb_s"] > 0
     assert checks.told(result).startswith("board0: sound (power: pdu-a outlet 5 on, read back; boot: ssh after ")
+
+
+def test_each_finding_is_told_to_who_follows(site, tmp_path):
+    """Lost: all that a check finds, for the minutes that its next test takes: who looks on sees "goes on" only."""
+    job = tmp_path / "job"
+    job.touch()
+    result = checked(site, 0)
+    news = job_watch.look(dict(job=str(job), state_db=site.params["state_db"], boards=[0], after=0, wait=0))
+    told = [text for _id, _node, _instance, phase, text, _seconds in news["events"] if phase == checks.PHASE]
+    assert told == [line["text"] for line in result["lines"] if line["phase"] == checks.PHASE]
+    assert [text.partition(":")[0] for text in told[:-1]] == ["power", "boot", "serial", "ram", "disk", "network"]
 
 
 def test_what_is_wrong_is_said_and_counts_against_the_board(site):
