@@ -86,6 +86,7 @@ options:
       - V(true) asks for it at once, so that there is one login. V(false) stays in the menus.
       - Without it, a login by telnet that finds the menus of AOS 3 and has several outlets to switch, but not all, logs
         out and in again for the command line. It stays there if that shows the same outlets, and goes back otherwise.
+        Until the node starts anew, later logins begin there, and go back to the menus where it shows others.
       - Firmware that does not know it counts a bad login; three of them lock a PDU for two minutes.
     type: bool
   username:

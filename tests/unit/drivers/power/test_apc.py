@@ -135,6 +135,56 @@ def test_a_command_line_of_other_outlets_leaves_the_menus(emulated, monkeypatch)
     assert (pdu.logins, pdu.logouts) == (3, 3)
 
 
+@pytest.fixture
+def gone_over(emulated):
+    """A PDU of AOS 3 that has obeyed by its command line, and a function: one more session with it."""
+    pdu = emulated(dialect="menu", outlet_count=24)
+
+    def again(work=turned_on, **settings):
+        with session("pdu-t", {**pdu.settings, **settings}, pdu.secrets, Deadline(60), str(pdu.folder)) as opened:
+            return work(opened), opened.dialect
+
+    assert again(lambda opened: opened.switch(NUMBERS, "on"))[1] == "cli"
+    assert (pdu.logins, pdu.logouts) == (2, 2)
+    return pdu, again
+
+
+def test_the_next_session_begins_where_the_last_one_ended(gone_over):
+    """Without it, each request logs in twice, and one board waits for fourteen slow screens."""
+    pdu, again = gone_over
+    screens = pdu.screens
+    assert again(lambda opened: opened.switch(["7"], "off"))[1] == "cli"
+    assert (pdu.logins, pdu.bad_logins) == (3, 0)
+    assert pdu.screens - screens <= 6
+    assert again() == ([*NUMBERS[:6], "8"], "cli")
+
+
+def test_a_command_line_that_is_gone_since_leaves_the_menus(gone_over):
+    """Without it, a PDU whose firmware was changed would count a bad login in each session, and lock us out."""
+    pdu, again = gone_over
+    pdu.change(command_line=False)
+    assert again() == (NUMBERS, "menu")
+    assert again(lambda opened: opened.switch(["7"], "off"))[1] == "menu"
+    assert pdu.logins == 4
+    assert not list(pdu.folder.glob("pdu-dialects/*")), "or each session begins with a password that is refused"
+
+
+def test_a_command_line_that_shows_other_outlets_since_is_not_believed(gone_over, monkeypatch):
+    """Without it, a PDU that was replaced would lose the power of somebody else's board."""
+    pdu, again = gone_over
+    with monkeypatch.context() as patch:
+        patch.setattr(CommandLine, "status", lambda self: {"1": "off"})
+        assert again(lambda opened: opened.switch(["2", "3"], "off"))[1] == "menu"
+        assert pdu.logins == 4, "the way over is not tried again"
+    assert again() == (["1", *NUMBERS[3:]], "menu")
+
+
+def test_who_says_which_dialect_has_that(gone_over):
+    """Without it, `command_line: false` would change nothing at a PDU whose command line is broken."""
+    _pdu, again = gone_over
+    assert again(command_line=False)[1] == "menu"
+
+
 def test_a_place_lost_on_the_way_over_is_waited_for(emulated):
     """Without it, a colleague who logs in between our two sessions would put boards into `error`."""
     pdu = emulated(dialect="menu")

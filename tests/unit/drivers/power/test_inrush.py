@@ -191,11 +191,11 @@ def test_a_run_folder_that_becomes_full_in_between(batch, orders, monkeypatch):
     write = whole_file.write_whole
     written = []
 
-    def full(path, *given):
+    def full(path, *given, **more):
         written.append(path)
         if len(written) > 2:
             raise OSError(errno.ENOSPC, "No space left on device", path)
-        write(path, *given)
+        write(path, *given, **more)
 
     monkeypatch.setattr(whole_file, "write_whole", full)
     batch(dict.fromkeys("12345", "on"))

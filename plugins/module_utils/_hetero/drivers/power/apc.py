@@ -20,6 +20,7 @@ from . import terminal
 from .apc_cli import CommandLine
 from .apc_menus import Menus
 from .driver import NAMELESS, PowerDriver
+from .known_dialect import KnownDialect
 
 if TYPE_CHECKING:
     from .driver import Answer
@@ -77,7 +78,7 @@ class Apc(PowerDriver):
     Settings: host, port, transport (telnet, ssh), legacy_ssh, host_key (its public ssh keys, one on each line; no other
     is accepted), known_hosts (without host_key: the file in which the first key that it shows is kept), command_line
     (AOS 3: whether to use the command line that it has beside its slow menus; if it is not set, the command line is
-    used by telnet for several outlets, and only if it shows the same outlets as the menus).
+    used by telnet for several outlets, and only if it shows the same outlets as the menus; from then on, for all).
     """
 
     _line: Any = None  # terminal.Line, from login to logout
@@ -89,20 +90,39 @@ class Apc(PowerDriver):
     _folder: Any = None  # holds its pinned key during a session
 
     def login(self) -> None:
+        known = self._known
+        seen = known.outlets if known else None
+        self._listed = self._listed or seen
         if self._listed:
             try:
                 self._log_in(command_line=True)
                 if set(self.status()) == self._listed:
+                    if known and self._listed != seen:
+                        known.note(self._listed)
                     return
             except Busy:
                 raise
             except HeteroError:
                 pass  # whatever is wrong with it, the menus have been seen to work
             self.logout()
-            self._listed = None
+            self._listed, self._went_over = None, True
+            if known:
+                known.forget()
         self._log_in(command_line=self.settings.get("command_line"))
-        free = self.settings.get("command_line") is None and self.settings.get("transport") in (None, "telnet")
-        self._both = free and self.dialect == Menus.name and bool(TWO_DIALECTS.search(self._line.screen))
+        self._both = self._is_free and self.dialect == Menus.name and bool(TWO_DIALECTS.search(self._line.screen))
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether the settings leave the dialect to this driver."""
+        return self.settings.get("command_line") is None and self.settings.get("transport") in (None, "telnet")
+
+    @property
+    def _known(self) -> KnownDialect | None:
+        """What earlier sessions found out; None where nothing is kept."""
+        if self.run_folder is None or not self._is_free:
+            return None
+        place = {word: str(self.settings.get(word) or "") for word in ("host", "port")}
+        return KnownDialect(self.run_folder, self.name, dict(place, username=self.secrets.get("username") or ""))
 
     def _log_in(self, command_line: bool | None) -> None:
         user = self.secrets.get("username")

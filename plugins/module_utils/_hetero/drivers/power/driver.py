@@ -73,6 +73,8 @@ class PowerDriver(ABC):
     window: float | None = None
     #: What to look at if an outlet does not follow an order that was accepted.
     stuck = "check its relay"
+    #: The folder for what is known until the node starts anew; None where there is none.
+    run_folder: str | None = None
     _mask: Mask | None = None
 
     def __init__(self, name: str, settings: dict[str, Any], secrets: Mapping[str, Any], deadline: Deadline) -> None:

@@ -234,16 +234,16 @@ def session(
     :param tell: is called, from any thread, with what is waited for, if that takes long.
     :raises TimedOut: the lock or the PDU was not free before the deadline; the holder is named if it is known.
     """
-    driver = driver_of(str(settings.get("driver", "apc")), name)
+    spoken = driver_of(str(settings.get("driver", "apc")), name)(name, settings, secrets, deadline)
+    spoken.run_folder = run_folder
     waiting = Waiting(name, tell, deadline.seconds)
     place = f"pdu-{name.replace('/', '_')}"
     turn = lock(run_folder, place, "power", actor, deadline, waiting.say_at_once, QUIET)
     with ExitStack() as held:
-        spoken = driver(name, settings, secrets, deadline)
         keep = partial(refusals.kept, run_folder, name, spoken.masked)
         inrush = Inrush(run_folder, name, settings, waiting.say)
         opened = Session(spoken, deadline, lambda: held.enter_context(turn), waiting, keep, inrush)
-        if not driver.readers:
+        if not spoken.readers:
             opened.take_turn()
         try:
             opened.begin()
