@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.own_copy import keep_copy
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import packed
+from ansible_collections.hetero.compute.tests.builds import shared
 from ansible_collections.hetero.compute.tests.turns import in_turns
-from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, LIB, Playbooks, Proxy
+from ansible_collections.hetero.compute.tests.unit.plays.proxies import FLAVOR, LIB, Playbooks, Proxy, mount
 from ansible_collections.hetero.compute.tests.unit.plays.test_a_node_that_lies import MAIN, RUNS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a root of one's own needs root: run as root")
@@ -76,11 +78,15 @@ def sites(folder, liars):
     made = []
     try:
         for number, name in enumerate(names, 1):
-            made.append(Proxy(folder / name, number, copy=name not in liars))
+            made.append(Proxy(folder / name, number))
         (folder / "code.tar").write_bytes(packed())
         for node in made[1:]:
-            (node.root / LIB).mkdir()
-            keep_copy(str(node.root / LIB), str(folder / "code.tar"), Change())
+            if not shared():
+                (node.root / LIB).mkdir()
+                keep_copy(str(node.root / LIB), str(folder / "code.tar"), Change())
+            (modules,) = (node.root / LIB).glob("*/hetero/modules")
+            # of the copy that all nodes share, a liar has modules of its own
+            mount("--bind", shutil.copytree(modules, node.folder / "modules"), modules)
 
         def runs(module, text, name=liars[0]):
             (copy,) = (made[names.index(name)].root / LIB).glob("*/hetero/modules")
