@@ -1,6 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=sh disable=SC2154
 #
 # What only looks at the exports is answered here, in the words of fake_busctl.pl: a verb looks dozens of times, and a
 # shell is there in a third of the time that Perl takes. Everything else is that file's, and so is a table that does not

@@ -1,6 +1,7 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=sh disable=SC2154
 #
 # What only looks is answered here, in the words of virsh.py: a verb looks dozens of times, and a shell is there in a
 # twelfth of the time that Python takes. Everything else, and each failure, is that file's; so is a word that may be a
