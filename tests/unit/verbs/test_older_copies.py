@@ -420,3 +420,22 @@ def test_a_claim_of_which_nothing_was_made_ends_without_its_record(site):
     record(site).unlink()
     assert not any(result.get("failed") for result in site.terminate())
     assert site.what_is_there() == site.clean()
+
+
+# ---- what a stop sees
+
+
+def test_a_stop_that_saw_a_board_off_is_what_its_record_says(jackie):
+    """Lost: the board, for ever: its end asked for a stop that had just been done, as often as it was done."""
+    stop = dict(boards=[0], instance="jackie", state="stopped", timeout=10)
+    assert not jackie.module("tilera_boot", **stop).get("failed")
+    assert jackie.record(0).state == "shutting down"
+    copy = backups.make(jackie.params["state_db"])
+    assert not jackie.module("tilera_boot", boards=[0], instance="jackie", timeout=10).get("failed")
+    # killed as its boot was written down: the record says so, and the database does not yet
+    jackie.cut(0)
+    put_back(jackie, copy)
+    with jackie.proxy() as proxy:
+        assert proxy.store.kept(0).state == "running"
+    assert not any(result.get("failed") for result in jackie.terminate())
+    assert jackie.what_is_there() == jackie.clean()

@@ -284,7 +284,7 @@ class Stopping(PduLoop):
 
     def _off(self, work: BoardWork) -> None:
         note_if_used(work)  # it may have come up while its PDU was waited for
-        if work.state == board_states.POWER_OFF and not self.check:
+        if work.state in (board_states.POWER_OFF, board_states.SHUTTING_DOWN) and not self.check:
             self.proxy.store.move(work.board.id, work.state, work.record.note)  # so its claim's record says it, too
         work.over = True
         self._then(remove_entry, work)
