@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,6 +77,9 @@ def kept_copy():
             # (PYTHONPYCACHEPREFIX), and is compiled again
             subprocess.run(["/usr/bin/python3", "-I", "-m", "compileall", "-q", copy], check=True)
             write_names(f"{root}.names", copy)
+            # what was once not found by it is sought nowhere else by glibc, in no root (ld.so(8))
+            (scratch / "etc").mkdir()
+            shutil.copy("/etc/ld.so.cache", scratch / "etc")
             scratch.rename(root)
     return root / LIB
 
