@@ -91,6 +91,11 @@ def test_a_runner_finds_no_playbook_of_a_job(machine):
     assert (told.count("PLAYED_SITE"), "of-a-runner" in told, "of-jenkins" in told) == (2, False, False)
 
 
+def with_own_mounts(machine, script):
+    """Run a script whose mounts nobody else sees; what machine.run returns."""
+    return machine.run("--propagation", "private", "-m", "sh", "-c", script, program="/usr/bin/unshare")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs root: run as root")
 @pytest.mark.parametrize("verb", ["give-back", "take again"])
 def test_a_full_folder_for_keys_keeps_no_board(machine, verb):
@@ -99,8 +104,7 @@ def test_a_full_folder_for_keys_keeps_no_board(machine, verb):
     own = f"mount -t tmpfs -o mode=700,size=1m small {machine.state} && {CI}/board take {' '.join(NAMED)}"
     fill = f"cat /dev/zero > {machine.state}/fill 2>&-"
     last = {"give-back": "give-back --name mine", "take again": f"take {' '.join(NAMED)}"}[verb]
-    words = ("--propagation", "private", "-m", "sh", "-c", f"{own}; {fill}; exec {CI}/board {last}")
-    rc, _out, said = machine.run(*words, program="/usr/bin/unshare")
+    rc, _out, said = with_own_mounts(machine, f"{own}; {fill}; exec {CI}/board {last}")
     assert (rc, "Traceback" in said) == (0 if verb == "give-back" else 115, False), said
     assert machine.verbs == (BOTH if verb == "give-back" else BOTH[:1]), said
 
@@ -111,8 +115,7 @@ def test_a_folder_for_keys_that_can_only_be_read_keeps_no_board(machine, lock):
     """Lost: a board until its lease ends: a disk with errors can only be read any more, and `give-back` wrote first."""
     take, own = f"{CI}/board take {' '.join(NAMED)}", f"mount --bind {machine.state} {machine.state}"
     line = f"{take} && touch {machine.state}/{lock} && {own} && mount -o remount,bind,ro {machine.state}"
-    words = ("--propagation", "private", "-m", "sh", "-c", f"{line} && exec {CI}/board give-back --name mine")
-    rc, _out, said = machine.run(*words, program="/usr/bin/unshare")
+    rc, _out, said = with_own_mounts(machine, f"{line} && exec {CI}/board give-back --name mine")
     assert (rc, machine.verbs, "Traceback" in said) == (0, BOTH, False), said
     assert (machine.calls[-1][1]["hetero_ssh_folder"], machine.calls[-1][1]["only_key"][:11]) == ("", "ssh-ed25519")
 
@@ -126,8 +129,7 @@ def test_a_folder_for_keys_that_can_only_be_read_costs_no_job_its_code(machine, 
     own = f"exec {CI}/board run {' '.join(NAMED)} -- sh -c '{ro} && exit 7'"
     if verb == "take":
         own = f"{ro} && exec {CI}/board take {' '.join(NAMED)}"
-    words = ("--propagation", "private", "-m", "sh", "-c", own)
-    rc, _out, said = machine.run(*words, program="/usr/bin/unshare")
+    rc, _out, said = with_own_mounts(machine, own)
     assert (rc, machine.verbs, "Traceback" in said) == ((7, BOTH, False) if verb == "run" else (115, [], False)), said
 
 
