@@ -176,28 +176,30 @@ def leaves_alone(guests, new_machine):
     return guests
 
 
+def comes_back_by_what_is_printed(guests, words):
+    """It does not move on, and runs where it was once the way back is taken and its lease said anew."""
+    claim = guests.claim()
+    with pytest.raises(HeteroError, match=words):
+        guests.migrate()
+    guests.migrate(back=True)
+    guests.verb("kvm1", lifecycle.extended, claim, lease_hours=9)
+    guests.must_run("its lease was said anew")
+
+
 def test_one_that_leaves_for_a_lost_host_and_whose_lease_nobody_knows(leaves_alone):
     """Lost: every verb, to a way back that is printed, and refused for the same reason."""
     with open(record(leaves_alone, "kvm1"), "w") as file:
         file.write("{")
-    claim = leaves_alone.claim()
-    with pytest.raises(HeteroError, match=r"back=true has it where it was; then .*extend_instance .*; then .*migrate_"):
-        leaves_alone.migrate()
-    leaves_alone.migrate(back=True)
-    leaves_alone.verb("kvm1", lifecycle.extended, claim, lease_hours=9)
-    leaves_alone.must_run("its lease was said anew")
+    way = r"back=true has it where it was; then .*extend_instance .*; then .*migrate_"
+    comes_back_by_what_is_printed(leaves_alone, way)
 
 
 def test_one_that_leaves_for_a_lost_host_and_whose_lease_is_over(leaves_alone):
     """Lost: the same, to who is a minute late."""
     with leaves_alone.at(leaves_alone.sites["kvm1"]) as host:
-        host.store.put("win", expires=host.store.claim_of("win").created + 1)
-    claim = leaves_alone.claim()
-    with pytest.raises(HeteroError, match=r"its lease ended .*back=true has it where it was; then .*extend_instance "):
-        leaves_alone.migrate()
-    leaves_alone.migrate(back=True)
-    leaves_alone.verb("kvm1", lifecycle.extended, claim, lease_hours=9)
-    leaves_alone.must_run("its lease was said anew")
+        host.store.put("win", expires=host.store.claim_of("win").created)
+    way = r"its lease ended .*back=true has it where it was; then .*extend_instance "
+    comes_back_by_what_is_printed(leaves_alone, way)
 
 
 def test_what_is_left_of_another_of_that_name_stops_no_verb_for_good(guests, new_machine):
