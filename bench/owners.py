@@ -48,13 +48,14 @@ def main(folder):
         for size in SIZES:
             (folder / f"of-{size}").mkdir()
             plays[size] = Playbooks(folder / f"of-{size}", names[:size])
+            plays[size].alone()
             plays[size].env.update(PROXY_ROOTS=str(folder), PROXY_LATENCY=str(LATENCY), ANSIBLE_FORKS=str(FORKS))
         seen = {(verb, size): [] for verb, _given in VERBS for size in SIZES}
         for turn in range(TIMES + 1):
             for size in SIZES:
                 for verb, given in VERBS:
                     took = timed(plays[size], verb, given)
-                    if turn:  # the first builds what the next ones have
+                    if turn:  # the first has the nodes write down what the next ones find
                         seen[verb, size].append(took)
         answer = written_down(plays[1], names[0])
         for name in names:

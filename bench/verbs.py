@@ -50,6 +50,7 @@ def main(folder):
     proxy, seen = Proxy(folder / "p1", 1), {}
     try:
         plays = Playbooks(folder, ["p1"])
+        plays.alone()
         commands = folder / "commands"
         plays.env.update(PROXY_LATENCY=str(LATENCY), PROXY_COMMANDS=str(commands))
         plays.env["ANSIBLE_DISPLAY_SKIPPED_HOSTS"] = "yes"  # each task counts
@@ -61,7 +62,7 @@ def main(folder):
                 took = time.perf_counter() - began
                 if rc:
                     sys.exit(output)
-                if turn:  # the first builds what the next ones have
+                if turn:  # the first has the node write down what the next ones find
                     counted = (output.count("\nTASK ["), len(commands.read_text().splitlines()))
                     seen.setdefault(what, []).append((took, *counted))
     finally:

@@ -282,6 +282,11 @@ class Playbooks:
             USER="jo",
         )
 
+    def alone(self):
+        """From now on each play makes all that it needs anew, as a user's does, and so takes as long."""
+        for name in shared():
+            del self.env[name]
+
     def start(self, playbook, *flags, order=None, **extra):
         inventory = self.folder / "inventory.json"
         if order:

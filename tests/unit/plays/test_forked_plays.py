@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.hetero.compute.tests.unit.plays.proxies import LIB, Playbooks, Proxy, kept_copy
 from ansible_collections.hetero.compute.tests.warm import plays as warm
 
+ROOT = Path(__file__).parents[3]
 #: What a play with -v says of a node whose copy did not run.
 SENT = "board_info is sent with all that it imports"
 
@@ -51,6 +52,18 @@ def test_it_says_and_ends_as_the_command_does(forked, monkeypatch):
         rc, said = plays.play(playbook, **extra)
         assert (end[0], timeless(end[1])) == (rc, timeless(said))
     assert [rc for rc, _said in ends] == [0, 2, 2]
+
+
+def test_what_is_measured_is_what_a_user_waits_for(forked):
+    """Lost: what a status costs, where bench says what it costs without the start of ansible-playbook."""
+    _proxy, plays = forked
+    plays.alone()
+    assert plays.play("status")[0] == 0
+    assert not warm.SERVERS
+    benches = [path.read_text() for path in (ROOT / "bench").glob("*.py")]
+    timed = [text for text in benches if "Playbooks(" in text and "perf_counter" in text]
+    assert timed
+    assert all(".alone()" in text for text in timed)
 
 
 def timeless(text):
