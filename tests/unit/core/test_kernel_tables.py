@@ -13,10 +13,10 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import
 
 def test_a_table_is_read_anew_until_something_is_in_it(monkeypatch):
     """Lost: the line that one page of three lacked."""
-    pages = iter(["a\nb\n", "a\n", "a\nc\n", "d\n"])
-    monkeypatch.setattr(builtins, "open", lambda *_args, **_more: io.StringIO(next(pages)))
+    pages = iter([b"a\nb\n", b"a\n", b"a\nc\n", b"d\n"])
+    monkeypatch.setattr(builtins, "open", lambda *_args, **_more: io.BytesIO(next(pages)))
     assert list(kernel_tables.reads("/proc/net/unix")) == [["a", "b"], ["a"], ["a", "c"]]
-    assert next(pages) == "d\n", "and no further"
+    assert next(pages) == b"d\n", "and no further"
 
 
 def test_a_name_that_is_no_text_stops_no_reader(tmp_path):

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from .kernel_text import lines_of
+
 #: How often a table is read before something counts as not in it.
 READS = 3
 
@@ -19,6 +21,4 @@ READS = 3
 def reads(path: str) -> Iterator[list[str]]:
     """Yield the lines of a table READS times, read anew each time; what is in none of them is not there."""
     for _turn in range(READS):
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read().splitlines()
-        yield lines
+        yield lines_of(path)

@@ -9,17 +9,16 @@ import os
 from typing import Iterable
 
 from .command import command
+from .kernel_text import mount_table
 
 
 def mount_of(path: str) -> tuple[str, str]:
     """Return (mount point, file system type) that `path` lies on."""
     path = os.path.realpath(path)
     best = ("/", "unknown")
-    for line in text_of("/proc/self/mountinfo").splitlines():
-        left, right = line.split(" - ", 1)
-        point = left.split()[4].encode().decode("unicode_escape")
-        if (path + "/").startswith(point.rstrip("/") + "/") and len(point) >= len(best[0]):
-            best = (point, right.split()[0])
+    for line in mount_table():
+        if (path + "/").startswith(line.point.rstrip("/") + "/") and len(line.point) >= len(best[0]):
+            best = (line.point, line.kind)
     return best
 
 

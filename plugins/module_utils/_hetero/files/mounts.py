@@ -10,9 +10,9 @@ import os
 import re
 import shlex
 from dataclasses import dataclass
-from typing import Iterator
 
 from ..core.errors import BadInput, Refused
+from ..core.kernel_text import mount_table
 
 #: <linux/mount.h>. On this machine nobody may gain rights by a set-uid file or a device node in a tenant's root, nor
 #: run its programs.
@@ -58,7 +58,7 @@ class Mount:
     def lower(self) -> str | None:
         """The lower folder of an overlay, or None."""
         found = [option.partition("=")[2] for option in self.options if option.startswith("lowerdir=")]
-        return _unescape(found[0]) if found else None
+        return found[0] if found else None
 
 
 def mount_overlay(source: str, point: str, options: str) -> int:
@@ -106,16 +106,11 @@ def mounts_below(folder: str) -> dict[str, Mount]:
     found: dict[str, Mount] = {}
     above, name = os.path.split(folder)
     real = os.path.join(os.path.realpath(above), name)
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
-        for line in table:
-            # proc(5): the mount point is field 5; after a lone "-" come type, source and options of the file system.
-            fields, dash, rest = line.partition(" - ")
-            point = _unescape(fields.split()[4])
-            if point == real or point.startswith(f"{real}/"):
-                point = folder + point[len(real) :]
-                kind, source, options = rest.split()[:3]
-                found.pop(point, None)
-                found[point] = Mount(kind, source, tuple(options.split(",")))
+    for line in mount_table():
+        if line.point == real or line.point.startswith(f"{real}/"):
+            point = folder + line.point[len(real) :]
+            found.pop(point, None)
+            found[point] = Mount(line.kind, line.source, line.options)
     return found
 
 
@@ -131,7 +126,7 @@ def must_hold_no_mount(folder: str, thing: str, own: str | None = None) -> None:
         old, new, place = map(shlex.quote, (folder, f"{folder}.new", os.path.dirname(folder)))
         way = PLAIN_WAY.format(copy=copy_line(folder, f"{folder}.new"), old=old, new=new, place=place)
         real = os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder))
-        times = [point for _id, _system, _root, point in _places()].count(real)
+        times = [line.point for line in mount_table()].count(real)
         raise Refused(IS_POINT, f"{thing}: {folder}", TWICE.format(old=old) if times > 1 else way)
 
 
@@ -169,9 +164,9 @@ def place_of(file: int) -> Place:
     if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file)):
         raise BadInput("was moved or removed while it was opened", path, "check what writes there")
     mount = _mount_of(file)
-    for number, system, root, point in _places():
-        if number == mount:
-            return Place(system, os.path.normpath(os.path.join(root, os.path.relpath(path, point))))
+    for line in mount_table():
+        if line.number == mount:
+            return Place(line.system, os.path.normpath(os.path.join(line.root, os.path.relpath(path, line.point))))
     # this process sees only a part of the machine, without the mount that the path begins with
     return Place(str(os.fstat(file).st_dev), path)
 
@@ -195,21 +190,7 @@ def places_below(folder: str) -> list[Place]:
     finally:
         os.close(file)
     inside = f"{real.rstrip('/')}/"
-    return [own, *(Place(system, root) for _id, system, root, point in _places() if point.startswith(inside))]
-
-
-def _places() -> Iterator[tuple[str, str, str, str]]:
-    """Yield (id, file system, path in it, mount point) of all mounts."""
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
-        for line in table:
-            # proc(5): id, parent, major:minor, root, mount point
-            number, _parent, system, root, point = line.split()[:5]
-            yield number, system, _unescape(root), _unescape(point)
-
-
-def _unescape(text: str) -> str:
-    """Return text of mountinfo, where blanks and some others are written as \\040, as it is."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
+    return [own, *(Place(line.system, line.root) for line in mount_table() if line.point.startswith(inside))]
 
 
 def _call(name: str, *arguments: bytes | int | None) -> int:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator
 from ..core.command import command
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, HeteroError, Refused, TimedOut
+from ..core.kernel_text import mount_table
 from ..core.locks import holder_of, taken
 from ..core.plays import play
 from ..files.file_system import PACK_TIME, pack
@@ -325,11 +326,10 @@ class ImageStore:
     def mounted(self, hash: str) -> list[str]:
         """Return in words what is mounted elsewhere from an image's files (roots)."""
         own, found = self._path(hash), []
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
-            for line in table:
-                point = line.split()[4]
-                if own in line and not point.startswith(os.path.join(self.folder, "")):
-                    found.append(f"what is mounted at {point}")
+        for line in mount_table():
+            ours = any(own in part for part in (line.root, line.source, *line.options))
+            if ours and not line.point.startswith(os.path.join(self.folder, "")):
+                found.append(f"what is mounted at {line.point}")
         return found
 
     def path_of(self, hash: str) -> str:

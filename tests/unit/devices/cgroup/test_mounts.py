@@ -17,6 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgr
     of_path,
     of_process,
 )
+from ansible_collections.hetero.compute.tests.unit.devices.cgroup.real_cgroups import new_cgroup
 
 
 @pytest.fixture
@@ -128,6 +129,26 @@ def test_of_several_mounts_the_topmost_and_the_innermost_count(host):
     assert mounts.cgroup_at(at, proc) is None
     points = [mount.point[len(at) :] for mount, _versions in mounts.hierarchies(proc)]
     assert points == ["/again", "/unified/c1", "/unified", "/unified"]
+
+
+@pytest.mark.parametrize("end", ["\r", "\x0b", "\x85", "\u2028"])
+def test_a_cgroup_is_called_what_its_owner_likes(inside, stack, end):
+    """Lost: all looks at who has a GPU of this host, once a container's root called a cgroup so."""
+    path = f"{stack.enter_context(new_cgroup('v1'))}/a{end}0::"
+    os.mkdir(path)
+    stack.callback(os.rmdir, path)
+    stack.callback(inside.end)
+    inside.enter(path)
+    assert mounts.directories(mounts.cgroups(inside.pid))["v1"] == path
+
+
+@pytest.mark.parametrize("end", ["\r", "\x85", "\u2028"])
+def test_an_init_does_not_choose_its_monitor(tmp_path, end):
+    """Lost: the whole container's cgroup: its init would name another process, which has other folders open."""
+    folder = tmp_path / "7"
+    folder.mkdir()
+    (folder / "status").write_text(f"Name:\ta{end}PPid:\t8\nPPid:\t9\n", newline="")
+    assert mounts._parent(7, str(tmp_path)) == 9
 
 
 def test_names_of_any_bytes(tmp_path, host):

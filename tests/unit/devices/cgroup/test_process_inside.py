@@ -40,6 +40,15 @@ def test_all_devices_are_asked_by_one_process_each_for_itself(v1, monkeypatch):
     assert len(forks) == 1
 
 
+def test_it_enters_as_one_thread(tmp_path):
+    """Lost: 10 ms of an idle machine for each question: a whole process is let in only when none of the system is being
+    forked or is ending, a thread at once.
+    """
+    (tmp_path / "tasks").write_text("")
+    assert process_inside._answers(str(tmp_path), []) == ""
+    assert (tmp_path / "tasks").read_text() == "0"
+
+
 def test_a_question_that_could_not_be_put_is_no_answer(v1, monkeypatch):
     """Lost: why; a GPU is called closed in a container that has just ended."""
     with pytest.raises(HeteroError, match=r"cannot be entered \(.*No such file"):

@@ -40,10 +40,19 @@ if sys.argv[2] in ("by a thread alone", "by a thread that is left"):
         libc.syscall(60 if os.uname().machine == "x86_64" else 93, 0)  # exit(2), of this thread
     thread.join()
 file = os.open(sys.argv[1], os.O_RDWR)
-if sys.argv[2] == "mapped":
+if sys.argv[2] in ("mapped", "mapped behind a line"):
     # not by module mmap, which keeps a file of its own open; 3, 2: PROT_READ | PROT_WRITE, MAP_PRIVATE
     mmap = ctypes.CDLL(None).mmap
     mmap.restype = ctypes.c_void_p
+    if sys.argv[2].endswith("line"):
+        # below it a file whose name is a line of the kernel's: the node is what is mapped here, which is this file
+        node, at = os.fstat(file), 0x10000000
+        disk = f"{os.major(node.st_dev):02x}:{os.minor(node.st_dev):02x}"
+        name = os.path.join(os.path.dirname(sys.argv[1]), f"a\\r{at:x}-{at + 4096:x} r--p 0 {disk} {node.st_ino}")
+        plain = os.open(name, os.O_RDWR | os.O_CREAT)
+        os.ftruncate(plain, 4096)
+        assert mmap(ctypes.c_void_p(at), ctypes.c_size_t(4096), 1, 0x12, plain, ctypes.c_long(0)) == at
+        os.close(plain)
     assert mmap(None, ctypes.c_size_t(4096), 3, 2, file, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
     os.close(file)
 os.unlink(sys.argv[1])
@@ -72,7 +81,7 @@ def holding(tmp_path):
         process.communicate(timeout=600)
 
 
-@pytest.mark.parametrize("how", ["open", "mapped", "by a thread alone", "by a thread that is left"])
+@pytest.mark.parametrize("how", ["open", "mapped", "mapped behind a line", "by a thread alone", "by a thread that is left"])
 def test_a_process_that_holds_a_device_is_found_by_its_numbers(holding, how):
     """A revoke closes nothing: a GPU that is mapped, or open by another name, would be given to the next tenant."""
     process = holding(how)
@@ -274,6 +283,13 @@ def test_mapped_files_are_told_apart_by_their_file_system_too(proc):
         lines.append(f"a{number}-b{number} rw-p 00000000 {disk} 55                         /odd".encode() + b"\xff\n")
     (folder / "maps").write_bytes(b"".join(lines))
     assert [held.pid for held in holders([GPU], proc.paths)[GPU]] == [101]
+
+
+def test_a_cgroup_of_another_name_is_no_container_of_that_name(proc):
+    """Lost: who holds a GPU: a container's root may call a cgroup of its own what it likes."""
+    proc.process("self", "0::/")
+    proc.process(101, "0::/lxc.payload.ml-6/a\r/lxc.payload.ml-7/lxc.payload.ml-7", proc.device("nvidia0", 0))
+    assert [held.container for held in holders([GPU], proc.paths)[GPU]] == ["ml-6"]
 
 
 def test_who_has_no_name_is_shown_by_its_pid(proc):

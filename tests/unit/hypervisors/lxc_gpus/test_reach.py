@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -71,6 +72,16 @@ def test_who_may_make_nodes(within, may):
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"\n"
         assert open_rights.can_mknod(process.pid) is may
+        process.stdin.close()
+
+
+def test_an_init_that_calls_itself_unable_may_still_make_nodes():
+    """Lost: a GPU that a container can open by a node of its own, to an init whose name is a line of its status."""
+    naming = "import sys; open('/proc/self/comm', 'wb').write(b'a\\rCapBnd:\\t0'); print(flush=True); sys.stdin.read()"
+    argv = [sys.executable, "-c", naming]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"\n"
+        assert open_rights.can_mknod(process.pid)
         process.stdin.close()
 
 

@@ -14,6 +14,7 @@ import os
 from typing import Iterable, Mapping, Sequence, Tuple
 
 from ...core.errors import HeteroError
+from ...core.kernel_text import lines_of
 from . import mounts
 
 #: (version of a hierarchy, cgroup in it).
@@ -55,8 +56,8 @@ def _cgroups(pid: int | str, tops: Sequence[Top], proc: str) -> dict[str, str]:
 
 def _has_ended(pid: int, proc: str) -> bool:
     try:
-        with open(os.path.join(proc, str(pid), "stat"), encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] == "Z"
+        stat = "\n".join(lines_of(os.path.join(proc, str(pid), "stat")))
+        return stat.rpartition(")")[2].split(None, 1)[0] == "Z"
     except OSError:
         return False  # gone
 

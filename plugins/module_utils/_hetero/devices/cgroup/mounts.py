@@ -8,11 +8,13 @@ Only three matter: cgroup v1's controllers `devices` and `freezer`, and the unif
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ...core.errors import HeteroError, naming
+from ...core.kernel_text import lines_of, mount_table, status_of
 
 V1, V2, FREEZER = "v1", "v2", "freezer"
 #: Hierarchies that decide which devices may be opened.
@@ -45,32 +47,24 @@ def _names(cgroup: str) -> list[str]:
     return [name for name in cgroup.split("/") if name]
 
 
-def _plain(text: str) -> str:
-    """Return text of mountinfo, which writes blanks and backslashes as three octal digits, as it is."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
-
-
-def hierarchies(proc: str = "/proc") -> list[tuple[Mount, list[str]]]:
+def hierarchies(proc: str = "/proc") -> list[tuple[Mount, Sequence[str]]]:
     """Return [(Mount, versions)] of all mounted cgroup hierarchies, the topmost first.
 
     Most have none of the versions.
     """
     found = []
     path = os.path.join(proc, "self", "mountinfo")
-    with naming(path), open(path, encoding="utf-8", errors="surrogateescape") as lines:
-        for line in lines:
-            fields, _dash, more = line.rstrip("\n").partition(" - ")
-            if not more.startswith("cgroup"):
-                continue
-            root, point = fields.split(" ")[3:5]
-            kind, _source, options = more.split(" ")[:3]
-            versions = [V2] if kind == "cgroup2" else _versions(options)
-            found.insert(0, (Mount(_plain(root), _plain(point)), versions))
+    with naming(path):
+        for line in mount_table(proc):
+            if line.kind in ("cgroup", "cgroup2"):
+                versions = (V2,) if line.kind == "cgroup2" else _versions(",".join(line.options))
+                found.insert(0, (Mount(line.root, line.point), versions))
     return found
 
 
-def _versions(controllers: str) -> list[str]:
-    return [CONTROLLERS[name] for name in controllers.split(",") if name in CONTROLLERS]
+@functools.lru_cache(maxsize=None)
+def _versions(controllers: str) -> tuple[str, ...]:
+    return tuple(CONTROLLERS[name] for name in controllers.split(",") if name in CONTROLLERS)
 
 
 def mounts(proc: str = "/proc") -> dict[str, list[Mount]]:
@@ -86,14 +80,14 @@ def cgroups(pid: int | str, proc: str = "/proc") -> dict[str, str]:
     """Return {version: path} of a process's cgroups, as its /proc file says, without hierarchies that it is not in."""
     path, found = os.path.join(proc, str(pid), "cgroup"), {}
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
-            for line in lines:
-                number, controllers, cgroup = line.rstrip("\n").split(":", 2)
-                versions = [V2] if number == "0" else _versions(controllers)
-                found.update(dict.fromkeys(versions, cgroup))
+        lines = lines_of(path)
     except OSError as error:
         what = f"has no cgroup to read ({error.strerror})"
         raise HeteroError(what, f"process {pid}", "see whether it runs") from error
+    for line in lines:
+        number, controllers, cgroup = line.split(":", 2)
+        for version in (V2,) if number == "0" else _versions(controllers):
+            found[version] = cgroup
     return found
 
 
@@ -149,10 +143,8 @@ def _named(version: str, cgroup: str, monitors: str, name: str) -> dict[str, str
 
 def _parent(pid: int, proc: str) -> int | None:
     """Return the process that started an init (its monitor), or None if that is not visible."""
-    path = os.path.join(proc, str(pid), "status")
     try:
-        with open(path, encoding="utf-8", errors="replace") as lines:
-            return next((int(line.split()[1]) for line in lines if line.startswith("PPid:")), None) or None
+        return int(status_of(pid, "PPid", proc)) or None
     except OSError:
         return None
 

@@ -109,7 +109,7 @@ def _said_inside(path: str, nodes: Sequence[_Node]) -> str:
 
 def _answers(path: str, nodes: Sequence[_Node]) -> str:
     try:
-        with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as processes:
+        with open(os.path.join(path, "tasks"), "w", encoding="ascii") as processes:
             processes.write("0")
         return "".join("y" if node.is_open() else "n" for node in nodes)
     except OSError as error:

@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Iterable
 
+from ...core.kernel_text import lines_of
 from . import processes
 from .paths import HERE, text_of
 
@@ -116,5 +117,4 @@ def _rings_tell() -> bool:
 
 def _mapped_rings(folder: str) -> set[int]:
     """Return the inodes of the rings that a thread has mapped: a ring can be used without its descriptor."""
-    with open(os.path.join(folder, "maps"), encoding="utf-8", errors="replace") as maps:
-        return {int(match[1]) for match in map(MAPPED_RING.match, maps) if match}
+    return {int(match[1]) for match in map(MAPPED_RING.match, lines_of(os.path.join(folder, "maps"))) if match}

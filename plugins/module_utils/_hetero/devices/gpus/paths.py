@@ -53,7 +53,8 @@ def text_of(*parts: str) -> str | None:
     path = os.path.join(*parts)
     with naming(path):
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
+            # newline: a tenant's text, such as a thread's name, may have other ends of a line
+            with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
                 return file.read().strip()
         except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
             return None

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, Iterable, Optional, Sequence, Tuple, cast
 
 from ...core.errors import HeteroError
+from ...core.kernel_text import lines_of
 from .paths import HERE, names_in, text_of
 
 if TYPE_CHECKING:
@@ -155,14 +156,11 @@ def _held(folder: str, known: Known) -> set[Device]:
         except FileNotFoundError:
             # closed meanwhile
             continue
-    with open(os.path.join(folder, "maps"), encoding="utf-8", errors="replace") as maps:
-        for line in maps:
-            match = MAPPED.match(line)
-            if match:
-                file = (match[2], match[3])
-                if file not in known:
-                    known[file] = _mapping(os.path.join(folder, "map_files", match[1]))
-                held.add(known[file])
+    for match in filter(None, map(MAPPED.match, lines_of(os.path.join(folder, "maps")))):
+        file = (match[2], match[3])
+        if file not in known:
+            known[file] = _mapping(os.path.join(folder, "map_files", match[1]))
+        held.add(known[file])
     return held
 
 
@@ -192,4 +190,4 @@ def _process(pid: str, folder: str, own: Sequence[str]) -> Process:
 
 def _payloads(cgroups: str) -> list[str]:
     """Return the names of the LXC containers around a process, the outermost first. All hierarchies say the same."""
-    return max((PAYLOAD.findall(line) for line in cgroups.splitlines()), key=len, default=[])
+    return max((PAYLOAD.findall(line) for line in cgroups.split("\n")), key=len, default=[])

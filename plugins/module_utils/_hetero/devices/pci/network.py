@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import re
 from typing import TYPE_CHECKING, Collection, Iterable, Iterator, Mapping, Tuple, Union
+
+from ...core.kernel_text import mount_table
 
 if TYPE_CHECKING:
     from .paths import Paths
@@ -83,13 +84,11 @@ def _way(address: Address, routes: Iterable[Route]) -> str | None:
 
 def _mounts(paths: Paths) -> Iterator[tuple[str, Address]]:
     """Yield (what, server) of file systems that come over the network."""
-    with open(os.path.join(paths.proc, "self/mountinfo"), encoding="utf-8", errors="replace") as file:
-        for line in file:
-            fields = line.split()
-            server = re.search(r"(?:^|,)addr=([^,]+)", fields[-1])
-            address = _address(server[1]) if server else None
-            if server and address:
-                yield f"{fields[4]} (mounted from {server[1]})", address
+    for line in mount_table(paths.proc):
+        servers = [option.partition("=")[2] for option in line.options if option.startswith("addr=")]
+        address = _address(servers[0]) if servers else None
+        if address:
+            yield f"{line.point} (mounted from {servers[0]})", address
 
 
 def _login(environment: Mapping[str, str]) -> list[tuple[str, Address]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Collection
 
+from ...core.kernel_text import lines_of, mount_table
 from .sysfs import text
 
 if TYPE_CHECKING:
@@ -40,19 +41,14 @@ def _mounted(paths: Paths) -> dict[str, list[str]]:
     """Return {major:minor: mount points}. btrfs and the like, whose number is no device's, are found by their source.
     """
     found: dict[str, list[str]] = {}
-    with open(os.path.join(paths.proc, "self/mountinfo"), encoding="utf-8", errors="replace") as file:
-        for line in file:
-            fields = line.split()
-            source = fields[fields.index("-") + 2]
-            numbers = {fields[2], _number(source, paths)}
-            for number in filter(None, numbers):
-                found.setdefault(number, []).append(fields[4])
+    for line in mount_table(paths.proc):
+        for number in filter(None, {line.system, _number(line.source, paths)}):
+            found.setdefault(number, []).append(line.point)
     return found
 
 
 def _swap(paths: Paths) -> set[str | None]:
-    with open(os.path.join(paths.proc, "swaps"), encoding="utf-8", errors="replace") as file:
-        return {_number(line.split()[0], paths) for line in list(file)[1:]}
+    return {_number(line.split()[0], paths) for line in lines_of(os.path.join(paths.proc, "swaps"))[1:]}
 
 
 def _number(path: str, paths: Paths) -> str | None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple, cast
 from ...core.child import in_child
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, naming
+from ...core.kernel_text import status_of
 from ...devices.cgroup import mounts
 from . import kernel, private_nodes
 from .private_nodes import KINDS
@@ -156,8 +157,7 @@ def become_root_of(pid: int, cgroups: Mapping[str, str], bounding: int, permitte
 
 
 def _capabilities(pid: int | str, field: str) -> int:
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-        return next(int(line.split()[1], 16) for line in file if line.startswith(f"{field}:"))
+    return int(status_of(pid, field), 16)
 
 
 def _cgroups_of(container: Container, pid: int) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Collection, Iterable, Mapping, Sequence, Tuple, cast
 
 from ...core.errors import HeteroError, Refused, naming
+from ...core.kernel_text import status_of
 from ...devices.cgroup.devices import of_container
 from ...devices.cgroup.rules import MAJORS, MINORS
 from ...devices.gpus.discovery import HELD_FOR_GUESTS
@@ -318,6 +319,5 @@ def can_mknod(pid: int) -> bool:
     with naming(folder):
         if os.stat(f"{folder}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
             return False
-        with open(f"{folder}/status", encoding="utf-8", errors="replace") as file:
-            bounding = next(line.split()[1] for line in file if line.startswith("CapBnd:"))
+        bounding = status_of(pid, "CapBnd")
     return bool(int(bounding, 16) >> CAP_MKNOD & 1)
