@@ -52,9 +52,9 @@ def test_a_mount_point_of_any_name_is_one_line(tmp_path, end):
     """Lost: all looks at what is mounted, once a user of this machine mounted something at an odd name; or that name's
     end, and with it what is mounted in a folder that is removed.
     """
-    lines = [f"36 31 0:33 /x{end}y /a\\040b{end}c rw shared:4 - overlay  rw,lowerdir=/d\\054e{end}f", "40 36 0:4 / / rw"]
+    lines = f"36 31 0:33 /x{end}y /a\\040b{end}c rw shared:4 - overlay  rw,lowerdir=/d\\054e{end}f\n40 36 0:4 / / rw"
     (tmp_path / "self").mkdir()
-    (tmp_path / "self" / "mountinfo").write_text(f"{lines[0]}\n{lines[1]} - proc proc rw\n", newline="")
+    (tmp_path / "self" / "mountinfo").write_text(f"{lines} - proc proc rw\n", newline="")
     first, second = kernel_text.mount_table(str(tmp_path))
     assert first == ("36", "0:33", f"/x{end}y", f"/a b{end}c", "overlay", "", ("rw", f"lowerdir=/d,e{end}f"))
     assert (second.point, second.kind, second.options) == ("/", "proc", ("rw",))

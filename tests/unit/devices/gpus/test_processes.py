@@ -81,7 +81,10 @@ def holding(tmp_path):
         process.communicate(timeout=600)
 
 
-@pytest.mark.parametrize("how", ["open", "mapped", "mapped behind a line", "by a thread alone", "by a thread that is left"])
+WAYS = ["open", "mapped", "mapped behind a line", "by a thread alone", "by a thread that is left"]
+
+
+@pytest.mark.parametrize("how", WAYS)
 def test_a_process_that_holds_a_device_is_found_by_its_numbers(holding, how):
     """A revoke closes nothing: a GPU that is mapped, or open by another name, would be given to the next tenant."""
     process = holding(how)
