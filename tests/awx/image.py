@@ -33,6 +33,8 @@ exec chroot $USERSPEC "$root" sh -c 'cd "$0" && exec "$@"' "$work" "$@"
 """
 #: Where a root has this machine's way to packages: addresses of name servers, and who vouches for a mirror.
 RESOLVER, VOUCHERS = "etc/resolv.conf", "etc/certificates-of-the-test.crt"
+#: Whom this machine believes, also where no variable says so.
+THIS_MACHINES = "/etc/ssl/certs/ca-certificates.crt"
 
 
 def debian(folder):
@@ -41,8 +43,7 @@ def debian(folder):
     subprocess.run(list(map(str, argv)), check=True, stdin=subprocess.DEVNULL, timeout=1800)
     (folder / RESOLVER).unlink(missing_ok=True)
     shutil.copy("/etc/resolv.conf", folder / RESOLVER)
-    if os.environ.get("PIP_CERT"):
-        shutil.copy(os.environ["PIP_CERT"], folder / VOUCHERS)
+    shutil.copy(os.environ.get("PIP_CERT") or THIS_MACHINES, folder / VOUCHERS)
     folder.chmod(0o755)
 
 
@@ -52,9 +53,7 @@ def inside(root, argv, work="/", user="", **variables):
     :param user: UID:GID, else root
     """
     names = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-    if "PIP_CERT" in names:
-        names["PIP_CERT"] = f"/{VOUCHERS}"
-    names.update(PATH=SYSTEM_PATH, USERSPEC=f"--userspec={user}" * bool(user), **variables)
+    names.update(PIP_CERT=f"/{VOUCHERS}", PATH=SYSTEM_PATH, USERSPEC=f"--userspec={user}" * bool(user), **variables)
     unshare = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
     entering = [*unshare, "sh", "-c", ENTER, "enter", root, work, *argv]
     run = dict(env=names, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1800)

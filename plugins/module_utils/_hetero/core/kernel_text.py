@@ -10,6 +10,7 @@ calls itself "a\\rCapBnd:\\t0" would have a line of its own in /proc/PID/status.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import NamedTuple
@@ -41,8 +42,15 @@ def lines_of(path: str) -> list[str]:
 
     :raises OSError: it cannot be read; of a process that has ended, ProcessLookupError or FileNotFoundError.
     """
+    return _lines(_text(path))
+
+
+def _text(path: str) -> str:
     with open(path, "rb", buffering=0) as file:
-        text = file.read().decode("utf-8", "surrogateescape")
+        return file.read().decode("utf-8", "surrogateescape")
+
+
+def _lines(text: str) -> list[str]:
     return text.rstrip("\n").split("\n") if text else []
 
 
@@ -61,7 +69,13 @@ def mount_table(proc: str = "/proc") -> list[MountLine]:
 
     :raises OSError: it cannot be read.
     """
-    return [_mount_line(line) for line in lines_of(os.path.join(proc, "self", "mountinfo"))]
+    return list(_mount_lines(_text(os.path.join(proc, "self", "mountinfo"))))
+
+
+@functools.lru_cache(maxsize=1)
+def _mount_lines(text: str) -> tuple[MountLine, ...]:
+    """Return what mountinfo says. A verb asks for it a dozen times, and it rarely differs."""
+    return tuple(map(_mount_line, _lines(text)))
 
 
 def _mount_line(line: str) -> MountLine:
