@@ -8,6 +8,7 @@ locked database though each write takes milliseconds, or a killed one keeps all 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sqlite3
 import time
@@ -139,6 +140,87 @@ def test_a_child_that_was_begun_meanwhile_keeps_nobody_waiting(path):
         assert time.monotonic() - began < 30
     os.close(until[1])
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_child_of_who_waited_in_vain_keeps_nobody_waiting(path):
+    """Lost: the order in which they come and minutes of each write to a node's database, for as long as a program runs
+    that was begun by a play whose turn came after it had given up.
+    """
+    told, until, ends = os.pipe(), os.pipe(), os.pipe()
+
+    def stay():
+        os.close(until[1])
+        os.close(ends[1])
+        os.read(ends[0], 1)
+
+    holder = child(lambda: has_it(path, told[1], until))
+    assert os.read(told[0], 1) == b"1"
+    with turn(path, 0.01):
+        assert waiting(path) == 1, "its thread waits on"
+        pid = child(stay)
+    os.close(until[1])
+    assert os.waitpid(holder, 0)[1] == 0
+    began = time.monotonic()
+    while waiting(path):
+        assert time.monotonic() - began < 60
+        time.sleep(0.01)
+    began = time.monotonic()
+    with turn(path, 60):
+        assert time.monotonic() - began < 30
+    os.close(ends[1])
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.mark.parametrize("how", ["removed", "put back"])
+def test_who_waited_by_a_file_that_was_removed_asks_again(path, how):
+    """Lost: the writes of those who wait as somebody removes state.db* to put a copy back: they are in nobody's way."""
+    told, until, came = os.pipe(), os.pipe(), os.pipe()
+
+    def work():
+        os.close(until[1])
+        with turn(path, 60):
+            os.write(came[1], b"1")
+
+    holder = child(lambda: has_it(path, told[1], until))
+    assert os.read(told[0], 1) == b"1"
+    pid, began = child(work), time.monotonic()
+    while not waiting(path):
+        assert time.monotonic() - began < 60
+        time.sleep(0.01)
+    os.unlink(f"{path}-turn")
+    if how == "put back":
+        with open(f"{path}-turn", "w", encoding="ascii"):
+            pass
+    with turn(path, 60):
+        os.close(until[1])
+        assert os.waitpid(holder, 0)[1] == 0
+        os.set_blocking(came[0], False)
+        time.sleep(0.3)
+        with pytest.raises(BlockingIOError):
+            os.read(came[0], 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert os.read(came[0], 1) == b"1"
+
+
+@pytest.mark.parametrize("free", [0, 1])
+def test_a_turn_without_a_descriptor_is_none(path, free):
+    """Lost: the writes of a process that has as many files open as it may, for want of one to ask or to wait by."""
+    told, until = os.pipe(), os.pipe()
+    holder = child(lambda: has_it(path, told[1], until))
+    assert os.read(told[0], 1) == b"1"
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = os.open(path, os.O_RDONLY)  # the lowest of those that are free
+    os.close(taken)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken + free, most))
+    try:
+        began = time.monotonic()
+        with turn(path, 60) as is_wanted:
+            assert time.monotonic() - began < 30
+            assert not is_wanted()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+        os.close(until[1])
+    assert os.waitpid(holder, 0)[1] == 0
 
 
 def test_who_was_killed_has_no_turn(path):

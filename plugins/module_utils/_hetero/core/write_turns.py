@@ -14,6 +14,7 @@ import fcntl
 import os
 import threading
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Callable, Iterator
 
 from .deadline import Deadline
@@ -34,38 +35,67 @@ def turn(path: str, seconds: float) -> Iterator[Callable[[], bool]]:
     :param path: the database's file.
     :returns: tells whether another process has waited for the turn since the block was entered.
     """
-    try:
-        file = os.open(f"{path}{TURN}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError:  # a disk that is full, or read-only
-        yield _nobody
-        return
-    try:
-        if not is_taken(file):
-            _queue(file, Deadline(seconds))
-        own = os.fstat(file).st_mtime_ns
-        yield lambda: os.fstat(file).st_mtime_ns != own
-    finally:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_UN)  # which a child that another thread has begun meanwhile would keep
-        os.close(file)
+    deadline = Deadline(seconds)
+    for is_last in (False, False, True):
+        try:
+            file = os.open(f"{path}{TURN}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError:  # a disk that is full, or read-only
+            break
+        over = threading.Event()
+        try:
+            if not is_taken(file):
+                _queue(file, deadline, over)
+            if not is_last and not deadline.passed and _was_removed(file, path):
+                continue  # who comes now waits by another file
+            yield partial(_is_wanted, file, os.fstat(file).st_mtime_ns)
+            return
+        finally:
+            try:
+                over.set()
+                with suppress(OSError):
+                    fcntl.flock(file, fcntl.LOCK_UN)  # which a child that another thread has begun meanwhile would keep
+            finally:  # also where a signal raises here
+                os.close(file)
+    yield _nobody
 
 
-def _queue(file: int, deadline: Deadline) -> None:
+def _is_wanted(file: int, marked: int) -> bool:
+    return os.fstat(file).st_mtime_ns != marked
+
+
+def _was_removed(file: int, path: str) -> bool:
+    try:
+        return not os.path.samestat(os.fstat(file), os.stat(f"{path}{TURN}"))
+    except OSError:
+        return True
+
+
+def _queue(file: int, deadline: Deadline, over: threading.Event) -> None:
     """Wait in the kernel's queue until the lock is ours, at most until the deadline.
 
-    flock(2) knows no limit, so a thread waits in it. Where that comes too late the file is closed, and the kernel drops
-    the lock with the end of that call, which had the file open last.
+    flock(2) knows no limit, so a thread waits in it, by a descriptor of its own. Where that comes too late the thread
+    gives the lock back: the kernel would leave it to a child that was begun meanwhile and has the file open, too.
+
+    :param over: set once the turn is, before its lock is given back.
     """
     is_ours = threading.Event()
+    try:
+        waiting = os.dup(file)
+    except OSError:  # as many files as the process may have open
+        return
 
     def wait() -> None:
         with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(waiting, fcntl.LOCK_EX)
+            if over.is_set():
+                fcntl.flock(waiting, fcntl.LOCK_UN)
+        os.close(waiting)
         is_ours.set()
 
     try:
         threading.Thread(target=wait, daemon=True).start()
     except RuntimeError:  # as many threads as the process may have
+        os.close(waiting)
         return
     while True:
         _mark(file)

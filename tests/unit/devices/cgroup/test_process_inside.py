@@ -7,6 +7,7 @@ closed by guess.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -54,8 +55,29 @@ def test_a_question_that_could_not_be_put_is_no_answer(v1, monkeypatch):
     with pytest.raises(HeteroError, match=r"cannot be entered \(.*No such file"):
         inside(f"{v1.v1.path}/gone", [parse("c 195:0 rw")])
     monkeypatch.setattr(process_inside, "_answers", lambda path, nodes: os._exit(3))
-    with pytest.raises(HeteroError, match=r"cannot be entered \(the process inside ended\)"):
+    with pytest.raises(HeteroError, match=r"cannot be entered \(work inside it ended without an answer"):
         inside(v1.v1.path, [parse("c 195:0 rw")])
+
+
+def test_who_is_kept_waiting_inside_is_not_waited_for(tmp_path, monkeypatch):
+    """Lost: a verb and its lock, to a cgroup with a freezer in its hierarchy: who enters waits for the thaw."""
+    os.mkfifo(tmp_path / "tasks")  # which nobody reads: who opens it to write waits
+    monkeypatch.setattr(process_inside, "PATIENCE", 0.3)
+    with pytest.raises(HeteroError, match=r"cannot be entered \(work inside it took longer than 0\.3 s\): .*frozen"):
+        inside(str(tmp_path), [parse("c 195:0 rw")])
+
+
+def test_where_no_process_can_be_made_it_is_told(tmp_path, monkeypatch):
+    """Lost: what could not be asked, and two descriptors each time, where a host has as many processes as it may."""
+
+    def full():
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", full)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(HeteroError, match=r"cannot be entered \(.*Resource temporarily unavailable"):
+        inside(str(tmp_path), [parse("c 195:0 rw")])
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 @pytest.mark.parametrize(("kind", "form"), [("b", stat.S_IFBLK), ("c", stat.S_IFCHR)])

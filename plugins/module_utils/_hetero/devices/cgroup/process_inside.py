@@ -13,6 +13,8 @@ import stat
 import tempfile
 from typing import NamedTuple, Sequence, Tuple
 
+from ...core.child import in_child
+from ...core.deadline import Deadline
 from ...core.errors import HeteroError, naming
 from . import mounts
 from .rules import ACCESS, questions
@@ -20,6 +22,8 @@ from .v2 import V2
 
 #: Kind (b or c), major, minor, and the letters of an access.
 Device = Tuple[str, int, int, str]
+#: Seconds for which the kernel is asked: it takes milliseconds, or keeps who enters waiting for what does not come.
+PATIENCE = 10.0
 
 
 def inside(path: str, devices: Sequence[Device]) -> list[bool]:
@@ -83,27 +87,18 @@ class _Node(NamedTuple):
 def _said_inside(path: str, nodes: Sequence[_Node]) -> str:
     """Return a letter for each node, y or n, from a child in the cgroup.
 
-    :raises HeteroError: it could not enter, or ended.
+    :raises HeteroError: it could not enter, or ended, or was kept waiting, such as by a freezer in the same hierarchy.
     """
     for node in nodes:
         with naming(node.path):
             if not node.is_made_inside:
                 node.make()
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        # the child must never return into the parent's code
-        try:
-            os.write(write, _answers(path, nodes).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        said = pipe.read().decode()
-    os.waitpid(child, 0)
+    try:
+        said = in_child(lambda: _answers(path, nodes), Deadline(PATIENCE), path, "")
+    except (HeteroError, OSError) as error:  # OSError: as many processes as there may be
+        said = error.what if isinstance(error, HeteroError) else str(error)
     if len(said) != len(nodes) or set(said) - set("yn"):
-        what = f"cannot be entered ({said or 'the process inside ended'})"
-        raise HeteroError(what, path, "see whether its container still runs")
+        raise HeteroError(f"cannot be entered ({said})", path, "see whether its container still runs, unfrozen")
     return said
 
 
