@@ -176,6 +176,87 @@ def test_what_could_not_be_committed_is_told_at_the_end_too(database, path, monk
     assert seen(path) == [2, 3]
 
 
+class Interrupted:
+    """A connection: one statement is done, and a signal that came meanwhile raises then, as the interpreter has it."""
+
+    def __init__(self, db, at):
+        self.db, self.at = db, at
+
+    def __getattr__(self, name):
+        return getattr(self.db, name)
+
+    def execute(self, sql, *values):
+        done = self.db.execute(sql, *values)
+        if sql == self.at:
+            self.at = ""
+            raise KeyboardInterrupt
+        return done
+
+
+def test_a_signal_as_it_begins_leaves_no_transaction_open(database, path):
+    """Lost: all that a verb still wrote after Ctrl-C, and every other's turn until its process ended."""
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    signals = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    ends = threading.Timer(0.4, other.execute, ("ROLLBACK",))
+    signals.start()
+    ends.start()
+    with pytest.raises(KeyboardInterrupt):
+        add(database, 1)
+    ends.join()
+    other.close()
+    assert seen(path) == []
+    add(database, 2)
+    assert seen(path) == [2]
+
+
+@pytest.mark.parametrize("at", ["BEGIN IMMEDIATE", "SAVEPOINT part", "RELEASE part", "COMMIT"])
+def test_a_signal_leaves_what_was_done_together_whole(database, path, monkeypatch, at):
+    """Lost: which outlets were switched until Ctrl-C."""
+
+    def work():
+        with database.together():
+            add(database, 1)
+            monkeypatch.setattr(database, "_db", Interrupted(database._db, at))
+            if at == "COMMIT":
+                database.commit()
+            elif at == "BEGIN IMMEDIATE":
+                database.commit()
+                add(database, 2)
+            else:
+                add(database, 2)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert seen(path) == [1] + [2] * (at == "RELEASE part")
+    add(database, 3)
+    assert seen(path)[-1] == 3
+    with turn(path, 60):
+        pass
+
+
+def test_a_signal_before_the_commit_is_no_loss(database, path, monkeypatch):
+    """Lost: the same, where it comes in the last moment."""
+
+    def late(sql, *values):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    def work():
+        with database.together():
+            add(database, 1)
+            before = Interrupted(database._db, "")
+            before.execute = late
+            monkeypatch.setattr(database, "_db", before)
+            database.commit()
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert seen(path) == [1]
+    add(database, 2)
+    assert seen(path) == [1, 2]
+
+
 def test_sqlite_may_take_back_all_of_it_at_any_of_them(database, path):
     """Lost: boards that are switched though their events went with those of another board, on a full disk."""
 

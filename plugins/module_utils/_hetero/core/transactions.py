@@ -8,6 +8,7 @@ database.py opens the file and knows where what is written goes.
 
 from __future__ import annotations
 
+import sqlite3
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
@@ -118,10 +119,10 @@ class Transactions(ABC):
             self._see_what_is_new()
             if begin != READ and self._writes and not dry:
                 self._spend()
-            self._db.execute(begin)
-            self.touched.clear()
-            before = self._db.total_changes
-            try:
+            try:  # also what a signal raises as soon as it has begun (KeyboardInterrupt) must not leave it open
+                self._db.execute(begin)
+                self.touched.clear()
+                before = self._db.total_changes
                 yield
                 if self._copied and not dry and self._db.total_changes != before:
                     why, remedy = self._copied
@@ -131,8 +132,7 @@ class Transactions(ABC):
                 self._db.execute("ROLLBACK" if dry else "COMMIT")
             finally:
                 self.touched.clear()
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
+                self._take_back()
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -156,6 +156,7 @@ class Transactions(ABC):
                     self.commit()
                 finally:
                     self._group = None
+                    self._take_back()
                     group.turn.close()
             if group.failed is not None:
                 with self._explained():
@@ -170,19 +171,31 @@ class Transactions(ABC):
             group = self._group
             if group is None or group.in_part or not group.is_open:
                 return
-            group.is_open = False
-            if group.is_wanted is not None and group.is_wanted():
-                self._given_way = Deadline(GIVE_WAY)
-            with group.turn:
-                try:
-                    with self._explained():
-                        self._db.execute("COMMIT")
-                except HeteroError as error:
-                    group.failed = group.failed or error
-                    raise
-                finally:
-                    if self._db.in_transaction:
-                        self._db.execute("ROLLBACK")
+            try:
+                with self._explained():
+                    self._db.execute("COMMIT")
+            except HeteroError as error:
+                group.failed = group.failed or error
+                self._take_back()
+                raise
+            finally:
+                if not self._db.in_transaction:  # else a signal came first (KeyboardInterrupt): that is to come
+                    group.is_open = False
+                    if group.is_wanted is not None and group.is_wanted():
+                        self._given_way = Deadline(GIVE_WAY)
+                    group.turn.close()
+
+    def _take_back(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def _take_back_part(self) -> None:
+        try:
+            self._db.execute("ROLLBACK TO part")
+            self._db.execute("RELEASE part")
+        except sqlite3.OperationalError as error:  # a signal came before it began, or when it had ended
+            if "no such savepoint" not in str(error):
+                raise
 
     def _open_group(self, group: Group) -> None:
         self._given_way.nap(GIVE_WAY)
@@ -190,26 +203,29 @@ class Transactions(ABC):
             group.is_wanted = stack.enter_context(self._turn_to_write(WRITE, False))
             group.since = Deadline(LONGEST)
             self._spend()
-            self._db.execute(WRITE)
-            group.turn, group.is_open = stack.pop_all(), True
+            try:
+                self._db.execute(WRITE)
+                group.turn, group.is_open = stack.pop_all(), True
+            except BaseException:
+                self._take_back()
+                raise
 
     @contextmanager
     def _part(self, group: Group) -> Iterator[None]:
         """Run the block as one of the transactions that are committed together."""
         if not group.is_open:
             self._open_group(group)
-        self._db.execute("SAVEPOINT part")
-        group.in_part = True
-        self.touched.clear()
         try:
+            group.in_part = True
+            self._db.execute("SAVEPOINT part")
+            self.touched.clear()
             yield
             if self.touched and self.before_commit:
                 self.before_commit(dict(self.touched))
             self._db.execute("RELEASE part")
         except BaseException as error:
             if self._db.in_transaction:
-                self._db.execute("ROLLBACK TO part")
-                self._db.execute("RELEASE part")
+                self._take_back_part()
             else:  # SQLite took back all of it, such as on a full disk
                 group.failed, group.is_open = group.failed or error, False
                 group.turn.close()
