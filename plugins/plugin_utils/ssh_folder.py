@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import Any, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
-from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import is_ours, read
+from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import is_ours, of_others, read
 
 ANOTHER = "or set another hetero_ssh_folder"
 
@@ -34,7 +33,7 @@ def ssh_folder(folder: Any, names: Sequence[str] = ()) -> str:
         return f"{whose}, and {there} is no folder: move it away, {ANOTHER}"
     if not os.access(there, os.W_OK | os.X_OK):
         return f"{whose}, and {there} cannot be written to: make it writable, {ANOTHER}"
-    others = _of_others(path) if there == path else ""
+    others = of_others(path) if there == path else ""
     if others:
         return f"{whose}, {others}, and ssh would do what others put there: make it yours alone, {ANOTHER}"
     if there == path:
@@ -49,12 +48,3 @@ def _taken(path: str, name: str) -> str:
     except OSError as error:
         return f"{path}: {error.strerror}: move it away, {ANOTHER}"
     return "" if text is None or is_ours(text, name) else f"{path} is no file of an instance: move it away, {ANOTHER}"
-
-
-def _of_others(path: str) -> str:
-    """Return in words that others may write in a folder; "" where they may not. Root may act for who called sudo."""
-    seen = os.stat(path)
-    if seen.st_mode & stat.S_IWOTH:
-        return "in which everybody may write"
-    ours = {"0", str(os.geteuid())} | ({os.environ.get("SUDO_UID", "")} if os.geteuid() == 0 else set())
-    return "" if str(seen.st_uid) in ours else f"which belongs to another user ({seen.st_uid})"

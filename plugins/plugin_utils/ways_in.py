@@ -12,6 +12,7 @@ ProxyCommand).
 from __future__ import annotations
 
 import os
+import stat
 from typing import Any, Iterable, Mapping, Sequence
 
 from ansible.errors import AnsibleActionFail
@@ -47,8 +48,8 @@ def keep(
 
     :param options: further lines of each file.
     :param check: only say what would change.
-    :raises AnsibleActionFail: a file cannot be written or is somebody else's, or what is said of an instance is not
-        sound.
+    :raises AnsibleActionFail: a file cannot be written or is somebody else's, others may write in the folder, or what
+        is said of an instance is not sound.
     """
     changed, diff = False, []
     for instance in instances:
@@ -59,6 +60,8 @@ def keep(
             before = read(path)
             if before is not None and not is_ours(before, name):
                 raise AnsibleActionFail(f"{path} is no file of an instance: move it away, or set another folder")
+            if present and not check:
+                _make(folder)
             if before != wanted and not check:
                 write(path, wanted)
         except OSError as error:
@@ -68,6 +71,29 @@ def keep(
             changed = True
             diff.append(dict(before_header=path, after_header=path, before=before or "", after=wanted or ""))
     return dict(changed=changed, diff=diff)
+
+
+def _make(folder: str) -> None:
+    """Make the folder, or look at it again: others may have made it since the request was checked."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    others = of_others(folder)
+    if others:
+        what = f"{folder} is a folder {others}, and ssh would do what others put there"
+        raise AnsibleActionFail(f"{what}: make it yours alone, or set another")
+
+
+def of_others(path: str) -> str:
+    """Return in words that others may write in a folder, or lead to another one by its name; "" where they may not.
+
+    Root may act for who called sudo.
+    """
+    ours = {"0", str(os.geteuid())} | ({os.environ.get("SUDO_UID", "")} if os.geteuid() == 0 else set())
+    link, seen = os.lstat(path), os.stat(path)
+    if stat.S_ISLNK(link.st_mode) and str(link.st_uid) not in ours:
+        return f"to which a link of another user leads ({link.st_uid})"
+    if seen.st_mode & stat.S_IWOTH:
+        return "in which everybody may write"
+    return "" if str(seen.st_uid) in ours else f"which belongs to another user ({seen.st_uid})"
 
 
 def named(instance: Mapping[str, Any]) -> str:
@@ -116,5 +142,4 @@ def write(path: str, text: str | None) -> None:
     if text is None:
         os.unlink(path)
         return
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     write_whole(path, text, 0o600)

@@ -8,6 +8,8 @@ Tests plugin_utils/ways_in.py.
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from ansible.errors import AnsibleActionFail
 
@@ -68,3 +70,22 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(AnsibleActionFail, match=rf"file/jackie: .*: make folder {tmp_path}/file writable"):
         keep(str(tmp_path / "file"), [JACKIE], [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user needs root: run as root")
+@pytest.mark.parametrize("first", ["nothing", "the same text"])
+def test_a_folder_that_others_made_since_the_request_was_checked_gets_nothing(tmp_path, monkeypatch, first):
+    """Lost: the controller's account, to who makes the folder in /tmp while the first instance boots."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    folder = tmp_path / "ways"
+    keep(str(folder), [JACKIE], [])
+    if first == "nothing":
+        (folder / "jackie").unlink()
+    there = os.listdir(folder)
+    os.chown(folder, 1234, -1)
+    with pytest.raises(AnsibleActionFail, match=r"folder which belongs to another user \(1234\), and ssh would do"):
+        keep(str(folder), [JACKIE], [])
+    assert os.listdir(folder) == there
+    assert keep(str(folder), [JACKIE], [], check=True)["changed"] is (first == "nothing")
+    keep(str(folder), [JACKIE], [], present=False)
+    assert os.listdir(folder) == [], "what was written there is taken back"

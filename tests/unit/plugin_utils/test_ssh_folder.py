@@ -74,3 +74,18 @@ def test_a_folder_in_which_others_write_is_refused(tmp_path, monkeypatch):
     os.chown(keys, 1234, -1)
     monkeypatch.setenv("SUDO_UID", "1234")
     assert ssh_folder(str(keys)) == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a link of another user needs root: run as root")
+def test_a_link_of_another_user_leads_to_no_folder(tmp_path, monkeypatch):
+    """Lost: the same, by a link in /tmp that leads to one's own folder when it is looked at, and elsewhere since."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    (tmp_path / "keys").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "keys")
+    assert ssh_folder(str(link)) == ""
+    os.lchown(link, 1234, -1)
+    said = f"hetero_ssh_folder is {link}, to which a link of another user leads (1234), and ssh would do what others"
+    assert ssh_folder(str(link)).startswith(said)
+    monkeypatch.setenv("SUDO_UID", "1234")
+    assert ssh_folder(str(link)) == ""
