@@ -53,6 +53,16 @@ def test_no_text_of_others_is_a_template_to_ansible():
     assert yaml_of(text, "site") == value
 
 
+@pytest.mark.parametrize(
+    "text", ["a\u00a0\U0001f600", "\U000e0001", "\U0001f600", "\x7f\t\"\\u0041", "\u2028", "\ufeff"]
+)
+def test_a_text_is_the_same_when_it_is_read(text):
+    """Lost: a password of a PDU with an emoji and a blank that does not break: no program could write it any more."""
+    assert yaml_of(f"{{k: {word(text)}}}", "site") == {"k": text}
+    assert yaml.safe_load(word(text)) == text
+    assert word(text).isprintable()
+
+
 def test_a_second_run_changes_nothing(tmp_path):
     site = tmp_path / "site"
     first = moved(site, "csv", "broken.csv", answers={"proxy": PROXY})

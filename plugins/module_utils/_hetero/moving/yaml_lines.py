@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """YAML as files of a site have it: a line for each thing, with what people are to know of it behind a `#`.
 
-Values are plain words where they stay what they are, else JSON, which is YAML too.
+Values are plain words where they stay what they are, else JSON, which is YAML too but for what nobody sees beside
+characters beyond U+FFFF.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ def word(text: str) -> str:
     """Return a text as a key or value of YAML."""
     if _PLAIN.fullmatch(text) and text.lower() not in _TAKEN:
         return text
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    if text.isprintable():
+        return json.dumps(text, ensure_ascii=False)
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(char: str) -> str:
+    """Return a character as ASCII. Of one beyond U+FFFF JSON makes two, of which YAML would make two characters."""
+    return json.dumps(char)[1:-1] if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 class Template(str):
