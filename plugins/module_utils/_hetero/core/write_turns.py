@@ -43,8 +43,9 @@ def turn(path: str, seconds: float) -> Iterator[Callable[[], bool]]:
             break
         over = threading.Event()
         try:
-            if not is_taken(file):
-                _queue(file, deadline, over)
+            with suppress(OSError):  # a file system, or a kernel, that has no locks
+                if not is_taken(file):
+                    _queue(file, deadline, over)
             if not is_last and not deadline.passed and _was_removed(file, path):
                 continue  # who comes now waits by another file
             yield partial(_is_wanted, file, os.fstat(file).st_mtime_ns)
