@@ -76,6 +76,20 @@ def test_a_link_of_another_user_leads_nowhere(show, tmp_path):
     assert show(files={str(tmp_path / "round"): "<p>"})[1]["failed"]
 
 
+def test_a_link_leads_up_from_where_it_is(show, tmp_path, monkeypatch):
+    """Lost: a file that has the page's name and lies beside a link to the page's folder; and the new page."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "srv" / "site").mkdir(parents=True)
+    (tmp_path / "site").symlink_to("srv/site")
+    (tmp_path / "site" / "boards.html").symlink_to("../index.html")
+    own, page = tmp_path / "index.html", tmp_path / "srv" / "index.html"
+    own.write_text("mine")
+    there = f"{tmp_path}/site/boards.html"
+    for name, text in ((there, "<p>"), ("site/boards.html", "<b>"), ("site/../index.html", "<i>")):
+        assert "failed" not in show(files={name: text})[1]
+        assert (own.read_text(), page.read_text()) == ("mine", text)
+
+
 def test_a_dry_run_writes_nothing(show, tmp_path):
     lines, _result = show(check=True, lines=["a"], files={str(tmp_path / "boards.html"): "x"})
     assert lines == ["a"]

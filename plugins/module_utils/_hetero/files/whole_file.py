@@ -31,7 +31,8 @@ def write_whole(
     :param lasting: False where the file may be lost, or empty, after a power cut.
     :raises OSError: of the folder, the disk or a permission.
     """
-    path = os.path.abspath(path)
+    if not os.path.isabs(path):  # and no more: by its text alone, x/.. is another folder than behind a link x
+        path = os.path.join(os.getcwd(), path)
     folder, name = os.path.split(path)
     own = f".{name}.{threading.get_native_id()}~"
     _remove(path, [*_may_be_left(folder), own])
