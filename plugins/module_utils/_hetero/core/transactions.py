@@ -148,16 +148,17 @@ class Transactions(ABC):
             if self._group is not None or self._db.in_transaction or not (self._writes and self._is_kept):
                 yield
                 return
-            group = self._group = Group()
+            group = Group()
             try:
-                yield
-            finally:
+                self._group = group
                 try:
-                    self.commit()
+                    yield
                 finally:
-                    self._group = None
+                    self.commit()
+            finally:
+                self._group = None
+                with group.turn:
                     self._take_back()
-                    group.turn.close()
             if group.failed is not None:
                 with self._explained():
                     raise group.failed
@@ -206,8 +207,10 @@ class Transactions(ABC):
             try:
                 self._db.execute(WRITE)
                 group.turn, group.is_open = stack.pop_all(), True
-            except BaseException:
-                self._take_back()
+            except BaseException:  # such as KeyboardInterrupt, before or after it is said to be open
+                group.is_open = False
+                with group.turn:
+                    self._take_back()
                 raise
 
     @contextmanager
