@@ -8,6 +8,7 @@ Tests core/deadline.py.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import time
@@ -16,7 +17,8 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import child
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import is_taken
 
 
 def test_an_answer_without_measure_is_an_error(monkeypatch):
@@ -73,3 +75,30 @@ def test_a_child_that_cannot_be_forked_leaves_no_descriptor(monkeypatch):
     with pytest.raises(BlockingIOError):
         child.in_child(lambda: None, Deadline(60), "jackie", "see it")
     assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_child_that_is_never_answered_has_none_of_our_locks(tmp_path):
+    """Lost: each further verb on a container whose file system keeps such a child for ever."""
+    path = tmp_path / "lock"
+    with open(path, "w") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        sleeping = child.Child(lambda: time.sleep(60), closes=True)
+    try:
+        with open(path) as second:
+            deadline = Deadline(20)
+            while not is_taken(second):
+                assert not deadline.passed
+                deadline.nap()
+    finally:
+        with pytest.raises(TimedOut):
+            sleeping.answer(Deadline(0), "child", "")
+
+
+def test_an_error_names_its_thing_once():
+    """A person reads it once, whether the child named it or its parent."""
+
+    def fail():
+        raise HeteroError("does not run", "container a", "start it")
+
+    with pytest.raises(HeteroError, match=r"^container a: does not run: start it$"):
+        child.in_child(fail, Deadline(20), "container a", "see it")

@@ -13,6 +13,7 @@ import os
 import signal
 import struct
 import threading
+from contextlib import suppress
 from typing import Any, Callable, NoReturn
 
 from .deadline import Deadline
@@ -34,14 +35,23 @@ _FORKING = threading.Lock()
 FULL = errno.EAGAIN
 
 
-def in_child(work: Callable[[], Any], deadline: Deadline, thing: str, remedy: str, cgroup: int | None = None) -> Any:
+def in_child(
+    work: Callable[[], Any],
+    deadline: Deadline,
+    thing: str,
+    remedy: str,
+    cgroup: int | None = None,
+    closes: bool = False,
+) -> Any:
     """Run `work()` in a child process; its answer is of JSON's types.
 
     :param cgroup: descriptor of the folder of a cgroup (version 2) that the child is to be in.
+    :param closes: whether the child closes this process's files first: one that a tenant's file system never answers
+        cannot be ended, and would have our locks for ever.
     :raises HeteroError: what the work raised (its OSErrors too), or that it ended without an answer.
     :raises TimedOut: it was killed at the deadline.
     """
-    return Child(work, cgroup).answer(deadline, thing, remedy)
+    return Child(work, cgroup, closes).answer(deadline, thing, remedy)
 
 
 class Child:
@@ -49,9 +59,10 @@ class Child:
 
     :param work: as in in_child.
     :param cgroup: as in in_child.
+    :param closes: as in in_child.
     """
 
-    def __init__(self, work: Callable[[], Any], cgroup: int | None = None) -> None:
+    def __init__(self, work: Callable[[], Any], cgroup: int | None = None, closes: bool = False) -> None:
         with _FORKING:
             self._reader, writer = os.pipe()
             try:
@@ -63,6 +74,8 @@ class Child:
             if self._pid == 0:
                 _FORKING.release()  # for children of its own
                 os.close(self._reader)
+                if closes:
+                    _close_all_but(writer)
                 _child(work, writer)
             os.close(writer)
 
@@ -84,7 +97,9 @@ class Child:
             raise HeteroError("work inside it ended without an answer", thing, remedy)
         value = json.loads(answer.decode())
         if "failed" in value:
-            raise HeteroError(value["failed"], thing, remedy if value["bare"] else None)
+            what = value["failed"]
+            what = what[len(thing) + 2 :] if what.startswith(f"{thing}: ") else what
+            raise HeteroError(what, thing, remedy if value["bare"] else None)
         return value["done"]
 
 
@@ -127,6 +142,13 @@ def _alone() -> bool:
             return False
         end.nap(0.0005)
     return True
+
+
+def _close_all_but(kept: int) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != kept:
+            with suppress(OSError):  # that of the list itself
+                os.close(int(name))
 
 
 def _child(work: Callable[[], Any], writer: int) -> NoReturn:

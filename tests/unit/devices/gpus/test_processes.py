@@ -13,10 +13,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child import in_child
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import paths, processes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process, holders
+from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 
 #: /dev/zero by its numbers, which everybody may open.
 ZERO = ("c", 1, 5)
@@ -94,6 +97,16 @@ def test_a_process_that_holds_a_device_is_found_by_its_numbers(holding, how):
     assert process.pid not in [held.pid for found in holders(others).values() for held in found]
     process.communicate(timeout=600)
     assert process.pid not in [held.pid for held in holders([ZERO])[ZERO]]
+
+
+@pytest.mark.parametrize("how", ["open", "mapped", "broken", "silent"])
+def test_an_accounts_own_file_system_hides_nothing_and_holds_nobody_up(tmp_path, how):
+    """Lost: a GPU that somebody uses, as free; or each look at GPUs, to one file that never says what it is."""
+    with own_file_system.holding(tmp_path, ZERO[1:], how) as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        found = in_child(lambda: [held.pid for held in holders([ZERO])[ZERO]], Deadline(30), "look", "")
+        assert process.pid in found
 
 
 def test_a_driver_that_is_not_loaded_has_no_holders():

@@ -16,6 +16,8 @@ import threading
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child import in_child
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     device_nodes,
@@ -23,6 +25,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
     open_trial,
     private_nodes,
 )
+from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import (
     CAPS,
     CTL,
@@ -208,6 +211,26 @@ def test_an_open_that_hangs_is_given_up(boxes, box, monkeypatch):
         open_trial.opens(box, "/tmp/pipe", os.O_RDONLY)
 
 
+def test_a_dev_that_never_answers_holds_nobody_up(boxes, tmp_path, monkeypatch):
+    """Lost: every verb of the host that looks at its containers, which waits where no signal ends it."""
+    monkeypatch.setattr(device_nodes, "LOOK_TIME", 1.0)
+    box = boxes.make(unprivileged=True)
+    pid = box.init_pid
+
+    def asked():
+        seen = [device_nodes.look_each(box, [GPU0.path, GPU1.path], pid) for _time in range(3)]
+        with pytest.raises(TimedOut, match="its file system does not answer, where it has its devices"):
+            device_nodes.make(box, GPU0, base=boxes.private, pid=pid)
+        with pytest.raises(TimedOut):
+            device_nodes.remove(box, GPU0.path, pid=pid)
+        return seen
+
+    with own_file_system.holding(tmp_path, (1, 5), "silent", pid) as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        assert in_child(asked, Deadline(30), "look", "") == [{GPU0.path: None, GPU1.path: None}] * 3
+
+
 def test_a_stopped_container_is_said_to_be_so(boxes):
     """The way out is in the text."""
     box = boxes.make(start=False)
@@ -243,4 +266,4 @@ def test_five_nodes_cost_no_more_processes_than_one(boxes, monkeypatch, unprivil
     assert len(forked) == (1 if unprivileged else 0)
     open_trial.opens_each(box, [node.path for node in FIVE])
     device_nodes.remove(box, *[node.path for node in FIVE])
-    assert len(forked) == (2 if unprivileged else 1)
+    assert len(forked) == (3 if unprivileged else 2)

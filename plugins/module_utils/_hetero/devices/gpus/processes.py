@@ -11,12 +11,13 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, Iterable, Optional, Sequence, Tuple, cast
 
+from ...core import known_status
 from ...core.errors import HeteroError
 from ...core.kernel_text import lines_of
+from ...core.known_status import Device
 from .paths import HERE, names_in, text_of
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ MAPPED = re.compile(r"([0-9a-f]+-[0-9a-f]+) \S+ \S+ (\S+) ([1-9]\d*)")
 
 #: The number of a device node: kind, major, minor. A driver that is not loaded has no major.
 Number = Tuple[str, Optional[int], int]
-#: What a file is: kind and number of a device, or None; and {(device, inode): what it is} of mapped files seen so far.
-Device = Optional[Tuple[str, int]]
+#: {(device, inode): what it is} of mapped files seen so far.
 Known = Dict[Tuple[str, str], Device]
 
 
@@ -102,15 +102,6 @@ def _seen(pid: str, folder: str, own: Sequence[str], known: Known) -> set[Device
         raise HeteroError("its open files cannot be looked at", who, "run this as root of the host") from error
 
 
-def _device(seen: os.stat_result) -> Device:
-    """Return (kind, number) of a device, or None for any other file."""
-    if stat.S_ISCHR(seen.st_mode):
-        return ("c", seen.st_rdev)
-    if stat.S_ISBLK(seen.st_mode):
-        return ("b", seen.st_rdev)
-    return None
-
-
 def _held_by_all(folder: str, known: Known) -> set[Device]:
     """Return the devices that any thread of a process holds.
 
@@ -152,7 +143,7 @@ def _held(folder: str, known: Known) -> set[Device]:
     held: set[Device] = set()
     for name in os.listdir(os.path.join(folder, "fd")):
         try:
-            held.add(_device(os.stat(os.path.join(folder, "fd", name))))
+            held.add(known_status.device(os.path.join(folder, "fd", name)))
         except FileNotFoundError:
             # closed meanwhile
             continue
@@ -166,7 +157,7 @@ def _held(folder: str, known: Known) -> set[Device]:
 
 def _mapping(path: str) -> Device:
     try:
-        return _device(os.stat(path))
+        return known_status.device(path)
     except FileNotFoundError:
         # unmapped meanwhile
         return None

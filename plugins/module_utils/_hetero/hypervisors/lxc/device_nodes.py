@@ -13,12 +13,12 @@ import errno
 import os
 import stat
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Iterable, Iterator, Sequence, cast
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence, cast
 
 from ...core.child import in_child
 from ...core.command import command
 from ...core.deadline import Deadline
-from ...core.errors import HeteroError
+from ...core.errors import HeteroError, TimedOut
 from . import kernel, private_nodes
 from .private_nodes import KINDS, numbers
 from .roots import ContainerRoot
@@ -28,9 +28,15 @@ if TYPE_CHECKING:
     from .private_nodes import Node
     from .roots import Place
 
-#: Seconds to bind some nodes (one takes a millisecond), and for commands inside.
+#: Seconds to bind some nodes (one takes a millisecond), for commands inside, and to look at or remove some nodes.
 BIND_TIME = 10.0
 INSIDE_TIME = 30.0
+LOOK_TIME = 5.0
+#: Of a container's file system that a program of its own serves (FUSE, also below an overlay), and does not answer.
+SILENT = "its file system does not answer, where it has its devices"
+SILENT_WAY = "see its processes, and what is mounted in it: /proc/{pid}/mountinfo"
+#: Inits of containers of which a look found that. Who asks such a file system cannot be ended, so each is asked once.
+_silent: set[int] = set()
 
 
 def make(container: Container, *nodes: Node, base: str = private_nodes.BASE, pid: int | None = None) -> list[str]:
@@ -43,6 +49,8 @@ def make(container: Container, *nodes: Node, base: str = private_nodes.BASE, pid
     mounts: list[tuple[int, int, str]] = []
     try:
         with ContainerRoot(container, pid) as root:
+            if root.pid in _silent:
+                raise TimedOut(SILENT, root.thing, SILENT_WAY.format(pid=root.pid))
             for node in nodes:
                 with _place(root, node, make=True) as place:
                     if not _clear(place, (node.kind, node.major, node.minor)):
@@ -69,6 +77,12 @@ def remove(container: Container, *paths: str, pid: int | None = None) -> list[st
 
     :returns: the paths that were removed.
     """
+    pid = pid or container.init_pid
+    deadline, way = Deadline(LOOK_TIME), "see its processes, and dmesg"
+    return list(in_child(lambda: _removed(container, paths, pid), deadline, container.thing, way, closes=True))
+
+
+def _removed(container: Container, paths: Sequence[str], pid: int | None) -> list[str]:
     removed = []
     with ContainerRoot(container, pid) as root:
         for path in paths:
@@ -95,9 +109,25 @@ def look(container: Container, path: str, pid: int | None = None) -> tuple[str, 
 def look_each(
     container: Container, paths: Iterable[str], pid: int | None = None
 ) -> dict[str, tuple[str, int, int] | None]:
-    """Return {path: (kind, major, minor) or None} of several paths."""
-    with ContainerRoot(container, pid) as root:
-        return {path: _numbers_at(root, path) for path in paths}
+    """Return {path: (kind, major, minor) or None} of several paths.
+
+    Where the container's own program serves the file system and does not answer, there is nothing.
+    """
+    wanted = list(paths)
+    pid = pid or container.init_pid
+
+    def seen() -> list[tuple[str, int, int] | None]:
+        with ContainerRoot(container, pid) as root:
+            return [_numbers_at(root, path) for path in wanted]
+
+    found: list[Sequence[Any] | None] = [None] * len(wanted)
+    if pid not in _silent:
+        try:
+            found = in_child(seen, Deadline(LOOK_TIME), container.thing, "see dmesg", closes=True)
+        except TimedOut:
+            _silent.add(cast("int", pid))
+    known = [cast("tuple[str, int, int]", tuple(one)) if one else None for one in found]
+    return dict(zip(wanted, known))
 
 
 def make_inside(container: Container, *nodes: Node) -> None:

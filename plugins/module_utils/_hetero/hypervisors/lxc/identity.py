@@ -16,6 +16,7 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Pattern, Protocol, cast
 
+from ...core import known_status
 from ...core.errors import Refused, naming
 from ...files.whole_file import as_before, write_whole
 from . import folders, monitors
@@ -290,12 +291,13 @@ def runs_another(container: Container, pid: int) -> bool:
     root = container.running_item("lxc.rootfs.path")
     try:
         if root.startswith("/") and os.path.isdir(root):
-            seen = os.stat(root)
-            above = (os.stat(f"/proc/{pid}/root/{'../' * up}") for up in range(DEPTH))
-            if any(os.path.samestat(seen, folder) for folder in above):
+            seen = known_status.status(root)
+            # its init may have gone into a file system whose server, a program of its own, answers nothing
+            above = [known_status.status(f"/proc/{pid}/root/{'../' * up}") for up in range(DEPTH)]
+            if any((seen.st_dev, seen.st_ino) == (folder.st_dev, folder.st_ino) for folder in above):
                 return False
             # an empty one may be the point where this host mounts its disk no more
-            if os.listdir(root) or seen.st_dev == os.stat(f"/proc/{pid}/root").st_dev:
+            if os.listdir(root) or seen.st_dev == above[0].st_dev:
                 return True
         elif root == container.get("lxc.rootfs.path") and _is_whole(root):
             return False
