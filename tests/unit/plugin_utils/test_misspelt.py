@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.filters import miss
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
 from ansible_collections.hetero.compute.tests.unit.documents.test_documented_commands import options, variables
 
-OPTIONS = yaml.safe_load((ROOT / "playbooks" / "vars" / "request.yml").read_text())["_options"]
+OPTIONS = yaml.safe_load((ROOT / "playbooks" / "vars" / "request.yml").read_text())["_options"].split()
 #: Playbooks that set something up: their options are variables of roles.
 SET_UP = ("awx", "build_image", "gpu_host", "kvm_host", "lab_down", "lab_up", "proxy", "slurm")
 VERBS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml") if path.stem not in SET_UP)
