@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A program of an account that mounts a file system of its own (FUSE, in a user namespace), and opens a file of it.
 
-HOW is "open"; "mapped"; "broken", where the file is a folder from then on; or "silent", where nothing is answered any
-more. For those two an overlay lies over it, as whose maker the kernel asks this program, for root too. It also opens a
-device node, says "holding" and which process the server is, and goes on until that ends.
+HOW is "open"; "mapped"; "itself", a process of a container that waits for itself as it ends; "broken", where the file
+is a folder from then on; or "silent", where nothing is answered any more. For those two an overlay lies over it, as
+whose maker the kernel asks this program, for root too. It also opens a device node, says "holding" and which process
+the server is, and goes on until that ends.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import stat
 import struct
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager, suppress
 
 ACCOUNT = 12345
@@ -71,10 +73,11 @@ def mount(kind: str, point: str, options: str) -> None:
 
 
 @contextmanager
-def holding(folder, number: tuple[int, int], how: str, init: int | None = None):
+def holding(folder, number: tuple[int, int], how: str, init: int | None = None, cgroups=()):
     """Yield the program, which holds the character device of this number; None where the kernel has no FUSE.
 
     :param init: of a container, whose root then does it all, and puts the overlay over its /dev.
+    :param cgroups: folders of the container's.
     """
     (folder / POINT).mkdir()
     os.chown(folder / POINT, ACCOUNT, ACCOUNT)
@@ -82,14 +85,14 @@ def holding(folder, number: tuple[int, int], how: str, init: int | None = None):
     for name, (major, minor) in ((FUSE, (10, 229)), (NODE, number)):
         os.mknod(folder / name, stat.S_IFCHR, os.makedev(major, minor))
         (folder / name).chmod(0o666)
-    argv = [sys.executable, __file__, str(folder), how, *([str(init)] if init else [])]
+    argv = [sys.executable, __file__, str(folder), how, *([str(init)] if init else []), *cgroups]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         word, server = process.stdout.readline().split()
         try:
             yield process if word == b"holding" else None
         finally:
-            if int(server):
-                os.kill(int(server), signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(int(server) or process.pid, signal.SIGKILL)
             process.kill()
 
 
@@ -114,9 +117,31 @@ def become_root_of(init: int) -> None:
     os.setresuid(0, 0, 0)
 
 
-def main(folder: str, how: str, init: str | None = None) -> None:
+def enter(init: int, cgroups: tuple[str, ...]) -> None:
+    """Be in a container's cgroups, and as a child in its namespace of processes: from here on it ends with it."""
+    for cgroup in cgroups:
+        os.write(os.open(f"{cgroup}/cgroup.procs", os.O_WRONLY), b"0")
+    if libc.setns(os.open(f"/proc/{init}/ns/pid", os.O_RDONLY), 0):
+        raise OSError(ctypes.get_errno(), "setns")
+    if os.fork():
+        os._exit(0)
+
+
+def serve_itself(device: int) -> None:
+    """Have open what it serves itself, before the device: so it waits for itself when it is killed."""
+    device, lower = os.dup2(device, 200), device
+    os.close(lower)
+    threading.Thread(target=serve, args=(device,), daemon=True).start()
+    os.open("/sys/file", os.O_RDONLY)
+    print("holding 0", flush=True)
+    signal.pause()
+
+
+def main(folder: str, how: str, init: str | None = None, *cgroups: str) -> None:
     here = os.open(folder, os.O_RDONLY)  # folders above it may be closed to the account
     os.chdir(here)
+    if how == "itself":
+        enter(int(init), cgroups)
     become_root_of(int(init)) if init else become_account()
     try:
         device = os.open(FUSE, os.O_RDWR, dir_fd=here)
@@ -125,12 +150,16 @@ def main(folder: str, how: str, init: str | None = None) -> None:
         return
     point, over = ("/sys", "/dev") if init else (POINT, "/mnt/all")
     mount("fuse", point, f"fd={device},rootmode=40000,user_id=0,group_id=0")
+    if how == "itself":
+        serve_itself(device)
     server = os.fork()
     if server == 0:
         libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
         for number in (signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(number, lambda number, _frame: told.append(number))
-        serve(device)
+        with suppress(OSError):  # it was ended
+            serve(device)
+        os._exit(0)
     os.close(device)
     if how in ("silent", "broken"):
         own = "/etc" if init else "/mnt"

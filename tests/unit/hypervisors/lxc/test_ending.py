@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The end of a container whose root does not want it to end, or leaves much behind: with cgroups of its own.
 
-Tests hypervisors/lxc/new_container.py.
+Tests hypervisors/lxc/new_container.py, hypervisors/lxc/own_file_systems.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts, trees
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import new_container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    new_container,
+    own_file_systems,
+)
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import IdMap
+from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import CLONE_NEWNS, Boxes, libc
 
 #: Levels; the path to the last one is longer than a path may be.
@@ -97,6 +102,35 @@ def test_a_frozen_cgroup_of_version_2_holds_nothing(boxes, pure_v2):
     (frozen / "cgroup.freeze").write_text("1")
     box.stop(60)
     assert box.state == "STOPPED"
+
+
+def test_one_that_waits_for_its_own_file_system_is_ended(boxes, tmp_path):
+    """Lost: GPUs, addresses and disks, for ever, to a container with a process that no signal ends."""
+    box = boxes.make(unprivileged=True)
+    box.allow("c 10:229 rw")
+    tops = mounts.alone_in(box.init_pid, box.name).values()
+    with own_file_system.holding(tmp_path, (1, 5), "itself", box.init_pid, tops) as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        box.stop(20)
+    assert box.state == "STOPPED"
+
+
+def test_a_file_system_of_somebody_else_goes_on(tmp_path, monkeypatch):
+    """Lost: the files of an account, or of a container of an earlier release, with the user ids of one that ends."""
+    ids = [IdMap("g", 0, 1, 1), IdMap("u", 0, own_file_system.ACCOUNT - 1, 3)]
+    with own_file_system.holding(tmp_path, (1, 5), "open") as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        own_file_systems.end_all(ids, {}, Deadline(20))
+        monkeypatch.setattr(own_file_systems, "_has_others", lambda *_asked: False)
+        account = own_file_system.ACCOUNT
+        for others in ([], [IdMap("g", 0, account, 1)], [IdMap("u", 0, account + 1, 9)]):
+            own_file_systems.end_all(others, {}, Deadline(20))
+        time.sleep(0.3)
+        assert process.poll() is None
+        own_file_systems.end_all(ids, {}, Deadline(20))
+        assert process.wait(20) == 0
 
 
 def left_of(name):

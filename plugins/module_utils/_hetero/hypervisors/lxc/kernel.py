@@ -19,7 +19,7 @@ AT_FDCWD = -100
 #: <linux/mount.h>
 OPEN_TREE_CLONE = 1
 MOUNT_ATTR_NOSUID, MOUNT_ATTR_NOEXEC = 0x02, 0x08
-MS_PRIVATE = 1 << 18
+MS_REC, MS_PRIVATE = 1 << 14, 1 << 18
 #: <linux/fcntl.h>
 AT_EMPTY_PATH = 0x1000
 MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH = 0x04, 0x40
@@ -31,7 +31,7 @@ CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
-for _name in ("syscall", "setns", "capset", "setfsuid", "setfsgid"):
+for _name in ("syscall", "setns", "capset", "setfsuid", "setfsgid", "unshare", "mount"):
     getattr(_libc, _name).restype = ctypes.c_long if _name == "syscall" else ctypes.c_int
 
 
@@ -77,6 +77,13 @@ def move_mount(mount: int, point: int) -> None:
 def enter(namespace: int, kind: int) -> None:
     """Join a namespace (an open /proc/PID/ns/…)."""
     _call("setns", namespace, kind)
+
+
+def see_alone(kind: str, point: str) -> None:
+    """Mount a file system that has no source, in a mount namespace of this process's own. There is no way back."""
+    _call("unshare", CLONE_NEWNS)
+    _call("mount", None, b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None, path="/")
+    _call("mount", kind.encode(), os.fsencode(point), kind.encode(), ctypes.c_ulong(0), None, path=point)
 
 
 def act_as(uid: int, gid: int) -> None:

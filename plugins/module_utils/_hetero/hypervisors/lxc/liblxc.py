@@ -21,7 +21,7 @@ from ...core.command import Limits, ended
 from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, TimedOut, naming
 from ...devices.cgroup import mounts, trees
-from . import monitors
+from . import monitors, own_file_systems
 from .liblxc_calls import ANSWER, Library
 from .monitors import ANSWER_TIME
 
@@ -256,11 +256,11 @@ class Container:
         """End it at once, even if it has frozen itself."""
         if self.state == "STOPPED":
             return
-        deadline = Deadline(timeout)
-        cgroups = self._cgroups()
+        deadline, cgroups, id_map = Deadline(timeout), self._cgroups(), self.id_map
 
         def push() -> None:
             trees.end_all(cgroups, deadline)
+            own_file_systems.end_all(id_map, cgroups, deadline)
 
         if not self._ask("stop", timeout=timeout, meanwhile=push) and self.state != "STOPPED":
             raise HeteroError(f"cannot be stopped ({Library.get().said()})", self.thing, "see ps and dmesg")

@@ -1,0 +1,71 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""File systems that programs in a container serve (FUSE), at the container's end.
+
+A process that has a file of one open waits, as it ends, for the program's answer, and no signal ends that. Where the
+program is such a process itself, neither ends ever, and the container keeps its GPUs: so the kernel is told that the
+program answers nothing any more (Documentation/filesystems/fuse: abort).
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Mapping, Protocol, Sequence
+
+from ...core.child import in_child
+from ...core.errors import HeteroError
+from ...core.kernel_text import status_of
+from ...devices.cgroup import members
+from . import kernel
+
+if TYPE_CHECKING:
+    from ...core.deadline import Deadline
+
+#: Where the kernel shows the FUSEs, each a folder that belongs to the user who mounted it (fusectl).
+CONNECTIONS = "/sys/fs/fuse/connections"
+
+
+class Ids(Protocol):
+    """What is used here of liblxc.IdMap."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def outside(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+
+
+def end_all(id_map: Sequence[Ids], directories: Mapping[str, str], deadline: Deadline) -> None:
+    """End the FUSEs of a container's users, if nobody else has its user ids.
+
+    :param directories: {version: folder} of cgroups in which only the container is.
+    """
+    own = [range(line.outside, line.outside + line.count) for line in id_map if line.kind == "u"]
+    if own and os.path.isdir(CONNECTIONS) and not _has_others(own, directories):
+        with suppress(HeteroError):  # whoever waits for the container's end says that it has not ended
+            in_child(lambda: _abort(own), deadline, CONNECTIONS, "see dmesg", closes=True)
+
+
+def _has_others(own: Sequence[range], directories: Mapping[str, str]) -> bool:
+    """Return whether a process outside of a container has one of its user ids, as containers of earlier releases do."""
+    inside = set(members.pids_below(directories.values())) if directories else set()
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        with suppress(OSError):  # it has ended
+            ids = map(int, status_of(pid, "Uid").split()) if pid not in inside else ()
+            if any(number in one for number in ids for one in own):
+                return True
+    return False
+
+
+def _abort(own: Sequence[range]) -> None:
+    """End the FUSEs of these users, by a mount of fusectl that only this process sees."""
+    kernel.see_alone("fusectl", CONNECTIONS)
+    for name in os.listdir(CONNECTIONS):
+        folder = os.path.join(CONNECTIONS, name)
+        with suppress(OSError):  # it is gone
+            if any(os.stat(folder).st_uid in one for one in own):
+                with open(os.path.join(folder, "abort"), "w", encoding="ascii") as file:
+                    file.write("1")
