@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import unix_sockets
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import liblxc, monitors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.folders import in_use
@@ -226,17 +227,31 @@ def test_a_monitor_that_an_account_floods_is_there(box, monkeypatch):
     assert liblxc.running(box.lxcpath) == [box.name]
 
 
-def test_an_accounts_socket_that_takes_no_call_holds_up_nobody(account):
-    """Lost: every verb of the host, to an account that has many of them."""
+@pytest.mark.parametrize("told", ["as it is", "in a line of its own", "in a line of its own, by an old kernel"])
+def test_an_accounts_socket_that_takes_no_call_holds_up_nobody(account, monkeypatch, told):
+    """Lost: every verb of the host, to an account that has many of them, or one that the kernel's table calls root's by
+    the name of another one: a line feed in it begins a line.
+    """
+    monkeypatch.setattr(monitors, "ANSWER_TIME", 1.0)
     address = f"{account.top}/box/command"
     os.seteuid(NOBODY)
     try:
-        door = socket.socket(socket.AF_UNIX)
+        door, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
     finally:
         os.seteuid(0)
-    with door:
+    with door, other, socket.socket(socket.AF_UNIX) as roots:
+        roots.bind("\0roots")
+        roots.listen()
+        if told != "as it is":
+            other.bind(f"\0\nx: 1 1 00010000 1 01 {os.fstat(roots.fileno()).st_ino} @{address}")
+            other.listen()
         door.bind(f"\0{address}")
         door.listen(0)
         with flooded(address):
+            if told.endswith("kernel"):
+                monkeypatch.setattr(unix_sockets, "NETLINK_SOCK_DIAG", 31)
+                with pytest.raises(TimedOut, match=f"socket @{address}: takes no call within 1 s"):
+                    monitors.owner("box", account.top)
+                return
             assert monitors.owner("box", account.top) == NOBODY
             assert (account.top, "box") not in monitors.of_root()

@@ -1,0 +1,73 @@
+# Copyright: hetero.compute contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which sockets listen by an abstract name, as the kernel tells by sock_diag(7).
+
+/proc/net/unix has names as they are, and a line feed in one begins a line that any account words as it likes.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from typing import Iterator
+
+#: sock_diag(7): linux/netlink.h, linux/sock_diag.h, linux/unix_diag.h.
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
+NLM_F_REQUEST, NLM_F_DUMP = 0x001, 0x300
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+UDIAG_SHOW_NAME, UNIX_DIAG_NAME = 1, 0
+#: net/tcp_states.h, as unix sockets use it.
+TCP_LISTEN = 10
+HEAD = struct.Struct("=IHHII")
+REQUEST = struct.Struct("=BBHIII2I")
+ANSWER = struct.Struct("=BBBBI2I")
+ATTRIBUTE = struct.Struct("=HH")
+#: Bytes of a datagram of answers; the kernel makes them of 32 KiB at most.
+MOST = 1 << 16
+#: Seconds for the kernel's next datagram.
+ANSWER_TIME = 10.0
+
+
+def listening(name: bytes) -> set[int]:
+    """Return the inodes of the sockets that listen by an abstract name in this network namespace: one, or none.
+
+    :param name: without the zero byte before it.
+    :raises OSError: this kernel has no unix_diag.
+    """
+    return {inode for inode, its in _all() if its == b"\0" + name}
+
+
+def _all() -> Iterator[tuple[int, bytes]]:
+    """Yield (inode, name) of all listening sockets; one may be lacking while others come and go."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG) as kernel:
+        kernel.settimeout(ANSWER_TIME)
+        wanted = REQUEST.pack(socket.AF_UNIX, 0, 0, 1 << TCP_LISTEN, 0, UDIAG_SHOW_NAME, 0xFFFFFFFF, 0xFFFFFFFF)
+        flags = NLM_F_REQUEST | NLM_F_DUMP
+        kernel.sendto(HEAD.pack(HEAD.size + len(wanted), SOCK_DIAG_BY_FAMILY, flags, 1, 0) + wanted, (0, 0))
+        while True:
+            data = kernel.recv(MOST)
+            while data:
+                size, kind, _flags, _turn, _port = HEAD.unpack_from(data)
+                if kind == NLMSG_DONE:
+                    return
+                if kind == NLMSG_ERROR:
+                    number = -struct.unpack_from("=i", data, HEAD.size)[0]
+                    raise OSError(number, os.strerror(number), "sock_diag")
+                yield _socket(data[HEAD.size : size])
+                data = data[_aligned(size) :]
+
+
+def _socket(message: bytes) -> tuple[int, bytes]:
+    inode, rest, name = ANSWER.unpack_from(message)[4], message[ANSWER.size :], b""
+    while len(rest) >= ATTRIBUTE.size:
+        size, kind = ATTRIBUTE.unpack_from(rest)
+        if kind == UNIX_DIAG_NAME:
+            name = rest[ATTRIBUTE.size : size]
+        rest = rest[_aligned(size) :]
+    return inode, name
+
+
+def _aligned(size: int) -> int:
+    return size + 3 & ~3
