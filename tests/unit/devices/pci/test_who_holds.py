@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from ansible.errors import AnsibleFilterError
@@ -21,8 +22,9 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci import info, network, sysfs
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.holders import holders
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.holders import _process, holders
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.persistence import Binding, write
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.pools import pools
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.pci_table import pci_table
@@ -132,19 +134,51 @@ def gpu(host):
     return host
 
 
-def test_nvidia_persistenced_is_told_from_others(gpu, tmp_path):
-    """It is the one that may be stopped and started again; a CUDA job is not."""
+def test_who_calls_itself_nvidia_persistenced_is_a_process(gpu, tmp_path):
+    """Lost: a job, for an operator who is told that only the daemon has its GPU."""
     program = tmp_path / "nvidia-persistenced"
     shutil.copy("/bin/sleep", program)
     with open("/dev/full", "rb") as full:
         process = subprocess.Popen([program, "60"], stdin=full)
     with process:
         try:
-            assert said(gpu.paths, GPU) == [
-                ("daemon", f"nvidia-persistenced has it open: nvidia-persiste (pid {process.pid})")
-            ]
+            assert said(gpu.paths, GPU) == [("process", f"a process has it open: nvidia-persiste (pid {process.pid})")]
         finally:
             process.kill()
+
+
+DAEMON = "nvidia-persistenced.service"
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "whose", "unit"),
+    [
+        (f"0::/system.slice/{DAEMON}", {}, DAEMON),
+        (f"12:devices:/\n1:name=systemd:/system.slice/{DAEMON}\n0::/", {}, DAEMON),
+        (f"0::/lxc.payload.box/system.slice/{DAEMON}", {"container": "box"}, None),
+        (f"0::/system.slice/{DAEMON}", {"container": "box"}, None),
+        (f"0::/system.slice/{DAEMON}", {"domain": "ml-8"}, None),
+        ("0::/lxc.payload.box/ssh.service", {"container": "box"}, None),
+        ("0::/lxc.payload.box/--host=evil.service", {}, None),
+        ("0::/system.slice/cron.service", {}, None),
+        (f"0::/system.slice/cron.service/system.slice/{DAEMON}", {}, None),
+        (f"0::/user.slice/user-1000.slice/user@1000.service/app.slice/{DAEMON}", {}, None),
+        (f"0::/system.slice/{DAEMON}/below", {}, None),
+        (f"0::/a\r0::/system.slice/{DAEMON}", {}, None),
+        (None, {}, None),
+    ],
+)
+def test_only_a_service_that_systemd_made_is_stopped(tmp_path, cgroup, whose, unit):
+    """Lost: any service of the host, or a login as root at a stranger's, to a container whose root calls its process
+    and its cgroup so: the service by which a GPU is held is stopped, and started again.
+    """
+    if cgroup is not None:
+        (tmp_path / "7").mkdir()
+        (tmp_path / "7" / "cgroup").write_text(f"{cgroup}\n", newline="")
+    device = SimpleNamespace(driver="nvidia", changing=False)
+    process = Process(7, "nvidia-persiste", **whose)
+    found = _process(GPU, process, device, SimpleNamespace(proc=str(tmp_path)))
+    assert (found.unit, found.kind == "daemon") == (unit, unit is not None)
 
 
 def test_the_display_that_the_machine_boots_on(host):

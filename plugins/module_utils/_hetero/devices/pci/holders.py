@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Collection
 
 from ...claims.host.store import Store
+from ...core.kernel_text import lines_of
 from ...core.plays import play
 from ..gpus import discovery, processes
 from . import domains, made_guests, network, storage
@@ -33,8 +34,9 @@ BY_FOLDER = f"is guest {{name}}'s, by {{file}}, and libvirt has no domain of tha
 #: A process's name, which the kernel cuts at 15 characters (proc(5), comm).
 PERSISTENCED = "nvidia-persistenced"[:15]
 DISPLAY_SERVERS = ("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "weston", "sway")
-#: The name of a service in its process's cgroup.
-SERVICE = re.compile(r"/([^/]+\.service)(?:/|$)", re.M)
+#: Where systemd alone puts processes: the cgroup of a service of its, in version 2 or in its own hierarchy. Names
+#: elsewhere are a tenant's own, and so is what a process calls itself.
+SERVICE = re.compile(r"(?:0:|\d+:name=systemd):/system\.slice/(nvidia-persistenced[\w@.:-]*\.service)")
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,9 @@ def _process(address: str, process: processes.Process, device: Device, paths: Pa
         name += f", in container {process.container}" if process.container else f", domain {process.domain}"
     name += ")"
     common: dict[str, Any] = dict(pid=process.pid, command=process.command)
-    if process.command == PERSISTENCED:
-        unit = _unit(process.pid, paths)
+    own = process.command == PERSISTENCED and not (process.container or process.domain)
+    unit = _unit(process.pid, paths) if own else None
+    if unit is not None:
         return Holder(address, "daemon", f"nvidia-persistenced has it open: {name}", unit=unit, **common)
     if process.domain or device.driver == "vfio-pci" or device.changing:
         return Holder(address, "guest", f"a guest has it: {name}", **common)
@@ -175,7 +178,7 @@ def _process(address: str, process: processes.Process, device: Device, paths: Pa
 
 def _unit(pid: int, paths: Paths) -> str | None:
     try:
-        found = SERVICE.search(text(os.path.join(paths.proc, str(pid), "cgroup")))
-    except FileNotFoundError:
+        lines = lines_of(os.path.join(paths.proc, str(pid), "cgroup"))
+    except (FileNotFoundError, ProcessLookupError):
         return None
-    return found[1] if found else None
+    return next((found[1] for found in map(SERVICE.fullmatch, lines) if found), None)
