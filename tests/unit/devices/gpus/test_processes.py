@@ -308,6 +308,25 @@ def test_a_cgroup_of_another_name_is_no_container_of_that_name(proc):
     assert [held.container for held in holders([GPU], proc.paths)[GPU]] == ["ml-6"]
 
 
+@pytest.mark.parametrize(
+    ("cgroup", "container", "domain"),
+    [
+        ("0::/user.slice/user-1000.slice/user@1000.service/lxc.payload.ml-7", None, None),
+        (r"0::/user.slice/user-1000.slice/user@1000.service/machine-qemu\x2d3\x2dwin.scope", None, None),
+        ("4:devices:/user.slice\n1:name=systemd:/user.slice/user-1000.slice/a/lxc/ml-7", None, None),
+        ("0::/user.slice/user-0.slice/session-1.scope/lxc.payload.ml-7", "ml-7", None),
+        (r"0::/lxc.payload.ml-6/machine-qemu\x2d3\x2dwin.scope", "ml-6", None),
+        (r"0::/machine.slice/machine-qemu\x2d3\x2dwin.scope/libvirt", None, "win"),
+    ],
+)
+def test_an_accounts_process_is_in_no_container_by_the_name_of_its_cgroup(proc, cgroup, container, domain):
+    """Lost: that somebody of the host has a container's GPU open, and who: it would count as the container, or a guest.
+    """
+    proc.process("self", "0::/")
+    proc.process(101, cgroup, proc.device("nvidia0", 0))
+    assert holders([GPU], proc.paths)[GPU] == [Process(101, "python3", container, domain)]
+
+
 def test_who_has_no_name_is_shown_by_its_pid(proc):
     """Lost: who holds a GPU, as the kernel does not say what its program is called."""
     proc.process("self", "0::/")

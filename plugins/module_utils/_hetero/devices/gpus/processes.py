@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 PAYLOAD = re.compile(r"(?:^|/)lxc(?:\.payload\.|/)([^/]+)")
 #: libvirt's scope of a domain under systemd: machine-qemu\x2d3\x2dNAME.scope (systemd writes - as \x2d).
 DOMAIN = re.compile(r"/machine-(?:qemu|lxc)\\x2d\d+\\x2d([^/]+)\.scope")
+#: Where systemd has an account make cgroups, by any names; root's own sessions are no account's.
+ACCOUNTS = re.compile(r"\d+:[^:]*:/user\.slice/user-(?!0\.slice)")
 #: Number of kcmp(2) on 64-bit machines, which compares two threads, and what it compares (linux/kcmp.h).
 KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "ppc64le": 354, "s390x": 343}
 KCMP_FILES = 2
@@ -167,10 +169,11 @@ def _process(pid: str, folder: str, own: Sequence[str]) -> Process:
     cgroups = text_of(folder, "cgroup")
     if cgroups is None:
         raise ProcessLookupError(f"process {pid} has ended")
+    cgroups = "\n".join(line for line in cgroups.split("\n") if not ACCOUNTS.match(line))
     payloads = _payloads(cgroups)
     # this machine may be a container itself: the names that its own cgroup has too are skipped
     payloads = payloads[len(own) :] if payloads[: len(own)] == own else payloads
-    domain = DOMAIN.search(cgroups)
+    domain = None if payloads else DOMAIN.search(cgroups)  # below a container's names are its root's
     return Process(
         int(pid),
         text_of(folder, "comm") or "?",
