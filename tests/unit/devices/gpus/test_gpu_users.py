@@ -5,17 +5,29 @@
 
 from __future__ import annotations
 
+import platform
+import signal
+import subprocess
 import time
+from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline as RealDeadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_path
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import gpu_users
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.hidden_files import Hiding
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process
+from ansible_collections.hetero.compute.tests.unit.devices.cgroup.chain import program
+from ansible_collections.hetero.compute.tests.unit.devices.cgroup.real_cgroups import new_cgroup
 
 BOX = SimpleNamespace(thing="container ml")
+#: Of a container that is in no cgroup that can be frozen.
+CGROUP = SimpleNamespace(v1=None, v2=None)
 ONE, TWO = Process(9, "python3", "ml"), Process(30, "sh", "ml")
 HIDING = Hiding(31, "sh", "1 file sent to its socket 5")
 NODES = [SimpleNamespace(number=("c", 195, 0))]
@@ -25,7 +37,9 @@ NODES = [SimpleNamespace(number=("c", 195, 0))]
 def looks(monkeypatch):
     """What each look finds, the last one for ever; and who was ended."""
     found, ended = [], []
-    monkeypatch.setattr(gpu_users, "users", lambda cgroup, nodes, paths: found.pop(0) if len(found) > 1 else found[0])
+    monkeypatch.setattr(gpu_users, "users", lambda pids, nodes, paths: found.pop(0) if len(found) > 1 else found[0])
+    monkeypatch.setattr(gpu_users.members, "pids_below", lambda folders: [31])
+    monkeypatch.setattr(gpu_users.hidden_files, "hiding", lambda pids, paths: [])
     monkeypatch.setattr(gpu_users.os, "kill", lambda pid, number: ended.append((pid, number)))
     return found, ended
 
@@ -34,7 +48,6 @@ def looks(monkeypatch):
 def hides(monkeypatch):
     """What each look for hidden files finds, the last one for ever."""
     found = []
-    monkeypatch.setattr(gpu_users, "pids_in", lambda cgroup: [31])
 
     def look(pids, paths):
         return found.pop(0) if len(found) > 1 else found[0]
@@ -68,15 +81,16 @@ def test_words_of_the_option():
 def test_each_process_is_found_once(monkeypatch):
     """Lost: a process with two GPUs, told twice; or one of a cgroup below the container's."""
     asked = []
-    monkeypatch.setattr(gpu_users.members, "pids_below", lambda paths: paths)
     monkeypatch.setattr(
         gpu_users.processes, "holders", lambda *words: asked.append(words) or {"a": [TWO, ONE], "b": [ONE], "c": []}
     )
-    cgroup = SimpleNamespace(v1=SimpleNamespace(path="/v1"), v2=None)
-    assert gpu_users.users(cgroup, [SimpleNamespace(number="a")], "paths") == [ONE, TWO]
-    assert asked == [(["a"], "paths", ["/v1"])]
-    cgroup.v2 = SimpleNamespace(path="/v2")
-    assert gpu_users.pids_in(cgroup) == ["/v1", "/v2"]
+    assert gpu_users.users([9, 30], [SimpleNamespace(number="a")], "paths") == [ONE, TWO]
+    assert asked == [(["a"], "paths", [9, 30])]
+    below = []
+    monkeypatch.setattr(gpu_users.members, "pids_below", lambda folders: below.append(folders) or [9])
+    cgroup = SimpleNamespace(v1=SimpleNamespace(path="/v1"), v2=SimpleNamespace(path="/v2"))
+    assert gpu_users.look(cgroup, NODES) == ([ONE, TWO], [])
+    assert below == [["/v1", "/v2"]]
 
 
 def test_what_is_open_is_refused_with_who_has_it(looks):
@@ -84,9 +98,9 @@ def test_what_is_open_is_refused_with_who_has_it(looks):
     found, _ended = looks
     found[:] = [[TWO, ONE], []]
     with pytest.raises(Refused, match="has GPU nodes open: pid 30 sh, pid 9 python3: end them") as refused:
-        gpu_users.refuse_users(BOX, None, [])
+        gpu_users.refuse_users(BOX, CGROUP, NODES)
     assert refused.value.facts["holders"] == [dict(pid=9, command="python3"), dict(pid=30, command="sh")]
-    gpu_users.refuse_users(BOX, None, [])
+    gpu_users.refuse_users(BOX, CGROUP, NODES)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +123,11 @@ def test_they_let_go_or_it_is_said(looks, how, each, naps, error, ended):
     deadline = Deadline(naps)
     if error is None:
         shown = [dict(pid=one.pid, command=one.command) for one in wanted]
-        assert gpu_users.let_go(BOX, None, [], how, deadline) == shown
+        assert gpu_users.let_go(BOX, CGROUP, NODES, how, deadline) == shown
         assert deadline.left == naps - (len(each) - 1), "it naps between two looks"
     else:
         with pytest.raises(error, match="is denied its GPU, and still has it open") as said:
-            gpu_users.let_go(BOX, None, [], how, deadline)
+            gpu_users.let_go(BOX, CGROUP, NODES, how, deadline)
         assert said.value.facts["holders"]
     assert killed == [(pid, 9) for pid in ended]
 
@@ -138,14 +152,14 @@ def test_who_may_have_it_is_waited_for_and_not_ended(looks, hides, how, naps, er
     found[:] = [[]]
     hides[:] = [[HIDING]]
     with pytest.raises(error, match=r"is denied its GPU, and may still have it open.*: pid 31 sh \(1 file") as said:
-        gpu_users.let_go(BOX, None, NODES, how, Deadline(naps))
+        gpu_users.let_go(BOX, CGROUP, NODES, how, Deadline(naps))
     assert said.value.facts["holders"] == [dict(pid=31, command="sh")]
     assert "end those processes, or stop the container, and run this again" in str(said.value)
     assert killed == []
     with pytest.raises(Refused, match=r"may have GPU nodes open: pid 31 sh \(1 file sent to its socket 5\)"):
-        gpu_users.refuse_users(BOX, None, NODES)
+        gpu_users.refuse_users(BOX, CGROUP, NODES)
     # no node is closed, so that nobody can keep one
-    gpu_users.refuse_users(BOX, None, [])
+    gpu_users.refuse_users(BOX, CGROUP, [])
 
 
 @pytest.mark.parametrize(
@@ -163,7 +177,7 @@ def test_what_goes_to_and_fro_is_seen(looks, hides, open_by, hidden_by, seen):
     """Lost: a GPU that is in no place while each is looked at; or its taking back, for a message that is on its way."""
     looks[0][:] = open_by
     hides[:] = hidden_by
-    assert gpu_users.look(None, NODES) == seen
+    assert gpu_users.look(CGROUP, NODES) == seen
 
 
 def test_who_has_it_open_is_named_before_who_may(looks, hides):
@@ -171,14 +185,37 @@ def test_who_has_it_open_is_named_before_who_may(looks, hides):
     looks[0][:] = [[ONE]]
     hides[:] = [[HIDING]]
     with pytest.raises(Refused, match="has GPU nodes open: pid 9 python3: end them"):
-        gpu_users.refuse_users(BOX, None, NODES)
+        gpu_users.refuse_users(BOX, CGROUP, NODES)
 
 
 def test_a_file_that_stays_hidden_is_waited_for_a_moment_only(looks, monkeypatch):
     """Lost: ten seconds of each who asks for a GPU back, beside a program that keeps a file in its socket."""
     looks[0].append([])
-    monkeypatch.setattr(gpu_users, "pids_in", lambda cgroup: [31])
     monkeypatch.setattr(gpu_users.hidden_files, "hiding", lambda pids, paths: [HIDING])
     begun = time.monotonic()
-    assert gpu_users.look(None, NODES) == ([], [HIDING])
+    assert gpu_users.look(CGROUP, NODES) == ([], [HIDING])
     assert 0.9 * gpu_users.MOMENT <= time.monotonic() - begun < 9
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="its program is of x86-64")
+def test_a_program_that_is_another_process_each_moment_is_found_and_ended(tmp_path):
+    """Lost: a GPU that is free by the table, and that a tenant has for ever."""
+    (tmp_path / "chain").write_bytes(program())
+    (tmp_path / "chain").chmod(0o700)
+    with new_cgroup("v1") as folder, ExitStack() as stack:
+        frozen = Path(mounts.mounts()["v2"][0].point, Path(folder).name)
+        frozen.mkdir()
+        stack.callback(frozen.rmdir)
+        into = "".join(f"echo $$ >{one}/cgroup.procs; " for one in (folder, frozen))
+        argv = ["sh", "-c", f"{into} exec 3<>/dev/zero {tmp_path}/chain"]
+        with subprocess.Popen(argv, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)):
+            pass
+        zero = [SimpleNamespace(number=("c", 1, 5))]
+        cgroup = of_path(folder)
+        found, hiding = gpu_users.look(cgroup, zero)
+        assert ({one.command for one in found}, hiding) == ({"chain"}, [])
+        with pytest.raises(Refused, match=r"has GPU nodes open: pid [0-9]+ chain"):
+            gpu_users.refuse_users(BOX, cgroup, zero)
+        ended = gpu_users.let_go(BOX, cgroup, zero, gpu_users.KILL, RealDeadline(60))
+        assert {one["command"] for one in ended} == {"chain"}
+        assert gpu_users.look(cgroup, zero) == ([], [])

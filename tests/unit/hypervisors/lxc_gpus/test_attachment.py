@@ -23,8 +23,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     TimedOut,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import members
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import gpu_users
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     identity,
     open_trial,
@@ -52,7 +52,8 @@ def working(container):
     process.stdout.close()
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        for pid in gpu_users.pids_in(of_container(container.init_pid, container.name)):
+        cgroup = of_container(container.init_pid, container.name)
+        for pid in members.pids_below([side.path for side in (cgroup.v1, cgroup.v2) if side]):
             if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") == [b"sleep", b"7777", b""]:
                 return process, pid
     raise AssertionError("it did not start")

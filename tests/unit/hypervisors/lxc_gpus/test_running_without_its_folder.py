@@ -19,6 +19,22 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
 
 
+def test_it_is_asked_by_itself_where_the_kernels_list_lacks_it(host, monkeypatch):
+    """Lost: its GPU, to the next request, where so many sockets come and go that three lists of them lacked its own."""
+    box, other = host.boxes.make(name="box"), host.boxes.make(name="other", start=False)
+    pid = box.init_pid
+    host.attach(box, gpus=ADDRESSES[:1])
+    os.unlink(box.config_file)
+    monkeypatch.setattr(liblxc, "running", lambda lxcpath: [])
+    try:
+        assert [one["kind"] for one in host.reconcile(repair=True)["findings"]] == ["not seen"]
+        with pytest.raises(NoneFree, match="allocated to box"):
+            host.attach(other, gpus=ADDRESSES[:1])
+        assert host.table() == {ADDRESSES[0]: ["box"]}
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("what", ["moved aside", "removed", "its configuration"])
 def test_it_is_in_no_others_way(host, what):
     box, other = host.boxes.make(name="box"), host.boxes.make(name="other", start=False)

@@ -117,11 +117,11 @@ def alone_in(pid: int, name: str, proc: str = "/proc") -> dict[str, str]:
         return {}
     theirs = cgroups(monitor, proc)
     found = container_cgroups(pid, name, proc)
-    alone = {version: cgroup for version, cgroup in found.items() if not _is_below(theirs.get(version, "/"), cgroup)}
+    alone = {version: cgroup for version, cgroup in found.items() if not is_below(theirs.get(version, "/"), cgroup)}
     return {version: path for version, path in directories(alone, proc).items() if path is not None}
 
 
-def _is_below(cgroup: str, top: str) -> bool:
+def is_below(cgroup: str, top: str) -> bool:
     """Return whether a cgroup is `top` or below it."""
     return f"{cgroup.rstrip('/')}/".startswith(f"{top.rstrip('/')}/")
 
@@ -169,7 +169,7 @@ def _held(monitor: int, theirs: Mapping[str, str], proc: str) -> dict[str, str]:
         except OSError:
             continue  # closed meanwhile
         for version, cgroup in _at(link, there):
-            if not _is_below(theirs.get(version, "/"), cgroup):
+            if not is_below(theirs.get(version, "/"), cgroup):
                 found[version] = min(cgroup, found.get(version, cgroup), key=len)
     return found
 
@@ -197,7 +197,7 @@ def _at(real: str, there: Iterable[tuple[Mount, Sequence[str]]]) -> list[tuple[s
     """Return [(version, cgroup)] of a folder, as the innermost and topmost mount that it is in shows it."""
     found = []
     for mount, versions in there:
-        if _is_below(real, mount.point):
+        if is_below(real, mount.point):
             below = real[len(mount.point.rstrip("/")) :].strip("/")
             # not os.path.normpath: a root outside of this process's cgroup namespace is "/.."
             cgroup = os.path.join(mount.root, below) if below else mount.root

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Protocol, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import Refused, TimedOut
 from ..cgroup import members
+from ..cgroup.stillness import still
 from . import hidden_files, processes
+from .hidden_files import Hiding
 from .paths import HERE
 
 if TYPE_CHECKING:
     from ..cgroup.devices import DeviceCgroup
-    from .hidden_files import Hiding
     from .nodes import DeviceNode
     from .paths import Folders
     from .processes import Process
@@ -39,38 +40,48 @@ class Container(Protocol):
     def thing(self) -> str: ...
 
 
-def users(cgroup: DeviceCgroup, nodes: Iterable[DeviceNode], paths: Folders = HERE) -> list[Process]:
-    """Return the processes in a container's cgroup, and those below it, that hold one of these nodes."""
-    return _by_pid(processes.holders([node.number for node in nodes], paths, pids_in(cgroup)))
-
-
-def _by_pid(held: Mapping[processes.Number, Iterable[Process]]) -> list[Process]:
+def users(pids: Iterable[int], nodes: Iterable[DeviceNode], paths: Folders = HERE) -> list[Process]:
+    """Return those of these processes that hold one of these nodes."""
+    held = processes.holders([node.number for node in nodes], paths, pids)
     found = {process.pid: process for holding in held.values() for process in holding}
     return [found[pid] for pid in sorted(found)]
 
 
-def pids_in(cgroup: DeviceCgroup) -> list[int]:
-    """Return the pids, as this host numbers them, in a DeviceCgroup and all cgroups below it."""
-    return members.pids_below([side.path for side in (cgroup.v1, cgroup.v2) if side])
-
-
 def look(
-    cgroup: DeviceCgroup, nodes: Sequence[DeviceNode], paths: Folders = HERE
+    cgroup: DeviceCgroup, nodes: Sequence[DeviceNode], paths: Folders = HERE, kill: bool = False
 ) -> tuple[list[Process], list[Hiding]]:
     """Return (processes of a container that hold one of these nodes, [Hiding] that may hold one).
 
-    It looks twice, because a file on its way from a process to a socket and back may be missed once.
+    The container stands still meanwhile. Where it cannot, it is looked at twice, because a file on its way from a
+    process to a socket and back may be missed once.
+
+    :param kill: whether those that hold one are killed, before they can go on.
     """
+    folders = [side.path for side in (cgroup.v1, cgroup.v2) if side] if nodes else []
     moment = Deadline(MOMENT)
     while True:
-        for _time in range(2):
-            found = users(cgroup, nodes, paths)
-            hiding = hidden_files.hiding(pids_in(cgroup), paths) if nodes and not found else []
-            if found or hiding:
-                break
+        with still(folders) as stand_still:
+            found, hiding = _seen(folders, nodes, paths, stand_still)
+            for process in found if kill else ():
+                _kill(process.pid)
         if found or not hiding or moment.passed:
             return found, hiding
         moment.nap()
+
+
+def _seen(
+    folders: Sequence[str], nodes: Sequence[DeviceNode], paths: Folders, stand_still: Callable[[Iterable[int]], bool]
+) -> tuple[list[Process], list[Hiding]]:
+    """Return what look returns, of this moment."""
+    found: list[Process] = []
+    hiding: list[Hiding] = []
+    for _time in range(2 if nodes else 0):
+        pids = members.pids_below(folders)
+        found = users(pids, nodes, paths)
+        hiding = hidden_files.hiding(pids, paths) if not found else []
+        if found or hiding or stand_still(pids):
+            break
+    return found, hiding
 
 
 def refuse_users(
@@ -100,7 +111,7 @@ def let_go(
     """
     seen: dict[int, Process] = {}
     while True:
-        found, hiding = look(cgroup, nodes, paths)
+        found, hiding = look(cgroup, nodes, paths, kill=how == KILL)
         seen.update((process.pid, process) for process in found)
         if not found and not hiding:
             return listed(seen.values())
@@ -109,9 +120,6 @@ def let_go(
             remedy = "end them, or say on_holders: wait or kill, and run this again" if found else AGAIN
             what = f"is denied its GPU, and {still}: {told(found or hiding)}"
             raise Refused(what, container.thing, remedy, holders=listed(found or hiding))
-        if how == KILL:
-            for process in found:
-                _kill(process.pid)
         if deadline.passed:
             remedy = "end them, or say on_holders: kill, and run this again" if found else AGAIN
             what = f"is denied its GPU, and {still} after {deadline.seconds:g} s: {told(found or hiding)}"
@@ -129,7 +137,7 @@ def _kill(pid: int) -> None:
 def told(found: Iterable[Process | Hiding]) -> str:
     """Return processes in words, with what each hides."""
     return ", ".join(
-        f"pid {one.pid} {one.command}" + (f" ({one.hides})" if isinstance(one, hidden_files.Hiding) else "")
+        f"pid {one.pid} {one.command}" + (f" ({one.hides})" if isinstance(one, Hiding) else "")
         for one in found
     )
 

@@ -154,15 +154,20 @@ class Live:
         return None
 
 
-def look(lxcpaths: Collection[str], gpus: Sequence[Gpu]) -> Live:
+def look(lxcpaths: Collection[str], gpus: Sequence[Gpu], known: Collection[str] = ()) -> Live:
     """Return what the running containers below these folders can do with these GPUs.
 
     Of containers elsewhere only the GPUs that they have are included.
+
+    :param known: folders of containers that are asked by themselves: where many sockets come and go, the kernel's list
+        of those that run lacks one now and then (core/kernel_tables.py).
     """
     reaches = []
     others = [lxcpath for lxcpath in folders.in_use() if lxcpath not in lxcpaths]
     for lxcpath in [*lxcpaths, *others]:
-        for name in liblxc.running(lxcpath):
+        names = set(liblxc.running(lxcpath))
+        own = {name for folder, name in map(os.path.split, known) if folder == lxcpath} - names
+        for name in sorted(names.union(name for name in own if monitors.owner(name, lxcpath) == 0)):
             # Incus and LXD bring a liblxc of their own, and keep a container's configuration elsewhere
             container = liblxc.Container(name, lxcpath, library=False)
             reaches += _reach_now(container, gpus, lxcpath in lxcpaths)

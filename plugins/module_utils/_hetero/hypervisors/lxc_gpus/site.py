@@ -53,7 +53,8 @@ class Site:
         containers have by their own files, if the table is older.
         """
         lxcpaths = sorted(folders_in(self.store).union(self.lxcpaths))
-        live = open_rights.look(lxcpaths, self.found.gpus)
+        known = {row.holder.rpartition("#")[0] for row in self.store.allocations()}
+        live = open_rights.look(lxcpaths, self.found.gpus, known)
         return open_rights.Live((*by_files(self), *live.reaches), self.store.marked(), self.pci, lxcpaths)
 
     def locked(self, container: Container, verb: str, change: Change, deadline: Deadline) -> ContextManager[object]:
