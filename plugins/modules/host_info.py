@@ -151,6 +151,10 @@ instances:
       description: The run of playbook C(hetero.compute.migrate_instance) that moves it, or moved it last
         (M(hetero.compute.instance_copy), O(hetero.compute.instance_copy#module:run)), or none.
       type: str
+    departure:
+      description: Of one that leaves for another host, what tells that departure from all others; of one that came by a
+        move, that of the root of which its own was copied; or none.
+      type: str
     leaves_for: {description: 'The host for which it leaves this one, or an empty text.', type: str}
     console: {description: Where on the host lies what its console showed., type: str}
     console_bytes: {description: 'Its length, or none where there is no such file yet.', type: int}

@@ -121,6 +121,10 @@ options:
     description: With O(step=gone), the public ssh host key that the instance proved on the other host. Where it is not
       that of the claim here, nothing is removed.
     type: str
+  departure:
+    description: With O(step=gone), the C(departure) of the claim on the other host (M(hetero.compute.host_info)). Where
+      it is not that of the claim here, what runs there is no copy of the root as it left, and nothing is removed.
+    type: str
   force:
     description: With O(step=given_up), give up also an instance that was started here, with what its tenant has written
       since. With O(step=described), say of one that leaves, and is to be taken back, only where it was to go. An
@@ -214,6 +218,7 @@ SPEC = HOST + ArgumentSpec(
         data=dict(type="str", no_log=True),
         digests=dict(type="dict"),
         host_key=dict(type="str", no_log=False),
+        departure=dict(type="str"),
         force=dict(type="bool", default=False),
         timeout=dict(type="float", default=300),
         soft_timeout=dict(type="float", default=30),
@@ -228,7 +233,7 @@ SPEC = HOST + ArgumentSpec(
         ("step", "digested", ("run",)),
         ("step", "taken", ("run", "came", "digests")),
         ("step", "settled", ("run", "seen")),
-        ("step", "gone", ("run", "host_key")),
+        ("step", "gone", ("run", "host_key", "departure")),
         ("step", "given_up", ("run",)),
         ("step", "recalled", ("run", "seen")),
         ("step", "back", ("run",)),

@@ -63,6 +63,7 @@ CLAIM = dict(
     console=maybe(is_text),
     image=maybe(is_text),
     mover=maybe(is_text),
+    departure=maybe(is_text),
     leaves_for=maybe(is_text),
 )
 #: A claim of a compute host, whose console people sit down at by this path.

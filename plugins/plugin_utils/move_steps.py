@@ -15,7 +15,6 @@ from typing import Any, Iterable, Iterator, Mapping, Sequence
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays import play
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import one_line
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.spelling import like
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance_states import LEAVING
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD, CONTAINER
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import GOES_ON
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import words_of
@@ -48,10 +47,11 @@ BESIDE = (
     "started beside that: {text}"
 )
 OLDER = (
-    "{name} has a root on {leaves}, which knows of no move to {arrives}, and a whole one there, too: which of the two "
-    "is newer only people can say, and nothing is started, copied or removed: by an operator's word, {back} gives up "
-    "the one on {arrives}; or {end} ends the one on {leaves}; then {goes_on} with the other one"
+    "{name} has a root on {leaves}, and a whole one on {arrives} that is no copy of it: which of the two is newer only "
+    "people can say, and nothing is started, copied or removed: once it is known that nobody needs the one on "
+    "{arrives}, {end_new} ends it, and {goes_on}; or, where that is so of the one on {leaves}, {end_old} ends that"
 )
+STARTS_OTHER = ", and {goes_on} with the other one"
 COPIES = (
     "{name} comes from {leaves}, and its root is whole on {arrives} and on {other}: which of the two is newer only "
     "people can say: leave out the node of the other one, -e without=NODE"
@@ -153,20 +153,20 @@ def _goes_on(name: str, move: Mapping[str, Any], came: Mapping[str, Any], node: 
 
 
 def _must_be_no_older_root(name: str, move: Mapping[str, Any], came: Mapping[str, Any]) -> None:
-    """Raise Stop where there is a whole root on the new host, and the former one says that the instance does not leave
-    for that: its move there was taken back while that host was away, and what its tenant wrote since is in the former
-    root alone. One run has both claims where a host has another name by now.
+    """Raise Stop where there is a whole root on the new host that is no copy of the former one as it left: a move there
+    was taken back while that host was away, or the host was lost since, and is there again as it was before. What its
+    tenant wrote since is in the former root alone. Of a move that an earlier release began nobody knows it.
     """
     if move["was_started"]:
-        is_older = move["left_for"] not in ("", move["arrives"]) and move["mover"] != move["came_by"]
+        may_be, departure = bool(move["left_for"]), move["departure"]
     else:
-        leaves_for = came["other"] if came and came["state"] == LEAVING else ""
-        is_older = move["is_whole"] and leaves_for != move["arrives"]
-    if is_older:
-        words = dict(name=name, leaves=move["leaves"], arrives=move["arrives"], goes_on=GOES_ON.format(name=name))
-        words["back"] = play("migrate_instance", instance=name, back="true")
-        words["end"] = play("terminate_instance", instance=name, without=move["arrives"])
-        raise Stop(OLDER.format(**words))
+        may_be, departure = move["is_whole"], came.get("departure")
+    if may_be and (not departure or departure != move["came_of"]):
+        leaves, arrives = move["leaves"], move["arrives"]
+        words = dict(name=name, leaves=leaves, arrives=arrives, goes_on=GOES_ON.format(name=name))
+        words["end_new"] = play("terminate_instance", instance=name, without=leaves)
+        words["end_old"] = play("terminate_instance", instance=name, without=arrives)
+        raise Stop((OLDER + ("" if move["was_started"] else STARTS_OTHER)).format(**words))
 
 
 def _must_be_whole_here_alone(name: str, plan: Plan, leaves: str) -> None:

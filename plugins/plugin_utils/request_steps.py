@@ -118,6 +118,7 @@ def _as_plan(move: Move) -> dict[str, Any]:
     ways = dict(ended=one_line(move.ended), goes_back=move.goes_back)
     told = dict(instance=move.instance, leaves=move.leaves, arrives=move.arrives, was_started=move.was_started)
     told.update(mover=move.of.get("mover") or "", came_by=move.to.get("mover") or "", is_whole=is_whole(move.to))
+    told.update(departure=move.of.get("departure") or "", came_of=move.to.get("departure") or "")
     told.update(left_for=move.of.get("leaves_for") or "", is_alone=move.of.get("state") == ARRIVING)
     return dict(told, **ways)
 

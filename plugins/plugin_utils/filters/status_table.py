@@ -16,6 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, gibibytes, left
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import FROM, TO, moving, without_halves
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import MOVED, WHICH
 from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_number
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
@@ -39,6 +40,8 @@ PDU_SAID = "PDU {name}: {said}"
 #: The note of a board that failed lately: its score, and how many of its newest boots and checks failed.
 HEALTH = "health {score}: {failed} of {of} failed"
 OUT_OF_USE = (board_states.ERROR, board_states.MAINTENANCE)
+#: The note of an instance that several hosts have, as where one was put back as a whole to before it moved.
+TWICE = f"is on {{others}}, too: {MOVED}{WHICH}"
 #: Characters of a row with its note. Most notes are short, and are best read beside what they are about.
 WIDEST = 120
 
@@ -191,8 +194,9 @@ def _at_home(hosts: Mapping[str, Any]) -> dict[str, Any]:
     notes = {(one.arrives, one.instance): FROM.format(host=one.leaves) for one in found if one.was_started}
     goes = [one for one in found[::-1] if not one.was_started]  # of several moves of one the first is told
     notes.update({(one.leaves, one.instance): TO.format(host=one.arrives) for one in goes})
-    shown = {}
-    for result in without_halves(results, found, "instances"):
+    shown, left = {}, without_halves(results, found, "instances")
+    notes.update(_twice(left))
+    for result in left:
         node = result.pop("item")
         told = [
             dict(one, note=note, moves=True) if note else one
@@ -201,6 +205,21 @@ def _at_home(hosts: Mapping[str, Any]) -> dict[str, Any]:
         ]
         shown[node] = {**result, "instances": told} if "instances" in result else result
     return shown
+
+
+def _twice(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Return {(node, instance): note} of the instances that several hosts have by one claim."""
+    places: dict[tuple[str, Any], dict[str, str]] = {}
+    for result in results:
+        for one in result.get("instances") or ():
+            by_name = places.setdefault((one["instance"], one.get("created")), {})
+            by_name.setdefault(str(one.get("name") or result["item"]), result["item"])  # a host may have two names
+    return {
+        (node, instance): TWICE.format(others=", ".join(other for other in nodes.values() if other != node))
+        for (instance, created), nodes in places.items()
+        if created is not None and len(nodes) > 1
+        for node in nodes.values()
+    }
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:

@@ -33,6 +33,7 @@ ROW = dict(
     host_key=None,
     image_hash=None,
     mover=None,
+    departure=None,
     memory_mb=512,
     vcpus=1,
     local_gb=8,

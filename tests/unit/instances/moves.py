@@ -40,7 +40,8 @@ class Mover:
         other = "new" if site is self.old else "old"
         if word == "gone":
             claim = self.claim(self.new if site is self.old else self.old)
-            more = dict(host_key=claim.host_key if claim else "", **more)
+            of_it = dict(host_key=claim.host_key, departure=claim.departure) if claim else {}
+            more = dict(of_it, **more)
         by = dict(run=self.run, seen=self.seen.get(word, ""))
         asked = Asked(self.name, self.created, **dict(dict(by, other=other, timeout=60.0), **more))
         with self.at(site) as host:

@@ -148,7 +148,9 @@ class Played:
     def leave(self, plan, claim, key):
         """The last tasks of playbook migrate_instance."""
         self.step(plan["arrives"], "settled", claim, run=plan["settles"], seen=plan["came_by"])
-        self.step(plan["leaves"], "gone", claim, host_key=key)
+        with self.at(self.sites[plan["arrives"]]) as host:
+            departure = host.store.claim_of(self.instance).departure
+        self.step(plan["leaves"], "gone", claim, host_key=key, departure=departure)
 
     def copy(self, to, claim, came):
         """Tasks of plays/move.yml and tasks/moves/root.yml."""
@@ -176,9 +178,10 @@ class Played:
             told += f"; {more}"
         raise HeteroError(told, self.instance, "run this again")
 
-    def terminate(self):
+    def terminate(self, without=()):
         """Playbook terminate_instance."""
-        plan = request_steps.find(self.asked, self.answers(), [])
+        answers = [answer for answer in self.answers() if answer["item"] not in without]
+        plan = request_steps.find(self.asked, answers, without)
         for part in plan["parts"]:
             self.verb(part["item"], lifecycle.absent, part["claims"][0])
 

@@ -15,6 +15,7 @@ from contextlib import closing
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import arrivals
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import disks
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Stop
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import Site
@@ -83,10 +84,40 @@ def test_an_older_copy_is_not_taken_for_the_root(ml, spare):
     ml.migrate(back=True)
     ml.work("gpu1").with_name("since").write_text("more")
     ml.sites["gpu2"] = lost
-    with pytest.raises(Stop, match="ml-8 has a root on gpu1, which knows of no move to gpu2"):
+    with pytest.raises(Stop, match="ml-8 has a root on gpu1, and a whole one on gpu2 that is no copy of it"):
         ml.migrate()
     assert ml.running() == ["gpu1"]
     ml.migrate(back=True)
     ml.migrate()
     ml.must_run("the copy was given up")
+    assert ml.work("gpu2").with_name("since").read_text() == "more"
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_nor_where_it_leaves_for_that_host_anew(ml, spare, started):
+    """Lost: the same: the older one was started there, and the one that has what was written since was removed."""
+    ml.provide()
+    copied(ml)
+    whose = claim(ml)
+    if started:
+        ml.verb("gpu2", arrivals.migrated, whose)
+        with ml.at(ml.sites["gpu2"]):
+            ml.sites["gpu2"].container().stop()
+    lost, ml.sites["gpu2"] = ml.sites["gpu2"], spare
+    ml.migrate(back=True)
+    ml.work("gpu1").with_name("since").write_text("more")
+    with ml.at(ml.sites["gpu1"]) as host:
+        mover = host.store.claim_of("ml-8").mover
+    ml.run = "r7"
+    ml.step("gpu2", "arriving", whose, came=ml.step("gpu1", "described", whose)["came"], seen="")
+    ml.step("gpu1", "leaving", whose, seen=mover)
+    ml.sites["gpu2"] = lost
+    states = ml.states()
+    assert states == {"gpu1": "leaving", "gpu2": "running" if started else "arriving"}
+    with pytest.raises(Stop, match="ml-8 has a root on gpu1, and a whole one on gpu2 that is no copy of it"):
+        ml.migrate()
+    assert (ml.states(), ml.running()) == (states, [])
+    ml.terminate(without=["gpu1"])
+    ml.migrate()
+    ml.must_run("the older one was ended")
     assert ml.work("gpu2").with_name("since").read_text() == "more"

@@ -230,3 +230,21 @@ def test_other_verbs_see_that_it_moves_and_its_end_takes_both_halves(new):
         request_steps.choose(request, answers, [], {})
     plan = dict(before=["ml-8"], parts=found(answers, to="show")["parts"])
     assert request_steps.settle(request, answers, plan, [])["surplus"] == [], "a half would be given back"
+
+
+@pytest.mark.parametrize("state", ["arriving", "running"])
+@pytest.mark.parametrize(("left", "came", "is_it"), [("d1", "d1", True), ("d2", "d1", False), (None, None, False)])
+def test_a_whole_root_on_the_new_host_is_known_by_its_departure(state, left, came, is_it):
+    """Lost: what a tenant wrote since, to an older root of a host that was lost, and came back."""
+    old, new = by("gpu1", "leaving", "r1"), by("gpu2", state, "r1")
+    old["claims"][0].update(departure=left, leaves_for="gpu2")
+    new["claims"][0].update(departure=came, image_hash="abc")
+    said = dict(CAME, state="leaving", other="gpu2", departure=left)
+    if is_it:
+        assert target([old, new], came=said)["arrives"] == "gpu2"
+        return
+    with pytest.raises(Stop) as stop:
+        target([old, new], came=said)
+    for word in ("without=gpu1 ends it, and", "without=gpu2 ends that"):
+        assert word in str(stop.value)
+    assert ("goes on with the other one" in str(stop.value)) == (state == "arriving")

@@ -92,7 +92,8 @@ def test_a_node_that_was_not_asked_stops_each_step(answer, why):
             dict(force=True, to="stop"),
             "lab is there 2 times, on p1 of p1 (since 1970-01-01T00:00:01Z), p2 of p2 (since 1970-01-01T00:00:01Z): it "
             "has moved, and a database is older than that: run ansible-playbook hetero.compute.reconcile; where that "
-            "does not end it, say which is meant: leave out the nodes of the others, -e without=NODE",
+            "does not end it, a host was put back as a whole, and its root is older: say which is meant: leave out the "
+            "nodes of the others, -e without=NODE",
         ),
         (
             [dict(one, claims=[dict(one["claims"][0], owner="bob")]) for one in MADE_TWICE],

@@ -41,6 +41,8 @@ OTHER_NAME = "end one of the two; then run this again"
 OTHER_KINDS = "gets {found}, and has {wanted}"
 NOT_HERE = "its root was not copied here as a whole, or was removed again: nothing is made in its place"
 HERE = "has its root here already"
+NOT_THIS_MOVES = "has a whole root here that is no copy of the one that leaves: which is newer only people can say"
+NOT_THIS_MOVES_WAY = "nothing of the two is started, copied or removed: run this again, which says what ends either"
 ANOTHER_NAME = "is {name}, and what moves is {instance}"
 OTHER_ARCH = "is of {other}, and this host is {own}: nothing of it would start here"
 CLOCK = "its clock shows {more} than that of {other}, and a lease ends by the clock of its host: it would end {when}"
@@ -73,6 +75,7 @@ def arriving(step: Step) -> Result:
         step.must_be_as_seen(work)
         if work.claim.state != instance_states.ARRIVING:  # by the same run that was seen, and which goes on
             raise Refused(OTHER_RUN, name, LOOK)
+        _must_be_of_this_move(work, came)
         if not step.change.check:
             work.put(mover=step.asked.run)
         if not work.is_made:
@@ -89,6 +92,12 @@ def arriving(step: Step) -> Result:
                     step.host.store.release(name)
                 raise
         return dict(lines=claimed["lines"], state=work.claim.state)
+
+
+def _must_be_of_this_move(work: Work, came: Mapping[str, Any]) -> None:
+    """Raise Refused where a root is whole here that is no copy of the one which leaves, as after this host was lost."""
+    if work.is_made and (came["departure"] is None or work.claim.departure != came["departure"]):
+        raise Refused(NOT_THIS_MOVES, work.claim.instance, NOT_THIS_MOVES_WAY)
 
 
 def _must_be_alike(step: Step) -> None:
@@ -137,6 +146,7 @@ def _request(asked: Asked) -> ClaimRequest:
 def begun(step: Step) -> Result:
     """Make the empty copies, or go on with them; return which pieces they have, or that the root is `taken` already."""
     with step.arrives() as work:
+        _must_be_of_this_move(work, step.asked.came)
         if work.is_made:
             return dict(taken=True, has={})
         work.put(expires=_expires(step.asked.came))  # its lease may have been extended before it left
@@ -168,7 +178,7 @@ def taken(step: Step) -> Result:
         for name in step.asked.came["files"]:
             sparse_copy.must_be(_path(work, folder, name), str(step.asked.digests.get(name)))
         key = root_of(work).take(step.asked.came["root"])
-        work.put(container=key, **_as_it_left(step.asked.came))
+        work.put(container=key, departure=str(step.asked.came["departure"]), **_as_it_left(step.asked.came))
         step.change.note(step.asked.instance, {"root": ""}, {"root": f"of {step.asked.other}"})
         work.report(PHASE, f"its root is here, the same as on {step.asked.other}", time.monotonic() - start)
         return {}

@@ -9,6 +9,7 @@ so off and kept off; pieces of its root are `planned` and `read`; at last it is 
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,7 @@ NOT_IT_WAY = (
     "nothing of the former root is removed: "
     f"{play('terminate_instance', instance='{name}', without='{node}')} removes that alone, once nobody needs it"
 )
+NOT_ITS_COPY = "what runs on the other host is no copy of this root as it left, and may be older"
 #: Seconds in which a running instance shows its key; one that is silent moves all the same.
 PATIENCE = 6.0
 
@@ -120,6 +122,7 @@ def _of_claim(work: Work) -> Result:
     told = {name: getattr(claim, name) for name in (*fields, "expires", "host_key", "state")}
     leaves = claim.state == instance_states.LEAVING
     ran, told["other"] = (moves.ran(claim.note), moves.host_of(claim.note)) if leaves else (_runs(work), "")
+    told["departure"] = claim.departure if leaves else None
     return dict(told, node=work.host.name, cpu_arch=work.host.cpu_arch, now=time.time(), ran=ran)
 
 
@@ -161,7 +164,9 @@ def leaving(step: Step) -> Result:
         root, runs = root_of(work), work.container.running
         # also of one that was on its way to a third host before: who looks later has to ask the present one
         note = moves.leaving_note(step.asked.other, told["ran"])
-        work.put(state=instance_states.LEAVING, note=note, mover=step.asked.run)
+        departure = work.claim.departure if was == instance_states.LEAVING and not runs else None
+        departure = departure or _new_departure()
+        work.put(state=instance_states.LEAVING, note=note, mover=step.asked.run, departure=departure)
         # a root that was let go before is not touched again: the copy of it goes on
         if was != instance_states.LEAVING or runs or not root.is_let_go:
             work.autostart = False
@@ -173,7 +178,13 @@ def leaving(step: Step) -> Result:
         root.let_go()
         if step.change.note(name, {"state": was}, {"state": instance_states.LEAVING}):
             work.report(moves.PHASE, f"is off, and stays so while its root moves to {step.asked.other}")
-        return dict(came=dict(told, state=work.claim.state, files=root.sizes, bytes=root.bytes))
+        told.update(state=work.claim.state, departure=departure, files=root.sizes, bytes=root.bytes)
+        return dict(came=told)
+
+
+def _new_departure() -> str:
+    """Return what no other departure has; a letter goes before, or Ansible would make numbers of some."""
+    return f"d{secrets.token_hex(16)}"
 
 
 def planned(step: Step) -> Result:
@@ -210,9 +221,10 @@ def gone(step: Step) -> Result:
             raise Refused(NOT_LEAVING.format(state=work.claim.state), step.asked.instance, LOOK)
         if work.claim.state == instance_states.LEAVING:
             step.must_be_its_run(work)
-            if step.asked.host_key != work.claim.host_key:
+            is_it = step.asked.host_key == work.claim.host_key
+            if not is_it or not work.claim.departure or step.asked.departure != work.claim.departure:
                 way = NOT_IT_WAY.format(name=step.asked.instance, node=step.asked.other)
-                raise Refused(NOT_IT, step.asked.instance, way)
+                raise Refused(NOT_ITS_COPY if is_it else NOT_IT, step.asked.instance, way)
             if work.container.running:
                 raise Refused(RUNS_HERE, step.asked.instance, RUNS_WAY)
         work.must_be_own()
@@ -242,7 +254,8 @@ def back(step: Step) -> Result:
             step.must_be_its_run(work)
             _must_be_here(work)
             step.change.note(step.asked.instance, {"state": work.claim.state}, {"state": instance_states.STOPPED})
-            work.move(instance_states.STOPPED)
+            if not step.change.check:  # what was copied is no copy of it any more
+                work.put(state=instance_states.STOPPED, note="", departure=None)
             work.report(moves.PHASE, f"stays on {step.host.name}")
             return dict(ran=ran)
         return dict(ran=False)

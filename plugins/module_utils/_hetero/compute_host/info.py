@@ -108,6 +108,7 @@ def claim_fields(host: Host, claim: Claim) -> Fields:
         image_hash=claim.image_hash,
         state=claim.state,
         mover=claim.mover,
+        departure=claim.departure,
         leaves_for=_leaves_for(host, claim),
         console=console,
         console_bytes=_length(console),

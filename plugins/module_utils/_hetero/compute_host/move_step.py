@@ -60,6 +60,7 @@ class Asked:
     :param piece: a piece of a file (sparse_copy.py), with the name of the `file`.
     :param digests: {file: digest} of the whole files on the old host.
     :param host_key: the ssh host key that the instance proved on the new host.
+    :param departure: that of which the root on the new host was copied (Claim.departure).
     :param force: give up also what was started (given_up).
     """
 
@@ -74,6 +75,7 @@ class Asked:
     piece: Mapping[str, Any] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     host_key: str = ""
+    departure: str = ""
     force: bool = False
     timeout: float = 300.0
     soft_timeout: float = 30.0

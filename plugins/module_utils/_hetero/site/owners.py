@@ -33,7 +33,10 @@ FORM: Final = "NFC"
 
 #: What is typed for one that is there twice; and before that where both are one claim, one of them by an older copy.
 WHICH = "say which is meant: leave out the nodes of the others, -e without=NODE"
-MOVED = f"it has moved, and a database is older than that: run {play('reconcile')}; where that does not end it, "
+MOVED = (
+    f"it has moved, and a database is older than that: run {play('reconcile')}; where that does not end it, a host was "
+    "put back as a whole, and its root is older: "
+)
 
 #: A claim as modules return it; and a result of board_info or host_info, with its owner as `item`.
 Claim = Mapping[str, Any]

@@ -342,7 +342,7 @@ def test_a_host_that_lies_names_no_other_file(win, file):
 def test_an_answer_that_cannot_be_read_is_an_error_with_a_name(win, two, monkeypatch):
     """Lost: the reason of a failure, in a traceback, where the other host is of another release."""
     old, new, here, _opened = two
-    params = dict.fromkeys((*host_moves.PIECE, "run", "seen", "other", "has", "digests", "host_key"))
+    params = dict.fromkeys((*host_moves.PIECE, "run", "seen", "other", "has", "digests", "host_key", "departure"))
     params.update(instance="win", created=win.created, owner=None, step="arriving", other="old", force=False)
     params.update(came={"instance": "win"}, timeout=5.0, soft_timeout=5.0, config=str(new.config))
     with here(new), pytest.raises(HeteroError, match="pass on what the other host answered"):

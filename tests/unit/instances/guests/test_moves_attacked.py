@@ -150,7 +150,7 @@ def test_a_former_root_that_runs_is_not_removed(guests):
     with guests.here(guests.sites["kvm1"]):
         Libvirt(Deadline(60)).domain("win").start()
     with pytest.raises(HeteroError, match="runs here"):
-        guests.step("kvm1", "gone", whose, host_key=whose["host_key"])
+        guests.step("kvm1", "gone", whose, host_key=whose["host_key"], departure=claim(guests, "kvm2")["departure"])
     assert guests.states()["kvm1"] == "leaving"
 
 
@@ -215,7 +215,8 @@ def test_a_former_root_whose_removal_was_cut_off_goes(guests, at):
     guests.leave = lambda plan, whose, key: None
     guests.migrate()
     whose = claim(guests, "kvm2")
-    killed_at(GuestWork, at, lambda: guests.step("kvm1", "gone", whose, host_key=whose["host_key"]))
+    proven = dict(host_key=whose["host_key"], departure=whose["departure"])
+    killed_at(GuestWork, at, lambda: guests.step("kvm1", "gone", whose, **proven))
     assert guests.states() == {"kvm1": "ending", "kvm2": "running"}
     del guests.leave
     guests.tried()

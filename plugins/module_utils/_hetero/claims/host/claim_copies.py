@@ -65,16 +65,16 @@ class KeptClaims(ClaimsStore[Claim]):
 
     def _claim(self, row: sqlite3.Row | Mapping[str, Any]) -> Claim:
         """Return a row's claim, with the later end of its lease, the database's or that of its own record, and with the
-        run that moves it by that record, which is never older.
+        run that moves it and its departure by that record, which is never older.
         """
         claim = super()._claim(row)
         touch = self._db.touched.get(claim.instance) or Touch()
         kept = None if touch.begun else self.kept(claim.instance)
         if kept is None or not claim.is_same(kept):
             return claim
-        mover = claim.mover if "mover" in touch.put else kept.mover
+        kept_too = {name: getattr(kept, name) for name in ("mover", "departure") if name not in touch.put}
         has_end = claim.expires is not None and "expires" not in touch.put
-        return replace(claim, mover=mover, expires=later(claim.expires, kept.expires) if has_end else claim.expires)
+        return replace(claim, **kept_too, expires=later(claim.expires, kept.expires) if has_end else claim.expires)
 
     def kept(self, instance: str) -> Claim | None:
         """Return what an instance's own record says of its claim; None without a record that can be read."""

@@ -33,6 +33,8 @@ class Claim:
         container, and a container of an earlier release, whose configuration has it.
     :param mover: which run of playbook migrate_instance moves it, or did last (compute_host/move_step.py); None of one
         that never moved, or was moved by an earlier release.
+    :param departure: of one that leaves, what no other time has at which it was switched off for a move; of one that
+        came here by a move, that of the root of which its own was copied. None of all others.
     """
 
     instance: str
@@ -56,6 +58,7 @@ class Claim:
     image_hash: str | None = None
     first_id: int | None = None
     mover: str | None = None
+    departure: str | None = None
 
     @property
     def holder(self) -> str:
@@ -89,7 +92,7 @@ class Arrival:
 #: {field of a claim: the types that it may have}.
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("instance", "request", "owner", "kind", "image", "ssh_public_key", "state", "note"), TEXT),
-    **dict.fromkeys(("container", "address", "host_key", "image_hash", "mover"), TEXT + NONE),
+    **dict.fromkeys(("container", "address", "host_key", "image_hash", "mover", "departure"), TEXT + NONE),
     **dict.fromkeys(("memory_mb", "vcpus", "local_gb"), (int,)),
     **dict.fromkeys(("since", "created"), NUMBER),
     "flavor": (dict,),

@@ -46,12 +46,12 @@ STATE_PHASE = "state"
 #: Fields of a claim that `put` may change.
 FIELDS = (
     *("state", "note", "expires", "container", "address", "host_key", "image", "image_hash", "ssh_public_key"),
-    *("first_id", "mover", "flavor", *AMOUNTS),
+    *("first_id", "mover", "departure", "flavor", *AMOUNTS),
 )
 #: Phase of the event with which a claim begins.
 CLAIM_PHASE = "claim"
 #: What a claim's record tells of what was made for it.
-MADE = ("container", "host_key", "image", "image_hash", "ssh_public_key")
+MADE = ("container", "host_key", "image", "image_hash", "ssh_public_key", "departure")
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,8 @@ class Store(KeptClaims):
         if not (is_newer or has_come):
             return claim
         moved = _moved_since(claim, kept)
-        told: list[dict[str, Any]] = [dict(state=state, note=kept.note, mover=kept.mover) for state in moved]
+        by = dict(mover=kept.mover, departure=kept.departure)
+        told: list[dict[str, Any]] = [dict(by, state=state, note=kept.note) for state in moved]
         made = {name: getattr(kept, name) for name in MADE}
         if kept.container and made != {name: getattr(claim, name) for name in MADE} and is_there(kept):
             told.append(made)

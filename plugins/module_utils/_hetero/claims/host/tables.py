@@ -53,14 +53,14 @@ def marked_in(path: str) -> dict[str, str | None]:
 
 
 #: By the rows of these tables memory, a container or a GPU is somebody's. A copy of an earlier release has no user ids,
-#: or no runs that move.
+#: no runs that move, or no departures.
 RIGHTS: Rights = {
-    "instances": lambda row: read_claim({"first_id": None, "mover": None, **row}, TYPES),
+    "instances": lambda row: read_claim({"first_id": None, "mover": None, "departure": None, **row}, TYPES),
     "allocations": read_allocation,
 }
 ONE_RANGE = "CREATE UNIQUE INDEX one_range_of_ids ON instances (first_id)"
 LAYOUT = Layout(
-    schema=5,
+    schema=6,
     tables=(
         """CREATE TABLE instances (
             instance TEXT PRIMARY KEY, request TEXT NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL,
@@ -68,7 +68,7 @@ LAYOUT = Layout(
             memory_mb INTEGER NOT NULL, vcpus INTEGER NOT NULL, local_gb INTEGER NOT NULL,
             state TEXT NOT NULL, since REAL NOT NULL, note TEXT NOT NULL DEFAULT '', created REAL NOT NULL,
             expires REAL, container TEXT, address TEXT, host_key TEXT, image_hash TEXT, first_id INTEGER,
-            mover TEXT)""",
+            mover TEXT, departure TEXT)""",
         # A last defence: no two containers share user ids.
         ONE_RANGE,
         """CREATE TABLE allocations (
@@ -85,11 +85,13 @@ LAYOUT = Layout(
     ),
     # 2: each container has user ids of its own; the table has none for those made before.
     # 3: those who wait have places. 4: with each, how many others can give it at all. 5: which run moves an instance.
+    # 6: of which departure its root is.
     upgrades={
         1: ("ALTER TABLE instances ADD COLUMN first_id INTEGER", ONE_RANGE),
         2: tickets.FIRST_TABLES,
         3: (tickets.OTHERS,),
         4: ("ALTER TABLE instances ADD COLUMN mover TEXT",),
+        5: ("ALTER TABLE instances ADD COLUMN departure TEXT",),
     },
     set_up=SET_UP,
     restore=_restore,

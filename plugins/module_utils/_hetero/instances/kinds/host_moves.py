@@ -55,6 +55,7 @@ def work(params: dict[str, Any], check: bool) -> dict[str, Any]:
         piece={name: params[name] for name in PIECE if params[name] is not None},
         digests=params["digests"] or {},
         host_key=params["host_key"] or "",
+        departure=params["departure"] or "",
         force=params["force"],
         timeout=params["timeout"],
         soft_timeout=params["soft_timeout"],
