@@ -71,7 +71,7 @@ def find(
     _stop(unasked(answers, name, without), endings.OWNER)
     found = moving(answers)
     answers, halves = without_halves(answers, found), [one for one in found if one.is_of(name)]
-    _stop("\n".join(map(one_line, unclaimed(answers))))
+    _stop("\n".join(map(one_line, unclaimed(answers, ends=to is None))))
     parts, _surplus = owners.holders(answers, name, numbers=numbers_of(request))
     theirs = {claim["owner"] for part in parts for claim in part["claims"]}
     others = sorted(one for one in theirs if not owners.same(one, owner))

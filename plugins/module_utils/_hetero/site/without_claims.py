@@ -17,20 +17,23 @@ from .owners import Claim, Result
 MAY_BE = ", which may be that of {nodes}, moved"
 
 
-def unclaimed(results: Collection[Result], names: Container[str] | None = None, moved: bool = False) -> list[str]:
+def unclaimed(
+    results: Collection[Result], names: Container[str] | None = None, moved: bool = False, ends: bool = False
+) -> list[str]:
     """Return as texts what exists of instances of which no node has a claim, or another one by an older database.
 
     :param results: as of `owners.holders`. Each may have `unclaimed`, dicts with `instance` and `text`. What a node
         says of an instance that it has a claim of itself counts too, because that claim is the older one.
     :param names: only these instances; None for all.
     :param moved: only those of which another node has a claim.
+    :param ends: whether they are to end: what the node to which one moves has of it is a part of it, and may run.
     """
     claims = [(claim, str(result["item"])) for result in results for claim in result["claims"]]
     told = []
     for item, one in _unclaimed(results, harmless=False):
         asked = names is None or one["instance"] in names
         theirs = [(claim, other) for claim, other in claims if claim["instance"] == one["instance"] and other != item]
-        left = sorted(there for claim, there in theirs if _has_left(claim, there, one))
+        left = sorted(there for claim, there in theirs if _has_left(claim, there, one, item if ends else None))
         if asked and (left or not (theirs or moved)):
             is_known = not left or one.get("created") is not None
             what = "" if is_known else MAY_BE.format(nodes=" and ".join(left))
@@ -38,17 +41,18 @@ def unclaimed(results: Collection[Result], names: Container[str] | None = None, 
     return told
 
 
-def _has_left(claim: Claim, there: str, one: Mapping[str, Any]) -> bool:
+def _has_left(claim: Claim, there: str, one: Mapping[str, Any], to: str | None) -> bool:
     """Return whether what exists without a claim is, or may be, the very instance of another node's claim, which does
     not say that it leaves: it has moved, and the databases of both nodes are older than that. It is none that has left
-    for that one.
+    for that one. So is that of one that leaves for the node `to`.
 
     Where the record of its claim is damaged or gone, nobody can say that it is another, but of a guest that it is no
     container. What has a board does not move so.
     """
     may_be = claim.get("kind") in OF_HOSTS and "created" in one and one["created"] in (None, claim["created"])
     may_be = may_be and one.get("kind") in (None, claim["kind"])
-    return may_be and claim.get("state") != LEAVING and one.get("leaves_for") != there
+    is_part = claim.get("state") != LEAVING or claim.get("leaves_for") == to
+    return may_be and is_part and one.get("leaves_for") != there
 
 
 def notes(results: Iterable[Result]) -> list[str]:

@@ -81,6 +81,19 @@ def test_a_new_host_that_forgot_it_keeps_the_former_root_off(guests):
     assert (guests.states(), guests.running()) == ({"kvm1": "leaving"}, ["kvm2"])
 
 
+def test_a_new_host_that_forgot_it_is_told_of_where_it_is_to_end(guests):
+    """Lost: money, to a guest that was said to be gone; and its former root, before anybody has seen what runs."""
+    before = guests.copy_of("kvm2")
+    guests.started()
+    guests.put_back("kvm2", before)
+    with pytest.raises(Stop, match=r"win on kvm2: no claim of it is in the database of .* a newer copy"):
+        guests.terminate()
+    assert (guests.states(), guests.running()) == ({"kvm1": "leaving"}, ["kvm2"])
+    guests.reconcile()
+    guests.terminate(without=["kvm2"])
+    assert (guests.states(), guests.running()) == ({}, ["kvm2"])
+
+
 def test_an_old_host_that_forgot_that_it_left_does_not_start_it(guests):
     """Lost: one life, to who starts it with the new host left out, as is said of what is there twice."""
     before = guests.copy_of("kvm1")
