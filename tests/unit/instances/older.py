@@ -20,7 +20,7 @@ def as_before(path):
         db.execute("DROP TABLE tickets")
         db.execute("DROP TABLE went_first")
         db.execute("DROP INDEX one_range_of_ids")
-        for column in ("first_id", "mover"):
+        for column in ("first_id", "mover", "departure"):
             db.execute(f"ALTER TABLE instances DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")
     db.close()

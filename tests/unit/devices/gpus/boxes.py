@@ -122,7 +122,7 @@ class Host:
         self.site = Site(self.store, self.found, (LXCPATH,), str(folder / "run"), "paths", here)
         self.site.running = lambda box, pid: Running(self, box)
         put = monkeypatch.setattr
-        put(attachment.open_rights, "look", lambda folders, gpus: open_rights.Live(tuple(self._reaches())))
+        put(attachment.open_rights, "look", lambda folders, gpus, known: open_rights.Live(tuple(self._reaches())))
         put(attachment.open_rights, "reach_of", lambda box, pid, gpus: self._reaches_of(box, gpus))
         put(attachment.identity, "key_of", lambda box: self.keys.get(box.name))
         put(attachment.identity, "give_id", self._give_id)

@@ -138,7 +138,7 @@ def test_folders_that_the_table_knows_are_looked_at_too(host, monkeypatch):
     """Lost: a GPU that is open to a container in a folder that a request does not name, to the next who asks."""
     asked = []
 
-    def look(folders, gpus):
+    def look(folders, gpus, known):
         asked.append((folders, gpus))
         return attachment.open_rights.Live(())
 
