@@ -21,7 +21,7 @@ from ...core.errors import HeteroError
 from . import mounts
 
 #: Seconds until all stand still; one that waits for a device inside the kernel does not before it has it.
-PATIENCE = 0.5
+PATIENCE = 2.0
 #: Of a cgroup that we froze.
 MARK = "trusted.hetero.still"
 
