@@ -95,6 +95,16 @@ def test_it_stands_still_and_goes_on(box):
     assert goes_on(count)
 
 
+def test_another_look_that_ends_is_noticed(box):
+    """Lost: a GPU, to what went on while it was looked at, for a dry run that looked as well."""
+    folders, process, other, _count = box
+    with still(folders) as stands:
+        with still(folders):
+            assert stands([process.pid])
+        assert not stands([process.pid])
+    assert state(other) == (False, [])
+
+
 def test_it_goes_on_after_an_error_in_the_block(box):
     """Lost: the tenant's container, to a fault of ours."""
     folders, _process, other, _count = box

@@ -51,6 +51,13 @@ class Freezer(NamedTuple):
             return True
         return mounts.is_below(theirs, self.cgroup)
 
+    def still_holds(self, pids: Iterable[int]) -> bool:
+        """Return whether it is frozen now, and these processes are in it: another look, which ended, let it go on."""
+        try:
+            return self.is_set and all(map(self.holds, pids))
+        except OSError:  # it is gone
+            return False
+
     @property
     def is_set(self) -> bool:
         return self._read(self.own).strip() == b"1"
@@ -112,7 +119,7 @@ def still(directories: Sequence[str]) -> Iterator[Callable[[Iterable[int]], bool
     freezer = _freezer(directories)
     with ExitStack() as stack:
         stands = freezer is not None and _stands(freezer, stack)
-        yield lambda pids: stands and all(map(cast("Freezer", freezer).holds, pids))
+        yield lambda pids: stands and cast("Freezer", freezer).still_holds(pids)
 
 
 def _stands(freezer: Freezer, stack: ExitStack) -> bool:
