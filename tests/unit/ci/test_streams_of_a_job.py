@@ -7,6 +7,7 @@ that nobody knows of, or a job ends with another code than its own.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -143,8 +144,10 @@ $HETERO_SSH echo on the machine of the CI
     process = machine.start("-c", script, program="/bin/bash")
     assert process.stderr.readline() == "provision_instance runs\n"
     for pid in _below(process.pid):
-        if b"take" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
-            os.kill(pid, signal.SIGKILL)
+        # one of them may have ended meanwhile
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if b"take" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                os.kill(pid, signal.SIGKILL)
     out, said = process.communicate(timeout=LIMIT)
     assert (process.returncode, out) == (1, "take: 1\n"), said
     assert (machine.run("give-back", "--name", "mine")[0], nothing_is_left(machine)) == (0, True)
@@ -153,8 +156,9 @@ $HETERO_SSH echo on the machine of the CI
 def _below(pid):
     """Return the ids of all processes that a process and its children have started, and that still run."""
     found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        found += [int(child), *_below(child)]
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            found += [int(child), *_below(child)]
     return found
 
 

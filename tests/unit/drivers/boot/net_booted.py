@@ -72,7 +72,9 @@ class Proxy:
         mine.mkdir(parents=True)
         (mine / "vmlinux_0").write_bytes(os.urandom(size))
         (mine / "initrd_0").write_bytes(os.urandom(size // 10))
-        steps = ["#!ipxe", "imgfetch vmlinux_0", "imgfetch initrd_0", f"imgfetch {OVER} ||", "poweroff"]
+        # UEFI's iPXE may have no `poweroff`, and an entry that ends is asked for again, by TFTP
+        end = [f"imgfetch {OVER} ||", ":end", "sleep 1", "goto end"]
+        steps = ["#!ipxe", "imgfetch vmlinux_0", "imgfetch initrd_0", *end]
         (mine / f"01-{MAC.replace(':', '-')}.ipxe").write_text("\n".join(steps) + "\n")
         (self.root / "boot.ipxe").write_text(self._text("boot.ipxe.j2"))
         for name in ("undionly.kpxe", "ipxe.efi"):
