@@ -8,6 +8,7 @@ What the playbooks themselves do for a job is in tests/unit/plays/test_board_of_
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -89,10 +90,19 @@ def machine(tmp_path):
     return Machine(tmp_path)
 
 
+def children_of(pid):
+    """{process: its words} of those that a process has started and that still run; one may end as it is looked at."""
+    found = {}
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+    return found
+
+
 def keeper_of(process):
     """A function that waits for the end of the keeper of a `board run`, whatever becomes of that."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    (pid,) = [int(pid) for pid in children if b"keeper" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")]
+    (pid,) = [pid for pid, words in children_of(process.pid).items() if b"keeper" in words]
     handle = os.pidfd_open(pid)
 
     def wait():

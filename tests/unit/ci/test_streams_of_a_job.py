@@ -7,14 +7,12 @@ that nobody knows of, or a job ends with another code than its own.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
-from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, keeper_of
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, children_of, keeper_of
 from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import Runner
 
 NAMED = ("--flavor", "x", "--name", "mine")
@@ -119,9 +117,8 @@ def test_a_keeper_that_is_killed_costs_a_job_neither_its_board_nor_its_code(mach
     machine.hangs("provision_instance")
     process = machine.start(verb, *NAMED, *(("--", "sh", "-c", "exit 7") if verb == "run" else ()))
     assert process.stderr.readline() == "provision_instance runs\n"
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     wait = keeper_of(process)
-    (keeper,) = [int(pid) for pid in children if b"keeper" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")]
+    (keeper,) = [pid for pid, words in children_of(process.pid).items() if b"keeper" in words]
     os.kill(keeper, signal.SIGKILL)
     wait()
     machine.goes_on("provision_instance")
@@ -143,22 +140,18 @@ $HETERO_SSH echo on the machine of the CI
 '''
     process = machine.start("-c", script, program="/bin/bash")
     assert process.stderr.readline() == "provision_instance runs\n"
-    for pid in _below(process.pid):
-        # one of them may have ended meanwhile
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            if b"take" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
-                os.kill(pid, signal.SIGKILL)
+    for pid in [pid for pid, words in _below(process.pid).items() if b"take" in words]:
+        os.kill(pid, signal.SIGKILL)
     out, said = process.communicate(timeout=LIMIT)
     assert (process.returncode, out) == (1, "take: 1\n"), said
     assert (machine.run("give-back", "--name", "mine")[0], nothing_is_left(machine)) == (0, True)
 
 
 def _below(pid):
-    """Return the ids of all processes that a process and its children have started, and that still run."""
-    found = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            found += [int(child), *_below(child)]
+    """{process: its words} of all that a process and its children have started, and that still run."""
+    found = children_of(pid)
+    for child in list(found):
+        found.update(_below(child))
     return found
 
 

@@ -13,12 +13,11 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from ansible_collections.hetero.compute.extensions.ci.heteroci.names import began
-from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, keeper_of
+from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, children_of, keeper_of
 from ansible_collections.hetero.compute.tests.unit.ci.test_github import Runner as GitHubRunner
 from ansible_collections.hetero.compute.tests.unit.ci.test_github import obeyed
 from ansible_collections.hetero.compute.tests.unit.ci.test_gitlab import Runner as GitLabRunner
@@ -51,7 +50,7 @@ def test_a_command_that_removes_its_home_keeps_no_board(machine, ends):
     process = machine.start("run", *NAMED, "--", "sh", "-c", f"rm -r {machine.state}; echo gone{wait}", **env)
     assert process.stdout.readline() == "gone\n"
     if "killed" in ends:
-        (own,) = [pid for pid in _children(process.pid) if b"keeper" not in _words(pid)]
+        (own,) = [pid for pid, words in children_of(process.pid).items() if b"keeper" not in words]
         keeper = keeper_of(process)
         process.kill()
         os.kill(own, signal.SIGKILL)
@@ -60,14 +59,6 @@ def test_a_command_that_removes_its_home_keeps_no_board(machine, ends):
     assert process.returncode == (-signal.SIGKILL if "killed" in ends else 7), said
     ((_first, asked), (_last, ended)) = machine.calls
     assert (machine.verbs, ended["only_key"], ended["owner"]) == (BOTH, asked["key"], "ci")
-
-
-def _children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def _words(pid):
-    return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
