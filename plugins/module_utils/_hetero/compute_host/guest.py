@@ -66,7 +66,7 @@ class Running:
 
     @property
     def running(self) -> bool:
-        return self.domain.defined and self.domain.active
+        return not self.domain.ended
 
     def shutdown(self, timeout: float) -> None:
         self.domain.shutdown(timeout)
@@ -164,7 +164,9 @@ class GuestWork(Work):
         must_have_one_name(self.claim.instance, self.spec().uuid, os.path.join(self.folder, guest_folder.DISK), paths)
         for folder, what, way in ((paths.running_domains, RUNS, HIDDEN_WAY), (paths.domains, DEFINED, UNREAD_WAY)):
             file = os.path.join(folder, f"{self.claim.instance}.xml")
-            if os.path.exists(file) and not self.domain.defined:
+            if os.path.exists(file):
+                if self.domain.defined:
+                    return
                 raise Refused(what, file, way)
 
     def has_run(self) -> bool:

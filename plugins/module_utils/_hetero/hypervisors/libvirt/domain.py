@@ -170,6 +170,15 @@ class Domain:
         more = [*([] if live else ["--inactive"]), *(["--security-info"] if whole else [])]
         return _parsed(self._call("dumpxml", *more), self.thing)
 
+    def described(self, live: bool = False) -> ElementTree.Element | None:
+        """Return its description as `xml` does, or None if there is no such domain: one question where there is one."""
+        try:
+            return self.xml(live)
+        except BadInput:
+            if self.defined:
+                raise
+            return None
+
     def attach(self, xml: str, live: bool) -> None:
         """Give it a device, at once (`live`) or from its next start on."""
         self._call("attach-device", "/dev/stdin", _where(live), stdin=xml)

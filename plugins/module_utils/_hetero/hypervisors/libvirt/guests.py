@@ -252,9 +252,9 @@ def missing(spec: Spec, libvirt: Libvirt) -> list[str]:
     :raises Refused: its disk is missing: of one that runs, the rest of it is lost with its end.
     """
     must_have("root", spec.file(DISK))
-    if uuid_of(spec.name, libvirt) is None:
+    domain = libvirt.domain(spec.name).described()
+    if domain is None:
         return ["domain"]
-    domain = libvirt.domain(spec.name).xml(live=False)
     has = hostdev.devices_in(domain)
     found = ["port on the bridge"] if _pin(domain, spec) else []
     wrong = set(spec.devices).difference(has).union(set(has).intersection(spec.others))
@@ -283,11 +283,12 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
     A domain that is made of its description starts with no other devices: the description may be older than devices
     that were taken back since.
     """
-    anew = uuid_of(spec.name, libvirt) is None
+    domain = libvirt.domain(spec.name)
+    found = domain.described()
+    anew = found is None
     if anew:
         libvirt.define(read_at(spec.file(DESCRIPTION), MOST).decode())
-    domain = libvirt.domain(spec.name)
-    description = domain.xml(live=False)
+    description = domain.xml(live=False) if found is None else found
     if _pin(description, spec):
         libvirt.define(ElementTree.tostring(description, encoding="unicode"))
     has = hostdev.devices_in(domain.xml(live=False))
@@ -301,8 +302,9 @@ def put_back(spec: Spec, libvirt: Libvirt) -> None:
 
 def next_start(name: str, folder: str, libvirt: Libvirt) -> ElementTree.Element:
     """Return with what a guest starts next: its domain, or what that is made of again; an empty one of neither."""
-    if libvirt.domain(name).defined:
-        return libvirt.domain(name).xml(live=False)
+    found = libvirt.domain(name).described()
+    if found is not None:
+        return found
     with contextlib.suppress(OSError, ElementTree.ParseError):
         return ElementTree.fromstring(read_at(os.path.join(folder, DESCRIPTION), MOST))
     return ElementTree.Element("domain")
@@ -315,9 +317,8 @@ def live_devices(domain: Domain) -> set[str]:
 
 def uuid_of(name: str, libvirt: Libvirt) -> str | None:
     """Return the UUID of the domain of that name, or None."""
-    if name not in libvirt.names():
-        return None
-    return libvirt.domain(name).xml(live=False).findtext("uuid")
+    found = libvirt.domain(name).described()
+    return None if found is None else found.findtext("uuid")
 
 
 def remove(
