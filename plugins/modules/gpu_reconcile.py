@@ -88,6 +88,7 @@ findings:
         - V(being taken back), a GPU was being detached, and that was cut short.
         - V(no holder), a GPU is allocated to a container that is no more.
         - V(not seen), a GPU is allocated to a container of a folder whose file system may not be mounted.
+        - V(stands still), a look at who has its GPUs was killed, and left the container's processes frozen.
         - V(moved), a GPU is in another slot than when it was allocated.
         - V(lost GPU), a GPU that somebody has is gone, or ill.
         - V(used by the host), a process of the host has a GPU open that somebody has.

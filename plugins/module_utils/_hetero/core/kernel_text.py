@@ -64,12 +64,12 @@ def status_of(pid: int | str, field: str, proc: str = "/proc") -> str:
     return next(line.partition(":")[2].strip() for line in lines if line.startswith(f"{field}:"))
 
 
-def mount_table(proc: str = "/proc") -> list[MountLine]:
-    """Return what is mounted for this process, in the order of mounting.
+def mount_table(proc: str = "/proc", pid: int | str = "self") -> list[MountLine]:
+    """Return what is mounted for a process, this one or another, in the order of mounting.
 
     :raises OSError: it cannot be read.
     """
-    return list(_mount_lines(_text(os.path.join(proc, "self", "mountinfo"))))
+    return list(_mount_lines(_text(os.path.join(proc, str(pid), "mountinfo"))))
 
 
 @functools.lru_cache(maxsize=1)

@@ -69,6 +69,7 @@ class Running:
     """Gives and takes nodes as access.Running does, in a set."""
 
     cgroup = "its cgroup"
+    is_left_still = False
 
     def __init__(self, host, box):
         self.host, self.box = host, box

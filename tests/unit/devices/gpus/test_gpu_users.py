@@ -27,7 +27,7 @@ from ansible_collections.hetero.compute.tests.unit.devices.cgroup.real_cgroups i
 
 BOX = SimpleNamespace(thing="container ml")
 #: Of a container that is in no cgroup that can be frozen.
-CGROUP = SimpleNamespace(v1=None, v2=None)
+CGROUP = SimpleNamespace(folders=[])
 ONE, TWO = Process(9, "python3", "ml"), Process(30, "sh", "ml")
 HIDING = Hiding(31, "sh", "1 file sent to its socket 5")
 NODES = [SimpleNamespace(number=("c", 195, 0))]
@@ -88,7 +88,7 @@ def test_each_process_is_found_once(monkeypatch):
     assert asked == [(["a"], "paths", [9, 30])]
     below = []
     monkeypatch.setattr(gpu_users.members, "pids_below", lambda folders: below.append(folders) or [9])
-    cgroup = SimpleNamespace(v1=SimpleNamespace(path="/v1"), v2=SimpleNamespace(path="/v2"))
+    cgroup = SimpleNamespace(folders=["/v1", "/v2"])
     assert gpu_users.look(cgroup, NODES) == ([ONE, TWO], [])
     assert below == [["/v1", "/v2"]]
 
@@ -195,6 +195,33 @@ def test_a_file_that_stays_hidden_is_waited_for_a_moment_only(looks, monkeypatch
     begun = time.monotonic()
     assert gpu_users.look(CGROUP, NODES) == ([], [HIDING])
     assert 0.9 * gpu_users.MOMENT <= time.monotonic() - begun < 9
+
+
+@pytest.mark.parametrize("times", [1, 9])
+def test_who_went_on_while_it_was_looked_at_is_looked_at_again(monkeypatch, times):
+    """Lost: a GPU, to a program that somebody let go on meanwhile."""
+    with new_cgroup("v1") as folder, new_cgroup("v2") as other, subprocess.Popen(["sleep", "99"]) as process:
+        for one in (folder, other):
+            Path(one, "cgroup.procs").write_text(str(process.pid))
+        seen = []
+
+        def users(_pids, _nodes, _paths):
+            seen.append(Path(other, "cgroup.freeze").read_text().strip())
+            if len(seen) <= times:
+                Path(other, "cgroup.freeze").write_text("0")
+            return []
+
+        monkeypatch.setattr(gpu_users, "users", users)
+        monkeypatch.setattr(gpu_users.members, "pids_below", lambda folders: [process.pid])
+        try:
+            if times == 1:
+                assert gpu_users.look(SimpleNamespace(folders=[folder, other]), NODES) == ([], [])
+            else:
+                with pytest.raises(TimedOut, match="went on 3 times while it was looked at"):
+                    gpu_users.look(SimpleNamespace(folders=[folder, other]), NODES)
+            assert seen == ["1"] * (2 if times == 1 else 3)
+        finally:
+            process.kill()
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="its program is of x86-64")

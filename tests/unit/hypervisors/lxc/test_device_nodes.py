@@ -13,6 +13,8 @@ import errno
 import os
 import stat
 import threading
+from contextlib import nullcontext, suppress
+from pathlib import Path
 
 import pytest
 
@@ -229,6 +231,60 @@ def test_a_dev_that_never_answers_holds_nobody_up(boxes, tmp_path, monkeypatch):
         if process is None:
             pytest.skip("this kernel has no FUSE")
         assert in_child(asked, Deadline(30), "look", "") == [{GPU0.path: None, GPU1.path: None}] * 3
+
+
+def test_who_waits_for_a_dev_that_never_answers_is_one(boxes, tmp_path, monkeypatch):
+    """Lost: the host's memory and processes, to a tenant's file system: each look left a process that nothing ends."""
+    monkeypatch.setattr(device_nodes, "LOOK_TIME", 0.5)
+    box = boxes.make(unprivileged=True)
+    pid = box.init_pid
+
+    def looked():
+        device_nodes.look(box, GPU0.path, pid)
+        return os.getpid()
+
+    def removed():
+        with suppress(TimedOut):
+            device_nodes.remove(box, GPU0.path, pid=pid)
+
+    with own_file_system.holding(tmp_path, (1, 5), "silent", pid) as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        before = waiting()
+        for one in (looked, looked, removed, looked, removed):
+            in_child(one, Deadline(30), "look", "")
+        assert len(waiting() - before) == 1
+    end = Deadline(30)
+    while waiting() - before:
+        assert not end.passed
+        end.nap()
+
+
+def waiting():
+    """The children of this process and of theirs that are still there, by what they were called with."""
+    ours, found = Path("/proc/self/cmdline").read_bytes(), set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            found |= {name} if Path("/proc", name, "cmdline").read_bytes() == ours else set()
+    return found
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_node_that_is_bound_there_is_seen_where_the_look_takes_too_long(boxes, tmp_path, monkeypatch, silent):
+    """Lost: a GPU, given to another while a container has it, on a host that has too much to do for a moment."""
+    box = boxes.make(unprivileged=True)
+    device_nodes.make(box, GPU0, base=boxes.private)
+    pid = box.init_pid
+    assert device_nodes.look(box, GPU0.path, pid) == ("c", GPU0.major, GPU0.minor)
+    monkeypatch.setattr(device_nodes, "LOOK_TIME", 1.0 if silent else 0.0)
+
+    def asked():
+        return [device_nodes.look(box, node.path, pid) for node in (GPU0, GPU1)]
+
+    with own_file_system.holding(tmp_path, (1, 5), "silent", pid) if silent else nullcontext(box) as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        assert in_child(asked, Deadline(30), "look", "") == [["c", GPU0.major, GPU0.minor], None]
 
 
 def test_a_stopped_container_is_said_to_be_so(boxes):

@@ -121,7 +121,7 @@ class Inside:
         nodes = {node.path: node for node in (NODE, OTHER)}
         container = SimpleNamespace(name="ml", thing="container ml")
         put = monkeypatch.setattr
-        put(access, "of_container", lambda pid, name: SimpleNamespace(look=lambda: self, of=(pid, name)))
+        put(access, "of_container", lambda pid, name: SimpleNamespace(look=lambda: self, of=(pid, name), folders=[]))
         put(access, "Changing", lambda cgroup, box: self)
         put(
             access.device_nodes,

@@ -8,15 +8,19 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import ATTACHING, DETACHING
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.locks import lock
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts, stillness
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_container
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import open_trial, persistence
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS
@@ -206,3 +210,46 @@ def test_a_gpu_that_is_gone_is_reported(host):
     host.attach(box, gpus=[FIRST])
     host.pull_out(FIRST)
     assert host.found() == {("lost GPU", None, FIRST)}
+
+
+@pytest.mark.parametrize("next_one", ["reconcile", "attach", "detach"])
+def test_a_container_that_a_killed_look_left_frozen_goes_on(host, layout, next_one):
+    """Lost: the tenant's container, which answers nobody, and of which everything else says that it runs."""
+    box = host.boxes.make()
+    host.attach(box, 1)
+    directories = of_container(box.init_pid, box.name).folders
+    freezer = stillness._freezer(directories)
+    os.setxattr(freezer.folder, stillness.MARK, b"1.0")
+    Path(freezer.folder, freezer.file).write_bytes(freezer.freeze)
+    if next_one == "attach":
+        host.attach(box, 2)
+    elif next_one == "detach":
+        host.detach(box)
+    else:
+        assert host.found() == {("stands still", box.name, None)}
+        assert freezer.is_set
+        assert repaired(host) == {"stands still": "let go on"}
+    assert not freezer.is_set
+    assert freezer.mark is None
+
+
+def test_a_container_that_its_operator_froze_stays_so(host, layout):
+    """Lost: what somebody froze it for, such as a copy of its root."""
+    box = host.boxes.make()
+    host.attach(box, 1)
+    folders = mounts.directories(mounts.cgroups(box.init_pid))
+    files = [Path(folders[mounts.V2], "cgroup.freeze")]
+    files += [Path(folder, "freezer.self_freezing") for folder in [folders.get(mounts.FREEZER)] if folder]
+    subprocess.run(["lxc-freeze", "-P", box.lxcpath, "-n", box.name], check=True, timeout=60)
+    try:
+        before = [file.read_text().strip() for file in files]
+        assert "1" in before
+        assert host.found() == set()
+        with suppress(HeteroError):  # who asks within such a one says that it stands still
+            host.detach(box)
+        assert [file.read_text().strip() for file in files] == before
+        assert box.state == "FROZEN"
+    finally:
+        subprocess.run(["lxc-unfreeze", "-P", box.lxcpath, "-n", box.name], check=True, timeout=60)
+    host.detach(box)
+    assert host.table() == {}

@@ -40,6 +40,10 @@ class DeviceCgroup(NamedTuple):
         """Return what decides about devices: "v1" (lists), "v2" (programs) or "hybrid" (both)."""
         return "hybrid" if self.v1 and self.v2 else "v1" if self.v1 else "v2"
 
+    @property
+    def folders(self) -> list[str]:
+        return [side.path for side in (self.v1, self.v2) if side]
+
     def look(self) -> View:
         """Read all that counts for it now, to answer several questions about the same moment."""
         return View(self.name, self.v1, self.v1.rules if self.v1 else [], self.v2.effective if self.v2 else [])

@@ -75,7 +75,7 @@ class Changing:
     @contextmanager
     def alone(self, deadline: Deadline) -> Iterator[None]:
         """Let one process at a time change the cgroup, by a flock on its folders, so that no rule is lost."""
-        paths = [side.path for side in (self.cgroup.v1, self.cgroup.v2) if side]
+        paths = self.cgroup.folders
         with ExitStack() as stack, naming(paths[0]):
             for path in paths:
                 fd = os.open(path, os.O_DIRECTORY)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Protocol, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import Refused, TimedOut
@@ -23,6 +23,7 @@ from .paths import HERE
 
 if TYPE_CHECKING:
     from ..cgroup.devices import DeviceCgroup
+    from ..cgroup.stillness import Stillness
     from .nodes import DeviceNode
     from .paths import Folders
     from .processes import Process
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 FAIL, WAIT, KILL = "fail", "wait", "kill"
 #: Seconds in which a program reads what it was sent. A file that stays in a socket longer is hidden there.
 MOMENT = 1.0
+#: Looks at a container that somebody lets go on each time, or that has too much to look at while it stands still.
+LOOKS = 3
+MOVING = "see who else freezes it or lets it go on, and how many files its processes have open"
 AGAIN = "the kernel does not say which files these are: end those processes, or stop the container, and run this again"
 
 
@@ -57,20 +61,25 @@ def look(
 
     :param kill: whether those that hold one are killed, before they can go on.
     """
-    folders = [side.path for side in (cgroup.v1, cgroup.v2) if side] if nodes else []
-    moment = Deadline(MOMENT)
+    folders = cgroup.folders if nodes else []
+    moment, looks = Deadline(MOMENT), 0
     while True:
-        with still(folders) as stand_still:
-            found, hiding = _seen(folders, nodes, paths, stand_still)
+        with still(folders) as stillness:
+            found, hiding = _seen(folders, nodes, paths, stillness)
             for process in found if kill else ():
                 _kill(process.pid)
+        looks += 1
+        if stillness.is_lost and not found:
+            if looks == LOOKS:
+                raise TimedOut(f"went on {LOOKS} times while it was looked at", folders[0], MOVING)
+            continue
         if found or not hiding or moment.passed:
             return found, hiding
         moment.nap()
 
 
 def _seen(
-    folders: Sequence[str], nodes: Sequence[DeviceNode], paths: Folders, stand_still: Callable[[Iterable[int]], bool]
+    folders: Sequence[str], nodes: Sequence[DeviceNode], paths: Folders, stillness: Stillness
 ) -> tuple[list[Process], list[Hiding]]:
     """Return what look returns, of this moment."""
     found: list[Process] = []
@@ -79,7 +88,7 @@ def _seen(
         pids = members.pids_below(folders)
         found = users(pids, nodes, paths)
         hiding = hidden_files.hiding(pids, paths) if not found else []
-        if found or hiding or stand_still(pids):
+        if found or hiding or stillness.holds(pids) or stillness.is_lost:
             break
     return found, hiding
 

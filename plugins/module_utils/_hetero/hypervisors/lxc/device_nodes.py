@@ -10,6 +10,7 @@ mounted nodev) a private node of the host is bound. open_trial.py and the device
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ LOOK_TIME = 5.0
 #: Of a container's file system that a program of its own serves (FUSE, also below an overlay), and does not answer.
 SILENT = "its file system does not answer, where it has its devices"
 SILENT_WAY = "see its processes, and what is mounted in it: /proc/{pid}/mountinfo"
-#: Inits of containers of which a look found that. Who asks such a file system cannot be ended, so each is asked once.
+#: Inits of containers of which a look found that, or that took too long. Who asks such a file system cannot be ended.
 _silent: set[int] = set()
 
 
@@ -84,7 +85,7 @@ def remove(container: Container, *paths: str, pid: int | None = None) -> list[st
 
 def _removed(container: Container, paths: Sequence[str], pid: int | None) -> list[str]:
     removed = []
-    with ContainerRoot(container, pid) as root:
+    with _in_turn(container, pid) as root:
         for path in paths:
             with root.folder(path) as place, _said_of(root, path):
                 status = _status(place)
@@ -102,8 +103,13 @@ def _removed(container: Container, paths: Sequence[str], pid: int | None) -> lis
 
 
 def look(container: Container, path: str, pid: int | None = None) -> tuple[str, int, int] | None:
-    """Return (kind, major, minor) of the device node that the container has at a path, or None."""
-    return look_each(container, [path], pid)[path]
+    """Return (kind, major, minor) of the device node that the container has at a path, or None.
+
+    Where the container's own program serves the file system and does not answer, or the look takes too long, it is the
+    one that is bound there.
+    """
+    pid = pid or container.init_pid
+    return look_each(container, [path], pid)[path] or (private_nodes.bound_at(pid, path) if pid in _silent else None)
 
 
 def look_each(
@@ -117,7 +123,7 @@ def look_each(
     pid = pid or container.init_pid
 
     def seen() -> list[tuple[str, int, int] | None]:
-        with ContainerRoot(container, pid) as root:
+        with _in_turn(container, pid) as root:
             return [_numbers_at(root, path) for path in wanted]
 
     found: list[Sequence[Any] | None] = [None] * len(wanted)
@@ -128,6 +134,17 @@ def look_each(
             _silent.add(cast("int", pid))
     known = [cast("tuple[str, int, int]", tuple(one)) if one else None for one in found]
     return dict(zip(wanted, known))
+
+
+@contextmanager
+def _in_turn(container: Container, pid: int | None) -> Iterator[ContainerRoot]:
+    """Yield a container's root to one process at a time: each one that waits there for ever, another would wait beside.
+
+    Who waits for its turn can be ended.
+    """
+    with ContainerRoot(container, pid) as root, open(f"/proc/{root.pid}/ns/mnt", "rb", buffering=0) as space:
+        fcntl.flock(space, fcntl.LOCK_EX)
+        yield root
 
 
 def make_inside(container: Container, *nodes: Node) -> None:

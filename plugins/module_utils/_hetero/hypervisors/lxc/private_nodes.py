@@ -14,6 +14,7 @@ import stat
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ...core.errors import HeteroError, naming
+from ...core.kernel_text import MountLine, mount_table
 from ...files.mounts import mounts_below, unmount
 from ...files.removal import remove_tree
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 #: Folder on the host's /dev, which is never mounted nodev and is empty after a restart, when majors may differ. All may
 #: pass it, but only a container's root its own folder, as which a start binds the nodes.
 BASE = "/dev/hetero-lxc"
+#: Beginnings of the kinds of file systems that are not asked: some program, or another machine, has to answer.
+OTHERS_FILES = ("fuse", "nfs")
 KINDS = {"c": stat.S_IFCHR, "b": stat.S_IFBLK}
 
 
@@ -93,6 +96,28 @@ def numbers_below(container: Container, base: str = BASE) -> dict[str, tuple[str
     top = folder(container, base)
     files = (os.path.join(where, name) for where, _folders, names in os.walk(top) for name in names)
     return {path[len(top) :]: numbers(_status(path)) for path in sorted(files)}
+
+
+def bound_at(pid: int | None, path: str) -> tuple[str, int, int] | None:
+    """Return (kind, major, minor) of the host's device node that is bound at a path in a process's root, or None.
+
+    The kernel's tables of mounts tell: the file system in which the path lies is not asked.
+    """
+    try:
+        there = [line for line in mount_table(pid=pid or "self") if line.point == os.path.normpath(path)]
+    except OSError:
+        return None  # it has ended
+    return next(filter(None, map(_bound, reversed(there))), None)
+
+
+def _bound(line: MountLine) -> tuple[str, int, int] | None:
+    for own in mount_table():
+        if own.system == line.system and f"{line.root}/".startswith(f"{own.root.rstrip('/')}/"):
+            path = own.point.rstrip("/") + line.root[len(own.root.rstrip("/")) :]
+            status = None if own.kind.startswith(OTHERS_FILES) else _status(path)
+            if status and f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}" == line.system:
+                return numbers(status)
+    return None
 
 
 def forget(container: Container, base: str = BASE) -> None:

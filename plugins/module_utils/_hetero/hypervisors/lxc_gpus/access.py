@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Callable, Collection, Mapping, Sequence
 
 from ...core.deadline import Deadline
 from ...core.errors import HeteroError, Refused
+from ...devices.cgroup import stillness
 from ...devices.cgroup.devices import of_container
 from ...devices.cgroup.rule_changes import Changing
 from ...devices.cgroup.rules import Rule
@@ -72,11 +73,21 @@ class Running:
         self.base = base
         self.cgroup = of_container(pid, container.name)
 
+    @property
+    def is_left_still(self) -> bool:
+        """Return whether it stands still since a look was killed."""
+        return stillness.is_left(self.cgroup.folders)
+
+    def go_on(self) -> None:
+        stillness.let_go_on(self.cgroup.folders)
+
     def give(self, nodes: Sequence[DeviceNode], method: str = HOST, check: bool = False) -> list[Proof]:
         """Let the container open these nodes.
 
         :raises HeteroError: a node that was opened is still closed, or something of the container's is in the way.
         """
+        if not check:
+            self.go_on()
         proofs = self._seen(nodes, may_all)
         if not check:
             self._change("allowed", [node for node, proof in zip(nodes, proofs) if not proof.before["allowed"]])
@@ -88,6 +99,8 @@ class Running:
 
     def take(self, nodes: Sequence[DeviceNode], check: bool = False) -> list[Proof]:
         """Close these nodes and remove them. A process that has one open keeps it (devices/gpus/gpu_users.py)."""
+        if not check:
+            self.go_on()
         proofs = self._seen(nodes, open_rights.may_open)
         if not check:
             self._change("denied", [node for node, proof in zip(nodes, proofs) if proof.before["allowed"]])

@@ -166,6 +166,7 @@ def _container(look: Look, container: liblxc.Container) -> None:
             look.note("not looked at", BUSY.format(who=who), container)
             return
         with site.locked(container, "reconcile", look.change, look.deadline):
+            _left_still(look, container)
             identity.must_run_itself(container)
             holder = open_rights.key_or_path(container)
             _cut_short(look, container, holder)
@@ -180,6 +181,14 @@ def _container(look: Look, container: liblxc.Container) -> None:
                 _granted(look, container, rows, site.kept(holder, persistent=True))
     except HeteroError as error:
         look.findings.append(Finding("not looked at", str(error), container.name))
+
+
+def _left_still(look: Look, container: liblxc.Container) -> None:
+    pid = container.init_pid
+    running = look.site.running(container, pid) if pid else None
+    if running is not None and running.is_left_still:
+        text = "it stands still since a look at who has its GPUs was killed"
+        look.note("stands still", text, container, None, "let go on", running.go_on)
 
 
 def _unseen(look: Look, container: liblxc.Container) -> None:
