@@ -14,6 +14,7 @@ import tarfile
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.release import RELEASE
 from ansible_collections.hetero.compute.tests.unit.documents.pages import ROOT
@@ -76,6 +77,17 @@ def test_what_is_no_release_is_refused_and_changes_nothing(clone):
 def test_nodes_are_told_the_release_that_galaxy_is():
     """A database would name another release than the one that made it."""
     assert f"version: {RELEASE}\n" in (ROOT / "galaxy.yml").read_text()
+
+
+def test_all_that_goes_into_an_archive_is_text(clone):
+    """The cache of a program that looks at the code went with each archive to whoever installs it."""
+    left_out = yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"]
+    paths = clone.git("ls-files", "-z").strip("\0").split("\0")
+    packed = [path for path in paths if path.split("/")[0] not in left_out]
+    assert "README.md" in packed
+    assert [path for path in packed if b"\0" in (clone.folder / path).read_bytes()] == []
+    for cache in (".mypy_cache", ".pytest_cache", ".ruff_cache"):
+        assert cache in left_out, cache
 
 
 @pytest.mark.long
