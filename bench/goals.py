@@ -98,8 +98,8 @@ Figures
 
 What things cost, beside what others cost, as ``make bench`` measured it on the lab of a single machine. Boards are
 emulated by its processors, so their own boots are slow, and take from what runs beside them. A row without a goal is
-there for comparison. ``make bench QUICK=1`` measures some of it, once each, and a file of ``bench`` its own rows. This
-page is what ``bench/goals.py --page`` prints after them.
+there for comparison. ``make bench QUICK=1`` measures some of it, once each. After either, ``.venv/bin/python
+bench/FILE.py`` measures the rows of one file. This page is what ``.venv/bin/python bench/goals.py --page`` prints then.
 
 - Code: {commit}
 - Machine: {machine}

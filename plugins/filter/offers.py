@@ -39,7 +39,7 @@ options:
 EXAMPLES = r"""
 - name: What could be asked for
   ansible.builtin.debug:
-    msg: "{{ {} | hetero.compute.flavors | hetero.compute.offers(asked.results) }}"
+    msg: "{{ none | hetero.compute.flavors | hetero.compute.offers(asked.results) }}"
 """
 
 RETURN = r"""

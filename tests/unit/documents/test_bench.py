@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.hetero.compute.bench import played_storm, storm
 from ansible_collections.hetero.compute.bench.simulated_boots import Board
-from ansible_collections.hetero.compute.tests.unit.documents.pages import guide, named
+from ansible_collections.hetero.compute.tests.unit.documents.pages import GUIDES, guide, named
 from ansible_collections.hetero.compute.tests.unit.drivers.boot.net_booted import missing
 
 TERMINATED = signal.getsignal(signal.SIGTERM)
@@ -85,7 +85,7 @@ def test_the_page_has_what_is_simulated():
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ("`bench/goals.py --page`", "figures of all measurements"),
+        ("`.venv/bin/python bench/goals.py --page`", "figures of all measurements"),
         ("``.venv/bin/python bench/storm.py`` prints both tables", "the tables of many boards"),
         ("``bench/played_storm.py`` runs", "a start of played boards"),
         ("``python3 bench/records.py`` plays that year", "how large records grow"),
@@ -94,6 +94,21 @@ def test_the_page_has_what_is_simulated():
 def test_who_reads_figures_is_told_what_prints_them(words, what):
     """Lost: the figures of one's own machine, and the means to doubt those of the page."""
     assert words in (PROJECT / "README.md").read_text() + guide("playbooks"), what
+
+
+@pytest.mark.parametrize(
+    "page", [PROJECT / "README.md", *GUIDES, GUIDES[0].parent / "figures.rst"], ids=lambda page: page.name
+)
+def test_a_measurement_is_named_as_it_is_typed(page):
+    """Typed word for word it was `Permission denied`, or had no pytest: its files are no programs, and take more."""
+    text = page.read_text()
+    typed = re.findall(r"`((?:[^` ]+ )?)bench/(\w+)\.py((?: [^`]+)?)`", " ".join(text.split()))
+    for interpreter, name, words in typed:
+        code = (PROJECT / "bench" / f"{name}.py").read_text() if name != "FILE" else ""
+        assert interpreter in (".venv/bin/python ", "python3 ") or not words, f"bench/{name}.py{words}"
+        assert interpreter != "python3 " or "tests.unit" not in code, name
+        if interpreter and "tests.unit" in code:
+            assert "``make setup-test``" in text, name
 
 
 def test_each_goal_is_measured_by_a_part_of_make_bench():
