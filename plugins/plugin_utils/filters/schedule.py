@@ -36,6 +36,11 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.without_claims import unclaimed
 
+NO_LOOP = (
+    "hetero.compute.schedule needs, with name, results of board_info and host_info of a loop over nodes, which say by "
+    "item whose each is"
+)
+
 
 def schedule(
     nodes: Any,
@@ -62,6 +67,8 @@ def schedule(
         offering = [one for one in nodes if not proxy or one.get("item") == proxy]
         found = verdicts(flavor, offering, board, tolerance, boot_source == "disk", image)
         asked = [one for one in nodes if "claims" in one] if name else []
+        if not all("item" in one for one in asked):
+            raise AnsibleFilterError(NO_LOOP)
         missing = missing_of(holders(asked, who, count, owner, numbers=numbers)[0], who, count, numbers)
         others = taken(asked, who, count, owner, numbers) if name and owner else []
         # Made anew on another node, or on one that it has left, it would exist twice, and be empty for its tenant.

@@ -84,6 +84,24 @@ def test_from_a_request_to_nothing_left(site):
     assert site.do(lifecycle.absent)["changed"] is False
 
 
+def test_a_dry_run_tells_how_it_ends_and_of_nothing_that_is_there_as_missing(site):
+    """A reboot that ended stopped; a stop, and a start after it, that would put back a missing configuration."""
+
+    def would(result):
+        (entry,) = result["diff"]
+        return texts(result), entry["after"]
+
+    site.claim()
+    site.up()
+    lines, after = would(site.do(lifecycle.rebooted, check=True))
+    assert (lines[0], after) == ("container would be stopped, and started again", {"boot": "another one"})
+    lines, after = would(site.do(lifecycle.stopped, check=True))
+    assert (lines, after) == (["container would be stopped"], {"autostart": False, "state": "stopped"})
+    site.do(lifecycle.stopped)
+    lines, after = would(site.up(check=True))
+    assert (lines[0], after) == ("container would be started", {"autostart": True, "state": "running"})
+
+
 def test_made_anew_with_another_key(site):
     """A user whose key was lost keeps name, address, GPUs and lease; what was in the root goes, as was said."""
     site.claim(lease_hours=5)

@@ -499,6 +499,11 @@ def test_forty_busy_boards_are_not_forty_lines():
     assert few.splitlines()[1:] == ["  board0: running a since 2 min", "  board1: running b since 2 min"]
 
 
+def without_item(result):
+    """A result that is registered without a loop."""
+    return {key: value for key, value in result.items() if key != "item"}
+
+
 @pytest.mark.parametrize(
     ("nodes", "more", "why"),
     [
@@ -506,6 +511,7 @@ def test_forty_busy_boards_are_not_forty_lines():
         ([{"item": "p1", "unreachable": True}], {}, "p1 has no answer of board_info or host_info"),
         ([{"item": "p1", "failed": True}], {}, "p1 has no answer of board_info or host_info"),
         ([{"x": 1}], {}, "is no result of board_info"),
+        ([without_item(proxy("p1", board(0)))], {"name": "bob"}, "needs, with name, results .* of a loop over nodes"),
         ([proxy("p1", board(0))], {"strategy": "random"}, "strategy: is 'random': give spread or pack"),
         ([], {"flavor": {"name": "x", "vcpus": -1}}, "flavor x: vcpus is -1"),
     ],

@@ -220,8 +220,11 @@ class ContainerWork(Work):
         self._refuse_anothers_folder()
         missing = [part for part in new_container.missing(self.spec()) if part in (*parts, *first)]
         if missing:
-            self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
-            say(missing)
+            if self._only_starts_otherwise(missing):
+                self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
+            else:
+                self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
+                say(missing)
             if not self.change.check:
                 new_container.put_back(self.spec(), missing)
                 if missing[0] in first:  # the other parts could not be seen before
@@ -237,9 +240,13 @@ class ContainerWork(Work):
             return f"its file system has errors and takes no writes: {reboot} has it checked"
         return None
 
+    def _only_starts_otherwise(self, missing: Sequence[str]) -> bool:
+        """Return whether it lacks nothing, and only starts with its host and is not to, or the reverse."""
+        if missing != [new_container.CONFIGURATION]:
+            return False
+        return not new_container.missing(replace(self.spec(), autostart=not self.autostart))
+
     def _say_put_back(self, missing: Sequence[str]) -> None:
-        if self.claim.state == instance_states.STOPPED and missing == [new_container.CONFIGURATION]:
-            return  # one that was stopped does not start with the host; from now on it does again
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
     def spec(self, image: Image | None = None) -> new_container.Spec:

@@ -76,7 +76,10 @@ def rebooted(host: Host, request: str, options: Options, change: Change) -> Resu
             work.must_be_whole()
             work.must_start()
             work.must_not_be_newer()
-            bring_down(work, options)
+            if not change.check:
+                bring_down(work, options)
+            elif change.note(work.claim.instance, {"boot": "the present one"}, {"boot": "another one"}):
+                work.report(work.word, f"{work.word} would be stopped, and started again")
         bring_up(work)
 
     return each(host, request, "reboot", options, change, one)
@@ -380,14 +383,9 @@ def held(work: Work, verb: str, deadline: Deadline) -> Iterator[None]:
         yield
         return
     waiting = partial(work.report, "wait")
-    with lock(work.host.config.run_folder, lock_name(work), verb, work.host.actor, deadline, waiting):
+    with lock(work.host.config.run_folder, lock_of(work.claim.instance), verb, work.host.actor, deadline, waiting):
         askers.asked_by(None)  # no lock of its devices is refused to it from now on
         yield
-
-
-def lock_name(work: Work) -> str:
-    """Return the name of an instance's lock."""
-    return lock_of(work.claim.instance)
 
 
 def reporter(host: Host, instance: str, change: Change, lines: list[Result]) -> Report:

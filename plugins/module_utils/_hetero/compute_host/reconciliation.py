@@ -24,10 +24,11 @@ from ..hypervisors.lxc import folders, identity, new_container
 from ..hypervisors.lxc.liblxc import containers
 from ..hypervisors.lxc_gpus.restoration import begin_anew
 from ..site import instance_states
+from ..site.instance import lock_of
 from ..site.leases import as_date, until
 from ..site.moves import is_half, must_not_move
 from .domains import audit
-from .lifecycle import held, lock_name, must_know_the_lease, work_of
+from .lifecycle import held, must_know_the_lease, work_of
 from .unclaimed_instances import of_no_instance
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _at_work(work: Work) -> str | None:
     A dry run takes no lock, so what it sees of such an instance means nothing.
     """
     run_folder, instance = work.host.config.run_folder, work.claim.instance
-    return held_by(run_folder, lock_name(work), instance) if work.change.check else None
+    return held_by(run_folder, lock_of(instance), instance) if work.change.check else None
 
 
 def _begin(host: Host, change: Change) -> list[str]:

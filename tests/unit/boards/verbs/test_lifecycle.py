@@ -791,6 +791,21 @@ def test_check_mode_touches_nothing(site, verb):
         assert "#!ipxe" in lines["after"]
 
 
+@pytest.mark.parametrize(
+    ("options", "state"), [({"keep": True}, "power off"), ({"ends": True}, "power off"), ({}, "shutting down")]
+)
+@pytest.mark.parametrize("check", [True, False])
+def test_a_stop_tells_the_state_in_which_the_board_is_afterwards(site, options, state, check):
+    """`--diff` of stop_instance said "shutting down" of a board that was off, as status had it a moment later."""
+    site.claim(0)
+    site.run("start", 0)
+    result = site.run("stop", 0, check=check, **options)
+    (told,) = [entry["after"] for entry in result["diff"] if entry["after_header"] == "board0"]
+    assert told == {"power": "off", "state": state}
+    if options != {"ends": True} and not check:
+        assert site.record(0).state == state
+
+
 def test_check_mode_of_a_board_that_is_not_claimed_yet(site):
     """The dry run of a whole provision ends here before it could show anything."""
     names = site.folder / "state" / "images" / "names"

@@ -65,6 +65,16 @@ def test_who_has_a_board_is_left_alone(turns, disks):
     assert turns("--all")[1] == [(board, 1.0, 5.0) for board in (1, 2, 3)]
 
 
+def test_a_node_of_which_no_board_can_be_checked_says_so(turns, disks, capsys):
+    """It said nothing and ended well, as if all boards were sound: of a site that names no RAM image, each time."""
+    with check.Proxy(files_of(turns.path), "test") as proxy:
+        for board in range(4):
+            proxy.store.move(board, "maintenance", "its fan rattles")
+    assert turns("--all") == (0, [])
+    whys = "4 boards: it is in state maintenance (its fan rattles)"
+    assert capsys.readouterr().out == f"no board can be checked: {whys}\n"
+
+
 @pytest.mark.parametrize(("interval", "said"), [("", 0), ("15min", 0), ("now and then", 1)])
 def test_an_interval_that_is_none_is_refused_and_none_is_never(interval, said, tmp_path):
     """Lost: the timer, for a unit that does not load, after all else was set up."""

@@ -248,7 +248,8 @@ class Stopping(PduLoop):
                 self._leave_on(work)
                 continue
             after = work.state if work.state == board_states.POWER_OFF else board_states.SHUTTING_DOWN
-            work.note(work.board.name, {"power": now, "state": work.state}, {"power": "off", "state": after})
+            told = board_states.POWER_OFF if self.keep or self.ends else after  # what the rest of the verb makes it
+            work.note(work.board.name, {"power": now, "state": work.state}, {"power": "off", "state": told})
             if self.check:
                 if now == "on":
                     work.say("power", f"{work.outlet_name} is on: on → off")

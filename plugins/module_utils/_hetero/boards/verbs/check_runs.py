@@ -49,7 +49,7 @@ def check(
     """
     with Proxy(files, create=not request.check) as proxy:
         wanted, (_can, why) = ids_of(proxy, ids), checks.idle(proxy)
-    lines = [] if wanted else [line(None, "", checks.PHASE, NONE_CAN_BE.format(whys=_whys(why)))]
+    lines = [] if wanted else [line(None, "", checks.PHASE, none_can_be(why))]
     found = {one["board"]: one for one in results(files, wanted, request, at_once)}
     boards = [found[one] for one in wanted]
     failed = [one for one in boards if one["failed"]]
@@ -93,6 +93,14 @@ def _answer(child: Child, board: int, deadline: Deadline) -> dict[str, Any]:
             wanted_by=None,
         )  # fmt: skip
     return answer
+
+
+def none_can_be(why: Mapping[str, str]) -> str:
+    """Return the text that no board can be checked.
+
+    :param why: {name of a board: why it is not checked}.
+    """
+    return NONE_CAN_BE.format(whys=_whys(why))
 
 
 def _whys(why: Mapping[str, str]) -> str:

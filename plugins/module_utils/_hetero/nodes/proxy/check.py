@@ -42,16 +42,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def turn(files: Mapping[str, str], everything: bool = False) -> bool:
-    """Check the boards whose turn it is, and print a line for each; return whether none failed.
+    """Check the boards whose turn it is, and print a line for each, or why none can be; return whether none failed.
 
     :param files: as proxy_config.files_of has them.
     :param everything: check all idle boards.
     """
     with Proxy(files, VERB, create=False) as proxy:
         usual = proxy.config.check
-        ids, _others = checks.idle(proxy)
+        ids, others = checks.idle(proxy)
         last = checks.last_checks(proxy)
         request = CheckRequest(Limits.of(usual))
+    if not ids:
+        sys.stdout.write(f"{check_runs.none_can_be(others)}\n")
     if not everything:
         before = time.time() - 3600.0 * (HOURS if usual.hours is None else usual.hours)
         # a check of the time to come was dated by a clock that was ahead
