@@ -92,7 +92,7 @@ findings:
         - V(moved), a GPU is in another slot than when it was allocated.
         - V(lost GPU), a GPU that somebody has is gone, or ill.
         - V(used by the host), a process of the host has a GPU open that somebody has.
-        - V(not looked at), an error kept a container from being looked at.
+        - V(not looked at), an error kept a container, or what processes have open, from being looked at.
       type: str
       sample: wildcard
     container: {description: 'Name of the container, or none.', type: str}

@@ -29,7 +29,7 @@ def place(tmp_path):
         for folder, where in ((str(pid), cgroup), *((f"{pid}/task/{number}", at) for number, at in threads.items())):
             (proc / folder).mkdir(parents=True, exist_ok=True)
             (proc / folder / "cgroup").write_text(f"5:devices:{where}\n")
-        (proc / str(pid) / "stat").write_bytes(f"{pid} (a) S (\xff) {state} 1 {pid} 0 -1\n".encode("latin-1"))
+        (proc / str(pid) / "status").write_bytes(f"Name:\ta) S (\xff\nState:\t{state} (a)\n".encode("latin-1"))
 
     def found():
         return pids_below([str(point / C1[1:])], str(proc))
@@ -85,5 +85,5 @@ def test_one_that_ends_meanwhile_is_in_nothing(place, tmp_path):
     add, found = place
     add(7, "/", "Z", {7: "/", 9: C1})
     add(8, C1, "S", {})
-    (tmp_path / "proc/7/stat").unlink()
+    (tmp_path / "proc/7/status").unlink()
     assert found() == [8]

@@ -206,7 +206,7 @@ def test_it_goes_on_where_we_are_held_up(box):
 def test_a_guardian_that_is_stopped_holds_up_nobody(box):
     """Lost: a verb for ever, and the locks that it has."""
     folders, _process, other, _count = box
-    with Held(folders, seconds=0) as held:
+    with Held(folders, seconds=1) as held:
         os.kill(held.guardian, signal.SIGSTOP)
         assert held.process.wait(LONG) == 0
     assert state(other) == (False, [])

@@ -4,21 +4,27 @@
 """A program of an account that mounts a file system of its own (FUSE, in a user namespace), and opens a file of it.
 
 HOW is "open"; "mapped"; "itself", a process of a container that waits for itself as it ends; "broken", where the file
-is a folder from then on; or "silent", where nothing is answered any more. For those two an overlay lies over it, as
-whose maker the kernel asks this program, for root too. It also opens a device node, says "holding" and which process
-the server is, and goes on until that ends.
+is a folder from then on; "silent", where nothing is answered any more; "later", where the test has it so; or "refusing"
+with errors of its own. For those four an overlay lies over it, as whose maker the kernel asks this
+program, for root too. "sending" sends the device and a text that is not answered, and closes the device; "leaving"
+leaves for another program, and the file's close is not answered. It also opens a device node, says "holding" and which
+process the server is, and goes on until that ends.
 """
 
 from __future__ import annotations
 
+import array
 import ctypes
+import mmap
 import os
 import signal
+import socket
 import stat
 import struct
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 
 ACCOUNT = 12345
@@ -27,13 +33,13 @@ CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 LOOKUP, GETATTR, OPEN, READ, STATFS, INIT, OPENDIR = 1, 3, 14, 15, 17, 26, 27
 #: Requests that want no answer: FORGET, INTERRUPT, BATCH_FORGET.
 UNANSWERED = (2, 36, 42)
-ENOSYS = 38
+ENOSYS, ODD = 38, 511
 
 #: What its folder has: the device of FUSE, the node that it opens, and where it mounts.
 FUSE, NODE, POINT = "fuse", "innocent", "point"
 
 libc = ctypes.CDLL(None, use_errno=True)
-#: What the server was told by a signal: SIGUSR1 is "silent", SIGUSR2 "broken".
+#: What the server was told by a signal: SIGUSR1 is "silent", SIGUSR2 "broken", SIGHUP "refusing".
 told: list[int] = []
 
 
@@ -64,6 +70,8 @@ def serve(device: int) -> None:
             continue
         body = answer(number, node)
         error = 0 if body is not None else -ENOSYS
+        if number == LOOKUP and signal.SIGHUP in told:
+            body, error = None, -ODD
         os.write(device, struct.pack("=IiQ", 16 + len(body or b""), error, unique) + (body or b""))
 
 
@@ -74,10 +82,11 @@ def mount(kind: str, point: str, options: str) -> None:
 
 @contextmanager
 def holding(folder, number: tuple[int, int], how: str, init: int | None = None, cgroups=()):
-    """Yield the program, which holds the character device of this number; None where the kernel has no FUSE.
+    """Yield the program, which holds the character device of this number, with its server's pid as `server`; None where
+    the kernel has no FUSE.
 
     :param init: of a container, whose root then does it all, and puts the overlay over its /dev.
-    :param cgroups: folders of the container's.
+    :param cgroups: folders of the container's, or of others that the program is to be in.
     """
     (folder / POINT).mkdir()
     os.chown(folder / POINT, ACCOUNT, ACCOUNT)
@@ -85,9 +94,10 @@ def holding(folder, number: tuple[int, int], how: str, init: int | None = None, 
     for name, (major, minor) in ((FUSE, (10, 229)), (NODE, number)):
         os.mknod(folder / name, stat.S_IFCHR, os.makedev(major, minor))
         (folder / name).chmod(0o666)
-    argv = [sys.executable, __file__, str(folder), how, *([str(init)] if init else []), *cgroups]
+    argv = [sys.executable, __file__, str(folder), how, str(init or ""), *cgroups]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         word, server = process.stdout.readline().split()
+        process.server = int(server)
         try:
             yield process if word == b"holding" else None
         finally:
@@ -117,10 +127,14 @@ def become_root_of(init: int) -> None:
     os.setresuid(0, 0, 0)
 
 
-def enter(init: int, cgroups: tuple[str, ...]) -> None:
-    """Be in a container's cgroups, and as a child in its namespace of processes: from here on it ends with it."""
+def join(cgroups: tuple[str, ...]) -> None:
     for cgroup in cgroups:
         os.write(os.open(f"{cgroup}/cgroup.procs", os.O_WRONLY), b"0")
+
+
+def enter(init: int, cgroups: tuple[str, ...]) -> None:
+    """Be in a container's cgroups, and as a child in its namespace of processes: from here on it ends with it."""
+    join(cgroups)
     if libc.setns(os.open(f"/proc/{init}/ns/pid", os.O_RDONLY), 0):
         raise OSError(ctypes.get_errno(), "setns")
     if os.fork():
@@ -137,11 +151,23 @@ def serve_itself(device: int) -> None:
     signal.pause()
 
 
-def main(folder: str, how: str, init: str | None = None, *cgroups: str) -> None:
+def send(file: int, text: mmap.mmap) -> None:
+    """Have a thread send a file with a text that nobody reads from its disk, and close it here."""
+    pair = socket.socketpair()
+    message = [text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))]
+    # the other end stays open by the thread's arguments
+    threading.Thread(target=lambda own, other: own.sendmsg(*message), args=pair, daemon=True).start()
+    time.sleep(0.5)
+    os.close(file)
+
+
+def main(folder: str, how: str, init: str = "", *cgroups: str) -> None:
     here = os.open(folder, os.O_RDONLY)  # folders above it may be closed to the account
     os.chdir(here)
     if how == "itself":
         enter(int(init), cgroups)
+    else:
+        join(cgroups)
     become_root_of(int(init)) if init else become_account()
     try:
         device = os.open(FUSE, os.O_RDWR, dir_fd=here)
@@ -155,13 +181,13 @@ def main(folder: str, how: str, init: str | None = None, *cgroups: str) -> None:
     server = os.fork()
     if server == 0:
         libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-        for number in (signal.SIGUSR1, signal.SIGUSR2):
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
             signal.signal(number, lambda number, _frame: told.append(number))
         with suppress(OSError):  # it was ended
             serve(device)
         os._exit(0)
     os.close(device)
-    if how in ("silent", "broken"):
+    if how in ("silent", "broken", "later", "refusing"):
         own = "/etc" if init else "/mnt"
         mount("tmpfs", own, "")
         for name in ("upper", "work", "all"):
@@ -173,14 +199,21 @@ def main(folder: str, how: str, init: str | None = None, *cgroups: str) -> None:
         libc.mmap.restype = ctypes.c_void_p
         assert libc.mmap(None, ctypes.c_size_t(4096), 1, 2, file, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
         os.close(file)
-    os.open(NODE, os.O_RDWR, dir_fd=here)
-    if how == "silent":
+    node = os.open(NODE, os.O_RDWR, dir_fd=here)
+    text = mmap.mmap(file, 4096, mmap.MAP_PRIVATE, mmap.PROT_READ) if how == "sending" else None
+    if how in ("silent", "sending", "leaving"):
         os.kill(server, signal.SIGUSR1)
+    if how == "refusing":
+        os.kill(server, signal.SIGHUP)
+    if text is not None:
+        send(node, text)
     if how == "broken":
         os.kill(server, signal.SIGUSR2)
         with suppress(OSError):
             os.fstat(file)
     print("holding", server, flush=True)
+    if how == "leaving":
+        os.execv("/bin/true", ["true"])
     os.waitpid(server, 0)  # before the file is closed, which waits for an answer
 
 

@@ -9,7 +9,7 @@ import platform
 import signal
 import subprocess
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,11 +19,13 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadli
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import of_path
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import gpu_users
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.members import pids_below
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import gpu_users, hidden_files
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.hidden_files import Hiding
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process
 from ansible_collections.hetero.compute.tests.unit.devices.cgroup.chain import program
 from ansible_collections.hetero.compute.tests.unit.devices.cgroup.real_cgroups import new_cgroup
+from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 
 BOX = SimpleNamespace(thing="container ml")
 #: Of a container that is in no cgroup that can be frozen.
@@ -222,6 +224,69 @@ def test_who_went_on_while_it_was_looked_at_is_looked_at_again(monkeypatch, time
             assert seen == ["1"] * (2 if times == 1 else 3)
         finally:
             process.kill()
+
+
+@pytest.fixture
+def frozen(monkeypatch):
+    """A container in a freezer whose processes stand still, or do not, as the answers say; the last one for ever."""
+    answers = []
+
+    @contextmanager
+    def still(folders):
+        stands = answers.pop(0) if len(answers) > 1 else answers[0]
+        yield SimpleNamespace(holds=lambda pids: bool(stands), is_possible=stands is not None, is_lost=False)
+
+    monkeypatch.setattr(gpu_users, "still", still)
+    monkeypatch.setattr(gpu_users.hidden_files, "moving", lambda pids, paths: [HIDING])
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("stands", "seen"),
+    [([False], ([], [HIDING])), ([False, True], ([], [])), ([True], ([], [])), ([None], ([], []))],
+    ids=["never", "the second time", "at once", "it cannot"],
+)
+def test_who_does_not_stand_still_may_have_it(looks, hides, frozen, stands, seen):
+    """Lost: a GPU that is on its way where no descriptor is; or its taking back, where there is no freezer."""
+    looks[0][:], hides[:], frozen[:] = [[]], [[]], stands
+    assert gpu_users.look(CGROUP, NODES) == seen
+
+
+def test_what_was_not_looked_at_in_time_may_have_it(looks, hides, monkeypatch):
+    """Lost: a GPU, to a program with so many files that nobody could say."""
+
+    def late(*_asked):
+        raise TimedOut("its files are too many", "process 31", pid=31, command="sh")
+
+    hides[:] = [[]]
+    monkeypatch.setattr(gpu_users, "users", late)
+    assert gpu_users.look(CGROUP, NODES) == ([], [Hiding(31, "sh", "its files are too many")])
+
+
+@contextmanager
+def in_cgroups():
+    """Yield (a container's folder of device cgroups, the commands of a shell that enter its cgroups)."""
+    with new_cgroup("v1") as folder, ExitStack() as stack:
+        other = Path(mounts.mounts()["v2"][0].point, Path(folder).name)
+        other.mkdir()
+        stack.callback(other.rmdir)
+        yield folder, (folder, str(other))
+        end = RealDeadline(30)
+        while pids_below([folder]) and not end.passed:
+            end.nap()
+
+
+def test_a_descriptor_in_a_message_that_waits_is_not_free(tmp_path):
+    """Lost: a GPU that is free by the table, and that a tenant has again once its own file system answers."""
+    with in_cgroups() as (folder, both), own_file_system.holding(tmp_path, (1, 5), "sending", None, both) as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        zero = [SimpleNamespace(number=("c", 1, 5))]
+        found, hiding = gpu_users.look(of_path(folder), zero)
+        assert found == []
+        assert [(one.pid, one.hides) for one in hiding] == [(process.pid, hidden_files.WAITS)]
+        with pytest.raises(Refused, match=r"may have GPU nodes open: pid [0-9]+ \S+ \(waits inside the kernel"):
+            gpu_users.refuse_users(BOX, of_path(folder), zero)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="its program is of x86-64")

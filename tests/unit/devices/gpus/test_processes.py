@@ -9,13 +9,14 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child import in_child
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import paths, processes
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process, holders
@@ -107,6 +108,39 @@ def test_an_accounts_own_file_system_hides_nothing_and_holds_nobody_up(tmp_path,
             pytest.skip("this kernel has no FUSE")
         found = in_child(lambda: [held.pid for held in holders([ZERO])[ZERO]], Deadline(30), "look", "")
         assert process.pid in found
+
+
+def test_who_leaves_for_another_program_holds_no_look_up(tmp_path, monkeypatch):
+    """Lost: every verb that asks who has a GPU, which waits in the kernel for ever; or the GPU, as free."""
+    monkeypatch.setattr(processes, "LOOK_TIME", 1.0)
+    monkeypatch.setattr(processes, "LOOK_AT_ALL", 1.0)
+    with own_file_system.holding(tmp_path, ZERO[1:], "leaving") as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        time.sleep(0.3)  # for which it is on its way
+        for pids in (None, [process.pid]):
+            with pytest.raises(HeteroError) as said:  # in a child, for a wait that ends never
+                in_child(lambda which=pids: len(holders([ZERO], pids=which)), Deadline(30), "look", "")
+            assert f"process {process.pid} (" in str(said.value)
+            assert "its open files could not be looked at within 1 s" in str(said.value)
+
+
+def test_what_takes_too_long_to_look_at_is_not_taken_for_nothing(monkeypatch, holding):
+    """Lost: a GPU among a million files; or a container, which stands still until all have been looked at."""
+    process = holding("open")
+    monkeypatch.setattr(processes, "LOOK_TIME", 0.3)
+    real = processes._held
+
+    def slow(folder, known):
+        time.sleep(30 if folder.endswith(str(process.pid)) else 0)
+        return real(folder, known)
+
+    monkeypatch.setattr(processes, "_held", slow)
+    begun = time.monotonic()
+    with pytest.raises(TimedOut, match="end it, or its container, and run this again") as said:
+        holders([ZERO], pids=[process.pid])
+    assert time.monotonic() - begun < 20
+    assert said.value.facts["pid"] == process.pid
 
 
 def test_a_driver_that_is_not_loaded_has_no_holders():

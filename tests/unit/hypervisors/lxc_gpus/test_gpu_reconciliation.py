@@ -17,7 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.processes import Process
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import (
@@ -332,3 +332,16 @@ def test_who_of_the_host_uses_what_was_given(host, monkeypatch):
     look = host.look()
     gpu_reconciliation._processes(look)
     assert look.findings == []
+
+
+def test_a_process_that_lets_nobody_look_is_told(host, monkeypatch):
+    """Lost: all that a reconcile found and mended, to one tenant's process."""
+
+    def late(numbers, paths):
+        raise TimedOut("its open files are too many", "process 5 (x)")
+
+    monkeypatch.setattr(gpu_reconciliation.processes, "holders", late)
+    look = host.look(repair=True)
+    gpu_reconciliation._processes(look)
+    assert kinds(look) == [("not looked at", None, None)]
+    assert look.findings[0].found == "process 5 (x): its open files are too many"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import open_rights
+from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import attach
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
 
@@ -37,6 +38,20 @@ def test_a_container_that_puts_something_else_in_the_place_of_dev(host, place, u
     assert host.reconcile()["findings"] is not None
     host.detach(odd)
     assert (host.can_open(odd), host.table()) == ([], {SECOND: [other.name]})
+
+
+def test_a_container_whose_own_file_system_says_odd_errors(host, tmp_path):
+    """Lost: every GPU of the host that is free, and the one that it has, to a tenant whose program serves /dev."""
+    odd, other = host.boxes.make(unprivileged=True), host.boxes.make()
+    host.attach(odd, gpus=[FIRST])
+    with own_file_system.holding(tmp_path, (1, 5), "refusing", odd.init_pid) as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        host.attach(other, gpus=[SECOND])
+        assert host.can_open(other) == [SECOND]
+        assert host.reconcile()["findings"] is not None
+        host.detach(odd)
+        assert (host.can_open(odd), host.table()) == ([], {SECOND: [other.name]})
 
 
 def test_a_container_that_ends_while_it_is_looked_at(host, monkeypatch):

@@ -12,16 +12,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child import in_child
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.pci.paths import Paths
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.libvirt import attachment
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import folders
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import open_rights
 from ansible_collections.hetero.compute.tests.in_time import in_time
+from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 
 NODE = SimpleNamespace(kind="c", major=195, minor=0, number=("c", 195, 0), path="/dev/nvidia0")
 GPU = SimpleNamespace(address="0000:05:00.0", nodes=[NODE], drm_nodes=[])
@@ -83,6 +87,15 @@ def test_an_init_that_calls_itself_unable_may_still_make_nodes():
         assert process.stdout.readline() == b"\n"
         assert open_rights.can_mknod(process.pid)
         process.stdin.close()
+
+
+def test_one_that_leaves_for_another_program_for_ever_makes_no_nodes(tmp_path):
+    """Lost: each look at the host's containers, which waits in the kernel for one init."""
+    with own_file_system.holding(tmp_path, (1, 5), "leaving") as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        time.sleep(0.3)  # for which it is on its way
+        assert in_child(lambda: open_rights.can_mknod(process.pid), Deadline(30), "look", "") is False
 
 
 def test_a_domain_is_known_by_what_its_devices_are_allocated_to():

@@ -14,7 +14,7 @@ import os
 from typing import Iterable, Mapping, Sequence, Tuple
 
 from ...core.errors import HeteroError
-from ...core.kernel_text import lines_of
+from ...core.kernel_text import status_of
 from . import mounts
 
 #: (version of a hierarchy, cgroup in it).
@@ -56,9 +56,8 @@ def _cgroups(pid: int | str, tops: Sequence[Top], proc: str) -> dict[str, str]:
 
 def _has_ended(pid: int, proc: str) -> bool:
     try:
-        stat = "\n".join(lines_of(os.path.join(proc, str(pid), "stat")))
-        return stat.rpartition(")")[2].split(None, 1)[0] == "Z"
-    except OSError:
+        return status_of(pid, "State", proc).startswith("Z")
+    except (OSError, StopIteration):
         return False  # gone
 
 

@@ -163,6 +163,11 @@ class Stillness:
         self._mark: bytes | None = None
         self._stands = self.is_lost = False
 
+    @property
+    def is_possible(self) -> bool:
+        """Return whether the container has a cgroup of its own that can be frozen."""
+        return self._freezer is not None
+
     def begin(self, stack: ExitStack) -> None:
         """Freeze the container until the end of the stack."""
         if self._freezer is None:

@@ -56,8 +56,8 @@ def look(
 ) -> tuple[list[Process], list[Hiding]]:
     """Return (processes of a container that hold one of these nodes, [Hiding] that may hold one).
 
-    The container stands still meanwhile. Where it cannot, it is looked at twice, because a file on its way from a
-    process to a socket and back may be missed once.
+    The container stands still meanwhile. Who does not may hold one. Where no container can, it is looked at twice,
+    because a file on its way from a process to a socket and back may be missed once.
 
     :param kill: whether those that hold one are killed, before they can go on.
     """
@@ -82,15 +82,18 @@ def _seen(
     folders: Sequence[str], nodes: Sequence[DeviceNode], paths: Folders, stillness: Stillness
 ) -> tuple[list[Process], list[Hiding]]:
     """Return what look returns, of this moment."""
-    found: list[Process] = []
-    hiding: list[Hiding] = []
     for _time in range(2 if nodes else 0):
         pids = members.pids_below(folders)
-        found = users(pids, nodes, paths)
-        hiding = hidden_files.hiding(pids, paths) if not found else []
-        if found or hiding or stillness.holds(pids) or stillness.is_lost:
-            break
-    return found, hiding
+        try:
+            found = users(pids, nodes, paths)
+            hiding = hidden_files.hiding(pids, paths) if not found else []
+            if found or hiding or stillness.holds(pids) or stillness.is_lost:
+                return found, hiding
+            if stillness.is_possible:
+                return [], hidden_files.moving(pids, paths)
+        except TimedOut as error:  # of processes.look
+            return [], [Hiding(error.facts["pid"], error.facts["command"], error.what)]
+    return [], []
 
 
 def refuse_users(

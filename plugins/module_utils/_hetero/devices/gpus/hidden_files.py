@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
-from ...core.kernel_text import lines_of
+from ...core.kernel_text import lines_of, status_of
 from . import processes
-from .paths import HERE, text_of
+from .paths import HERE, names_in, text_of
 
 if TYPE_CHECKING:
     from .paths import Folders
@@ -31,6 +32,10 @@ REGISTERED = re.compile(r"^UserFiles:\s*(\d+)$", re.M)
 RINGS_TELL = (5, 6)
 #: A line of /proc/PID/maps for a mapped ring, with its inode. The name of a file begins with a slash.
 MAPPED_RING = re.compile(rf"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) +{re.escape(RING)}$")
+#: Where a thread is in the kernel that a freezer of version 1 or 2 stopped (/proc/PID/wchan).
+FROZEN = ("__refrigerator", "do_freezer_trap")
+WAITS = "waits inside the kernel, and may have a file there"
+RUNS = "its container did not stand still to be looked at"
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,52 @@ def hiding(pids: Iterable[int], paths: Folders = HERE) -> list[Hiding]:
     """Return a Hiding for each of these processes that hides files, by pid.
 
     :param pids: all processes of a container, because one may have mapped a ring that another has open.
+    :raises TimedOut: as processes.look.
     """
+    return [Hiding(*one) for one in processes.look(lambda begin: _shown(_hiding(pids, paths, begin)), paths)]
+
+
+def moving(pids: Iterable[int], paths: Folders = HERE) -> list[Hiding]:
+    """Return those of a container's processes that do not stand still, one at least.
+
+    A call that waits for a device, or for a file system of the tenant's, has the files that it was given, also where no
+    descriptor names them any more: a message that is being sent reaches another process, once what waits goes on.
+
+    :raises TimedOut: as processes.look.
+    """
+    return [Hiding(*one) for one in processes.look(lambda begin: _shown(_moving(sorted(pids), paths, begin)), paths)]
+
+
+def _shown(found: Iterable[Hiding]) -> list[tuple[int, str, str]]:
+    return [(one.pid, one.command, one.hides) for one in found]
+
+
+def _moving(pids: Sequence[int], paths: Folders, begin: processes.Next) -> Iterator[Hiding]:
+    late = []
+    for pid in pids:
+        begin(pid)
+        late += [pid] if _moves(os.path.join(paths.proc, str(pid), "task")) else []
+    said = WAITS if late else RUNS
+    for pid in late or pids[:1]:
+        yield Hiding(pid, text_of(paths.proc, str(pid), "comm") or "?", said)
+
+
+def _moves(tasks: str) -> bool:
+    """Return whether a thread is in the kernel, and not because it was frozen there."""
+    for thread in names_in(tasks):
+        with suppress(OSError, StopIteration):  # it has ended
+            if status_of(thread, "State", tasks)[0] in "DR" and text_of(tasks, thread, "wchan") not in FROZEN:
+                return True
+    return False
+
+
+def _hiding(pids: Iterable[int], paths: Folders, begin: processes.Next) -> list[Hiding]:
     found: dict[int, list[str]] = {}
     mapped: dict[int, int] = {}
     rings: set[int] = set()
     for pid in sorted(pids):
         folder = os.path.join(paths.proc, str(pid))
+        begin(pid)
         said = found.setdefault(pid, [])
         for one in [folder, *processes.apart(folder)]:
             try:

@@ -4,18 +4,26 @@
 """Which processes have a device node open or mapped, by the device numbers of what each holds, whatever its path.
 
 A revoked permission closes no file, so a GPU is given back only when no process is found here.
+
+A tenant's process may have millions of files; and while one goes from one program to the next the kernel keeps whoever
+asks about it waiting, for ever where a file system of its own answers nothing. So a child looks, for a limited time,
+and what it did not see is said.
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Dict, Iterable, Optional, Sequence, Tuple, cast
+import struct
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Sequence, Tuple, cast
 
 from ...core import known_status
-from ...core.errors import HeteroError
+from ...core.child import in_child
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError, TimedOut
 from ...core.kernel_text import lines_of
 from ...core.known_status import Device
 from .paths import HERE, names_in, text_of
@@ -36,6 +44,12 @@ KCMP_FILES = 2
 _libc = ctypes.CDLL(None)
 #: A line of /proc/PID/maps for a mapped file: range, device and inode.
 MAPPED = re.compile(r"([0-9a-f]+-[0-9a-f]+) \S+ \S+ (\S+) ([1-9]\d*)")
+#: Seconds for a look at what a container's processes hold, while they stand still (a million files), and at all
+#: processes of this machine.
+LOOK_TIME, LOOK_AT_ALL = 8.0, 30.0
+PID = struct.Struct("=Q")
+#: Tells which process is looked at next.
+Next = Callable[[int], None]
 
 
 #: The number of a device node: kind, major, minor. A driver that is not loaded has no major.
@@ -63,11 +77,46 @@ def holders(
     """Return {(kind, major, minor): processes that hold it, by pid}. One look at all processes serves all devices.
 
     :param pids: look only at these (a container's cgroup.procs). A look at all takes 0.1 ms for each.
+    :raises TimedOut: as look.
     """
     # a driver that is not loaded has no major, and nobody has its devices open
-    found: dict[Number, list[Process]] = {number: [] for number in numbers if number[1] is not None}
-    if not found:
-        return found
+    known = list(dict.fromkeys(number for number in numbers if number[1] is not None))
+    seconds = LOOK_AT_ALL if pids is None else LOOK_TIME
+    seen = look(lambda begin: _shown(_holders(known, paths, pids, begin)), paths, seconds) if known else ()
+    return {number: [Process(*one) for one in held] for number, held in zip(known, seen)}
+
+
+def look(work: Callable[[Next], Any], paths: Folders = HERE, seconds: float | None = None) -> Any:
+    """Return what `work` finds, of JSON's types, in a child.
+
+    :param seconds: for it; LOOK_TIME for None.
+    :raises TimedOut: it took too long. The error names the process at which it was, and has its `pid` and `command`.
+    """
+    seconds = LOOK_TIME if seconds is None else seconds
+    with mmap.mmap(-1, PID.size) as place:
+
+        def begin(pid: int) -> None:
+            place[:] = PID.pack(pid)
+
+        try:
+            return in_child(lambda: work(begin), Deadline(seconds), "", "run this again", closes=True)
+        except TimedOut as error:
+            pid = PID.unpack(place[:])[0]
+            command = text_of(paths.proc, str(pid), "comm") or "?"
+            what = f"its open files could not be looked at within {seconds:g} s"
+            remedy = "end it, or its container, and run this again"
+            raise TimedOut(what, f"process {pid} ({command})", remedy, pid=pid, command=command) from error
+
+
+def _shown(found: dict[Number, list[Process]]) -> list[list[tuple[Any, ...]]]:
+    return [[astuple(process) for process in held] for held in found.values()]
+
+
+def _holders(
+    numbers: Sequence[Number], paths: Folders, pids: Iterable[int] | None, begin: Next
+) -> dict[Number, list[Process]]:
+    """Return what holders does."""
+    found: dict[Number, list[Process]] = {number: [] for number in numbers}
     wanted: dict[Device, Number] = {
         (kind, os.makedev(cast("int", major), minor)): (kind, major, minor) for kind, major, minor in found
     }
@@ -75,6 +124,7 @@ def holders(
     own = _payloads(text_of(paths.proc, "self", "cgroup") or "")
     for pid in (name for name in names_in(paths.proc) if name.isdigit()) if pids is None else map(str, pids):
         folder = os.path.join(paths.proc, pid)
+        begin(int(pid))
         try:
             numbers_held = {wanted[device] for device in _seen(pid, folder, own, known) if device in wanted}
             if numbers_held:

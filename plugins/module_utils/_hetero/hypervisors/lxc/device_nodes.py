@@ -10,7 +10,6 @@ mounted nodev) a private node of the host is bound. open_trial.py and the device
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from contextlib import contextmanager
@@ -29,11 +28,13 @@ if TYPE_CHECKING:
     from .private_nodes import Node
     from .roots import Place
 
-#: Seconds to bind some nodes (one takes a millisecond), for commands inside, and to look at or remove some nodes.
+#: Seconds to bind some nodes (one takes a millisecond), for commands inside, and to make, look at or remove some nodes.
 BIND_TIME = 10.0
 INSIDE_TIME = 30.0
 LOOK_TIME = 5.0
-#: Of a container's file system that a program of its own serves (FUSE, also below an overlay), and does not answer.
+MAKE_TIME = LOOK_TIME + BIND_TIME
+#: Of a container's file system that a program of its own serves (FUSE, also below an overlay), and does not answer, or
+#: by errors.
 SILENT = "its file system does not answer, where it has its devices"
 SILENT_WAY = "see its processes, and what is mounted in it: /proc/{pid}/mountinfo"
 #: Inits of containers of which a look found that, or that took too long. Who asks such a file system cannot be ended.
@@ -46,12 +47,19 @@ def make(container: Container, *nodes: Node, base: str = private_nodes.BASE, pid
     :param pid: its init, if the caller knows it (its monitor does not answer in a hook of its start).
     :returns: the paths that were made.
     """
+    pid = pid or container.init_pid
+    if pid in _silent:
+        raise TimedOut(SILENT, container.thing, SILENT_WAY.format(pid=pid))
+    deadline, way = Deadline(MAKE_TIME), "see its processes, and dmesg"
+    container.root_owner  # noqa: B018 - its ids are known from here on: a hook has its configuration in an open file
+    return list(in_child(lambda: _made(container, nodes, base, pid), deadline, container.thing, way, closes=True))
+
+
+def _made(container: Container, nodes: Sequence[Node], base: str, pid: int | None) -> list[str]:
     made: list[str] = []
     mounts: list[tuple[int, int, str]] = []
     try:
         with ContainerRoot(container, pid) as root:
-            if root.pid in _silent:
-                raise TimedOut(SILENT, root.thing, SILENT_WAY.format(pid=root.pid))
             for node in nodes:
                 with _place(root, node, make=True) as place:
                     if not _clear(place, (node.kind, node.major, node.minor)):
@@ -65,7 +73,7 @@ def make(container: Container, *nodes: Node, base: str = private_nodes.BASE, pid
             if mounts:
                 _bind(root, mounts)
             for node in nodes:
-                _check(root, node)
+                _check(container, node, _numbers_at(root, node.path))
     finally:
         for pair in mounts:
             os.close(pair[0])
@@ -85,7 +93,7 @@ def remove(container: Container, *paths: str, pid: int | None = None) -> list[st
 
 def _removed(container: Container, paths: Sequence[str], pid: int | None) -> list[str]:
     removed = []
-    with _in_turn(container, pid) as root:
+    with ContainerRoot(container, pid) as root:
         for path in paths:
             with root.folder(path) as place, _said_of(root, path):
                 status = _status(place)
@@ -105,8 +113,8 @@ def _removed(container: Container, paths: Sequence[str], pid: int | None) -> lis
 def look(container: Container, path: str, pid: int | None = None) -> tuple[str, int, int] | None:
     """Return (kind, major, minor) of the device node that the container has at a path, or None.
 
-    Where the container's own program serves the file system and does not answer, or the look takes too long, it is the
-    one that is bound there.
+    Where the container's own program serves the file system, and does not answer or by an error, or the look takes too
+    long, it is the one that is bound there.
     """
     pid = pid or container.init_pid
     return look_each(container, [path], pid)[path] or (private_nodes.bound_at(pid, path) if pid in _silent else None)
@@ -117,34 +125,25 @@ def look_each(
 ) -> dict[str, tuple[str, int, int] | None]:
     """Return {path: (kind, major, minor) or None} of several paths.
 
-    Where the container's own program serves the file system and does not answer, there is nothing.
+    Where the container's own program serves the file system, and does not answer or by an error, there is nothing.
     """
     wanted = list(paths)
     pid = pid or container.init_pid
 
-    def seen() -> list[tuple[str, int, int] | None]:
-        with _in_turn(container, pid) as root:
-            return [_numbers_at(root, path) for path in wanted]
+    def seen() -> list[tuple[str, int, int] | bool | None]:
+        with ContainerRoot(container, pid) as root:
+            return [_numbers_if_shown(root, path) for path in wanted]
 
-    found: list[Sequence[Any] | None] = [None] * len(wanted)
+    found: list[Any] = [None] * len(wanted)
     if pid not in _silent:
         try:
             found = in_child(seen, Deadline(LOOK_TIME), container.thing, "see dmesg", closes=True)
         except TimedOut:
+            found = [False] * len(wanted)
+        if False in found:
             _silent.add(cast("int", pid))
     known = [cast("tuple[str, int, int]", tuple(one)) if one else None for one in found]
     return dict(zip(wanted, known))
-
-
-@contextmanager
-def _in_turn(container: Container, pid: int | None) -> Iterator[ContainerRoot]:
-    """Yield a container's root to one process at a time: each one that waits there for ever, another would wait beside.
-
-    Who waits for its turn can be ended.
-    """
-    with ContainerRoot(container, pid) as root, open(f"/proc/{root.pid}/ns/mnt", "rb", buffering=0) as space:
-        fcntl.flock(space, fcntl.LOCK_EX)
-        yield root
 
 
 def make_inside(container: Container, *nodes: Node) -> None:
@@ -158,21 +157,28 @@ def make_inside(container: Container, *nodes: Node) -> None:
             ["mknod", "-m", f"{node.mode:o}", path, node.kind, str(node.major), str(node.minor)],
         ):
             command([*inside, *argv], container.thing, remedy, timeout=INSIDE_TIME)
-    with ContainerRoot(container) as root:
-        for node in nodes:
-            _check(root, node)
+    found = look_each(container, [node.path for node in nodes])
+    for node in nodes:
+        _check(container, node, found[node.path])
 
 
-def _check(root: ContainerRoot, node: Node) -> None:
-    found = _numbers_at(root, node.path)
+def _check(container: Container, node: Node, found: tuple[str, int, int] | None) -> None:
     if found != (node.kind, node.major, node.minor):
         what = f"{node.path} is {_said(found)} after it was made {_said((node.kind, node.major, node.minor))}"
-        raise HeteroError(what, root.thing, "something in it works against that: see its processes")
+        raise HeteroError(what, container.thing, "something in it works against that: see its processes")
 
 
 def _numbers_at(root: ContainerRoot, path: str) -> tuple[str, int, int] | None:
     with root.folder(path) as place:
         return numbers(_status(place))
+
+
+def _numbers_if_shown(root: ContainerRoot, path: str) -> tuple[str, int, int] | bool | None:
+    """Return what _numbers_at does, or False where a file system says another error: one of its own says any."""
+    try:
+        return _numbers_at(root, path)
+    except OSError:
+        return False
 
 
 # ---- one place in the container: (descriptor of the folder, name)

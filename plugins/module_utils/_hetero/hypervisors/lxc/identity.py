@@ -17,7 +17,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Pattern, Protocol, cast
 
 from ...core import known_status
-from ...core.errors import Refused, naming
+from ...core.child import in_child
+from ...core.deadline import Deadline
+from ...core.errors import HeteroError, Refused, TimedOut, naming
 from ...files.whole_file import as_before, write_whole
 from . import folders, monitors
 from .config_text import text_of
@@ -53,6 +55,8 @@ RUNS_ANOTHER_WAY = (
 )
 #: Folders between the root of a container and one in it that its init has as its root: more are not looked at.
 DEPTH = 40
+#: Seconds to look at these.
+LOOK_TIME = 5.0
 #: The collection's lines in a configuration that name the folder, and all of them, also those of a container that was
 #: copied.
 BY_PATH = rf"lxc\.include\s*=.*/{FOLDER}/\s*|lxc\.hook\..*/{FOLDER}/{FILE}'? .* {VERB} .*"
@@ -292,18 +296,37 @@ def runs_another(container: Container, pid: int) -> bool:
     try:
         if root.startswith("/") and os.path.isdir(root):
             seen = known_status.status(root)
-            # its init may have gone into a file system whose server, a program of its own, answers nothing
-            above = [known_status.status(f"/proc/{pid}/root/{'../' * up}") for up in range(DEPTH)]
-            if any((seen.st_dev, seen.st_ino) == (folder.st_dev, folder.st_ino) for folder in above):
+            above = _above(pid, container.thing)
+            if [seen.st_dev, seen.st_ino] in above:
                 return False
             # an empty one may be the point where this host mounts its disk no more
-            if os.listdir(root) or seen.st_dev == above[0].st_dev:
+            if above and (os.listdir(root) or seen.st_dev == above[0][0]):
                 return True
         elif root == container.get("lxc.rootfs.path") and _is_whole(root):
             return False
     except OSError:  # it has ended meanwhile
         return False
     return key_of(container) is None or not includes(container)
+
+
+def _above(pid: int, thing: str) -> list[list[int]]:
+    """Return [[number of its file system, inode]] of a process's root and the folders above it; [] of one that keeps
+    who asks waiting: it goes from one program to the next, and a file system of its own answers nothing.
+
+    :raises OSError: it has ended.
+    """
+
+    def seen() -> list[tuple[int, int]]:
+        # it may have gone into a file system whose server, a program of its own, answers nothing
+        folders = [known_status.status(f"/proc/{pid}/root/{'../' * up}") for up in range(DEPTH)]
+        return [(folder.st_dev, folder.st_ino) for folder in folders]
+
+    try:
+        return list(in_child(seen, Deadline(LOOK_TIME), thing, "see its processes", closes=True))
+    except TimedOut:
+        return []
+    except HeteroError as error:
+        raise ProcessLookupError(error.what) from error
 
 
 def _is_whole(root: str) -> bool:

@@ -116,8 +116,10 @@ def _tried_in(
     with naming(container.thing):
         if mounts.V2 in cgroups:
             second = os.open(cgroups[mounts.V2], os.O_RDONLY | os.O_DIRECTORY)
+    # what the container itself has at a path may be of a file system of its own, which answers nothing
+    closes, way = all(below is None for _path, below in files), "start it, or see why it ended"
     try:
-        return in_child(attempt, Deadline(OPEN_TIME), container.thing, "start it, or see why it ended", second)
+        return in_child(attempt, Deadline(OPEN_TIME), container.thing, way, second, closes)
     finally:
         if second is not None:
             os.close(second)

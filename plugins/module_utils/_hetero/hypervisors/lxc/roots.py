@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import array
 import errno
+import fcntl
 import os
 import socket
 from contextlib import contextmanager
@@ -27,12 +28,8 @@ if TYPE_CHECKING:
 
 #: Seconds for a child that finds a folder if the kernel cannot (openat2 came with Linux 5.6), or could not just now.
 FIND_TIME = 5.0
-#: Errors of a path that leads to no folder, whatever the container's root put there: bad links, or a file system that
-#: does not answer.
-NO_FOLDER = (
-    *(errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG),
-    *(errno.ENOTCONN, errno.ESTALE, errno.EIO),
-)
+#: Errors of a path that leads to no folder, whatever links the container's root put there.
+NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 GONE = "start it, or see why it ended"
 
 
@@ -41,7 +38,11 @@ Place = Tuple[int, str]
 
 
 class ContainerRoot:
-    """The root of a running container, kept open; a context manager."""
+    """The root of a running container, kept open; a context manager.
+
+    It is for a child that is ended at a time limit, for a file system of the container's own may never answer. Who asks
+    such a one cannot be ended. So one asks at a time, and who comes after it waits for its lock instead, and can be.
+    """
 
     def __init__(self, container: Container, pid: int | None = None) -> None:
         self.thing = container.thing
@@ -50,15 +51,19 @@ class ContainerRoot:
         if self.pid is None:
             raise HeteroError("does not run", self.thing, GONE)
         try:
+            # which no account can open, and all who look here have the same of
+            self._turn = os.open(f"/proc/{self.pid}/fd", os.O_RDONLY | os.O_DIRECTORY)
             self._root = os.open(f"/proc/{self.pid}/root", os.O_PATH | os.O_DIRECTORY)
         except OSError as error:
             raise HeteroError("has ended just now", self.thing, GONE) from error
+        fcntl.flock(self._turn, fcntl.LOCK_EX)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         os.close(self._root)
+        os.close(self._turn)
 
     @contextmanager
     def folder(self, path: str, make: bool = False) -> Iterator[Place | None]:
