@@ -392,8 +392,7 @@ def _processes(look: Look) -> None:
     rows = {row.address: row for row in look.site.store.allocations()}
     try:
         for number, found in processes.holders(gpus, look.site.paths).items():
-            row = rows.get(gpus[number].address)
-            others = [process for process in found if process.container is None]
+            row, others = rows.get(gpus[number].address), [process for process in found if process.container is None]
             if row and others:
                 text = f"{short(row.holder)} has it, and the host's {gpu_users.told(others)} has it open"
                 look.note("used by the host", text, address=row.address)
