@@ -24,6 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors
     own_file_systems,
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import IdMap
+from ansible_collections.hetero.compute.tests.unit.devices.cgroup.real_cgroups import new_cgroup
 from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc.conftest import CLONE_NEWNS, Boxes, libc
 
@@ -131,6 +132,34 @@ def test_a_file_system_of_somebody_else_goes_on(tmp_path, monkeypatch):
         assert process.poll() is None
         own_file_systems.end_all(ids, {}, Deadline(20))
         assert process.wait(20) == 0
+
+
+ZOMBIE = """
+import os, sys
+os.setresuid(*[int(sys.argv[2])] * 3)
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_has_ended_and_is_waited_for_is_nobody_else():
+    """Lost: a container's end, with its GPUs, on cgroup v1, where the kernel has such a process outside: its parent waits
+    for ever for a file system that it serves itself.
+    """
+    own = [range(own_file_system.ACCOUNT, own_file_system.ACCOUNT + 1)]
+    with new_cgroup("v1") as folder:
+        enters = f"echo $$ >{folder}/cgroup.procs; exec \"$@\""
+        argv = ["sh", "-c", enters, "sh", sys.executable, "-c", ZOMBIE, folder, str(own_file_system.ACCOUNT)]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            zombie = process.stdout.readline().decode().strip()
+            assert "devices:/\n" in Path(f"/proc/{zombie}/cgroup").read_text()
+            assert not own_file_systems._has_others(own, {"v1": folder})
+            assert own_file_systems._has_others(own, {})
+            process.communicate(timeout=60)
 
 
 def left_of(name):

@@ -38,7 +38,7 @@ def _is_in(pid: int, tops: Sequence[Top], proc: str) -> bool:
     if _below(theirs, tops):
         return True
     # For a first thread that has ended, the kernel says "/" in version 1; other threads may still run.
-    return theirs.get(mounts.V1) == "/" and _has_ended(pid, proc) and _a_thread_is_in(pid, tops, proc)
+    return theirs.get(mounts.V1) == "/" and has_ended(pid, proc) and _a_thread_is_in(pid, tops, proc)
 
 
 def _below(theirs: Mapping[str, str], tops: Sequence[Top]) -> bool:
@@ -54,7 +54,8 @@ def _cgroups(pid: int | str, tops: Sequence[Top], proc: str) -> dict[str, str]:
         return dict(tops) if getattr(error.__cause__, "errno", None) == errno.ENAMETOOLONG else {}
 
 
-def _has_ended(pid: int, proc: str) -> bool:
+def has_ended(pid: int, proc: str = "/proc") -> bool:
+    """Return whether the first thread of a process has, whose end nobody waited for yet; others may still run."""
     try:
         return status_of(pid, "State", proc).startswith("Z")
     except (OSError, StopIteration):

@@ -55,9 +55,14 @@ def _has_others(own: Sequence[range], directories: Mapping[str, str]) -> bool:
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         with suppress(OSError):  # it has ended
             ids = map(int, status_of(pid, "Uid").split()) if pid not in inside else ()
-            if any(number in one for number in ids for one in own):
+            if any(number in one for number in ids for one in own) and not _is_over(pid):
                 return True
     return False
+
+
+def _is_over(pid: int) -> bool:
+    """Return whether a process has ended and is only waited for. In cgroup v1 it is in no container any more."""
+    return members.has_ended(pid) and len(os.listdir(f"/proc/{pid}/task")) == 1
 
 
 def _abort(own: Sequence[range]) -> None:
