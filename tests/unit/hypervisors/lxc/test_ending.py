@@ -147,8 +147,8 @@ sys.stdin.read()
 
 
 def test_what_has_ended_and_is_waited_for_is_nobody_else():
-    """Lost: a container's end, with its GPUs, on cgroup v1, where the kernel has such a process outside: its parent waits
-    for ever for a file system that it serves itself.
+    """Lost: a container's end, with its GPUs, on cgroup v1, where the kernel has such a process outside: its
+    parent waits for ever for a file system that it serves itself.
     """
     own = [range(own_file_system.ACCOUNT, own_file_system.ACCOUNT + 1)]
     with new_cgroup("v1") as folder:
