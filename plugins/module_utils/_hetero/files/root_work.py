@@ -38,7 +38,8 @@ def inside(root: str, work: Callable[[], Any], deadline: Deadline) -> Any:
         os.umask(0o022)
         return work()
 
-    return in_child(there, deadline, root, "check the files there, or make the root new")
+    # a file system of a tenant's in it may never answer: who waits for that cannot be ended, and has no locks
+    return in_child(there, deadline, root, "check the files there, or make the root new", closes=True)
 
 
 def read_file(path: str) -> str | None:

@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import fcntl
+
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus import libraries
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.libraries import check, look
+from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 
 DRIVER = "535.129.03"
 
@@ -132,3 +137,17 @@ def test_a_file_that_names_no_version_is_not_judged(root):
     """Bind mounts of single files have the name of the link; they are the host's own."""
     root.file("/usr/lib64/libcuda.so.1")
     assert check(str(root.folder), DRIVER)[0].version is None
+
+
+def test_who_looks_in_a_root_that_never_answers_has_no_locks(tmp_path, monkeypatch):
+    """Lost: every verb of a container, also its end, to its own file system: who waits for it has the locks."""
+    monkeypatch.setattr(libraries, "FOLDERS", ("/mnt/all",))
+    with own_file_system.holding(tmp_path, (1, 5), "silent") as process, open(tmp_path / "lock", "w") as held:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(TimedOut):
+            look(f"/proc/{process.pid}/root", Deadline(1))
+        held.close()
+        with open(tmp_path / "lock", "w") as free:
+            fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)
