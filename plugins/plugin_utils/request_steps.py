@@ -93,7 +93,8 @@ def find(
         remedy = f"{status} shows who has what; ask for it with {ask}"
         raise Stop(f"There is no instance {name} to {to}{why}: {remedy}")
     asked = ", ".join(answer["item"] for answer in answers)
-    nowhere = f"{name}: no such instance on {asked}{why}: {status} shows who has what"
+    meant = brief(", ".join(f"{name}-{number}" for number in sorted(numbers_of(request)))) or name
+    nowhere = f"{meant}: no such instance on {asked}{why}: {status} shows who has what"
     return dict(parts=parts, lines=[nowhere, *notes(answers)])
 
 

@@ -13,7 +13,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.plays 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.images.capacity import SETTING, Promises
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.compute_hosts import rejections
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, gibibytes, left
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import age, left, size_text
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import FROM, TO, moving, without_halves
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import MOVED, WHICH
@@ -238,11 +238,11 @@ def _lines(rows: Sequence[Row]) -> list[str]:
 
 def roots(proxy: str | None, fields: dict[str, Any]) -> str:
     """Return a line that says what the roots of a proxy are promised."""
-    promised, there, taken = (gibibytes(fields[key]) for key in ("promised", "there", "taken"))
+    promised, there, taken = (size_text(fields[key]) for key in ("promised", "there", "taken"))
     promises = Promises(fields["promised"], fields["there"], fields["overcommit"])
     over = ""
     if promises.overcommit > 1:
-        most = f"{gibibytes(promises.limit)} may be promised ({SETTING} is {promises.overcommit:g})"
+        most = f"{size_text(promises.limit)} may be promised ({SETTING} is {promises.overcommit:g})"
         over = f"; {most}, in the hope that not all roots fill up"
     end = ": no further root can be given" if promises.full else ""
     return f"roots on {proxy}: {promised} promised of {there} there, {taken} taken{over}{end}"

@@ -178,6 +178,9 @@ def test_find_of_nothing_says_where_it_looked():
     found = request_steps.find(asked(), answers, [])
     nowhere = f"lab: no such instance on p1, p2: {STATUS}"
     assert found == dict(parts=[], lines=[nowhere, "board3 on p2: its root lies there"])
+    which = f"lab-2, lab-5: no such instance on p1, p2: {STATUS}"
+    alone = [node("p1", claims=[claim("lab")]), node("p2")]
+    assert request_steps.find(asked(numbers=[5, 2]), alone, [])["lines"] == [which], "lab is there, and is not meant"
 
 
 # ---- choose

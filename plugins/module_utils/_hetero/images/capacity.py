@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..core.plays import play
 from ..core.spelling import like
 from ..core.this_node import THIS_NODE
-from ..site.instance import gibibytes as shown
+from ..site.instance import size_text as shown
 
 GIB = 1 << 30
 SETTING = "tftp_proxy_roots_overcommit"

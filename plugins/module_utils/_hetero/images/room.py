@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from ..core.errors import BadInput, Refused
 from ..files.paths import existing
-from ..site.instance import gibibytes as shown
+from ..site.instance import size_text as shown
 from ..site.state_folder import OLDER, ROOT_FILE, ROOTS
 from .capacity import GIB, Promises, root_size
 

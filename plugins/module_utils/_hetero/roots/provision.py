@@ -19,7 +19,7 @@ from ..core.errors import HeteroError, Refused, naming
 from ..images.choice import check_arch, check_image, image_of
 from ..images.room import room_of, size_of
 from ..site.boot_sources import DISK, NFS
-from ..site.instance import gibibytes
+from ..site.instance import size_text
 from ..tftp.board_folder import remove_entry
 from ..tftp.kernels_by_hand import lead, put_there
 from .console_log import is_own_log
@@ -269,8 +269,8 @@ def _prepare_root(
     after = {"claim": token, "image": image.hash, "whole": True, "mounted": True}
     room, size = room_of(proxy), size_of(proxy, place.board, claim.flavor)
     if fresh:
-        before.update({"size": gibibytes(os.path.getsize(root.file))} if os.path.exists(root.file) else {})
-        after["size"] = gibibytes(size)
+        before.update({"size": size_text(os.path.getsize(root.file))} if os.path.exists(root.file) else {})
+        after["size"] = size_text(size)
     if change.note(f"{name} root", before, after):
         restored.append("root" if fresh else "mount")
         if fresh:

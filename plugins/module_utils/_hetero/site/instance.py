@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from math import ceil
 from typing import Any
 
 from ..core.errors import BadInput
@@ -95,7 +96,9 @@ def key_body(text: str) -> list[tuple[str, str]] | list[str]:
     return keys or text.split()
 
 
-def gibibytes(size: float) -> str:
-    """Return a number of bytes for people."""
+def size_text(size: float) -> str:
+    """Return a number of bytes for people; what is there at all is no nothing."""
+    if size < 1 << 30:
+        return f"{ceil(size / (1 << 20))} MiB"
     gigabytes = size / (1 << 30)
     return f"{gigabytes:.1f} GiB" if gigabytes < 10 else f"{gigabytes:.0f} GiB"

@@ -191,8 +191,12 @@ def test_how_much_goes_is_said(tmp_path):
         root.write(b"x" * (3 << 20))
         root.flush()
         rebuilds.os.fsync(root.fileno())
-    size = rebuilds.gibibytes(512 * rebuilds.os.stat(file).st_blocks)
+    size = rebuilds.size_text(512 * rebuilds.os.stat(file).st_blocks)
     assert f"the root of eve-1 ({size}) goes; its name, board0" in rebuilds._goes(node, BOARD, EVE)
+    assert size.endswith(" MiB"), "three days' results are not nothing"
+    assert [rebuilds.size_text(one) for one in (0, 1, 5 << 20, 1 << 30, 11 << 30)] == [
+        "0 MiB", "1 MiB", "5 MiB", "1.0 GiB", "11 GiB",
+    ]  # fmt: skip
 
 
 def test_a_claim_as_a_rebuild_leaves_it():

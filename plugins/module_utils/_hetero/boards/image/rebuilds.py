@@ -25,7 +25,7 @@ from ...roots.misplaced_roots import refuse_to_remove
 from ...roots.ownership import refuse_anothers, refuse_unproven
 from ...site import board_states
 from ...site.image_names import valid_image
-from ...site.instance import NOTHING_TO_REBUILD, gibibytes, key_body
+from ...site.instance import NOTHING_TO_REBUILD, key_body, size_text
 from ..evidence.changed_addresses import refuse_changed
 from ..evidence.unknown_leases import must_know_the_lease
 from ..power import last_outlet
@@ -210,7 +210,7 @@ def _goes(proxy: Proxy, board: Board, claim: Claim) -> str:
     if claim.boot_source != DISK_ROOT:
         try:
             size = 512 * os.stat(root_of_board(proxy, board.id).file).st_blocks
-            where = f" ({gibibytes(size)})"
+            where = f" ({size_text(size)})"
         except OSError:
             where = ""
     return f"all that is in the root of {claim.instance}{where} goes; its name, {board.name}, address and lease stay"

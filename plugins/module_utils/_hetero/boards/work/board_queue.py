@@ -24,7 +24,7 @@ from ...scheduling.places import held_for
 from ...scheduling.queue import Lot
 from ...scheduling.reserved import ROOTS
 from ...site import board_states
-from ...site.instance import gibibytes
+from ...site.instance import size_text
 from ...site.leases import not_before
 from ..evidence.free_boards import somebodys
 from . import checked_boards
@@ -130,7 +130,7 @@ class BoardQueue(Waiting[ClaimRequest]):
             return {}
         most, why = found
         kept = without_room(Promises(0, most, 1), sizes)
-        return {name: f"the room for a root of {gibibytes(sizes[name])} is {why}" for name in kept}
+        return {name: f"the room for a root of {size_text(sizes[name])} is {why}" for name in kept}
 
     def lots(self, now: float) -> list[Lot]:
         """Return them as Waiting.lots does. Of free boards those that failed least come first, as a claim takes them;

@@ -20,7 +20,7 @@ from ...files.loop import attached, own_nodes
 from ...files.paths import existing
 from ...images.room import GIB, SHARED, SPARE, Room
 from ...roots.roots import SOURCE, sharing
-from ...site.instance import gibibytes as shown
+from ...site.instance import size_text as shown
 from ...site.state_folder import OLDER, ROOTS
 
 if TYPE_CHECKING:
