@@ -1,9 +1,10 @@
 # Copyright: hetero.compute contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which sockets listen by an abstract name, as the kernel tells by sock_diag(7).
+"""Which sockets listen by an abstract name, and who made them, as the kernel tells by sock_diag(7).
 
-/proc/net/unix has names as they are, and a line feed in one begins a line that any account words as it likes.
+/proc/net/unix has names as they are, and a line feed in one begins a line that any account words as it likes. To look
+for who has a socket open is to ask every process, and one of any account can keep who asks waiting for ever.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Iterator
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
 NLM_F_REQUEST, NLM_F_DUMP = 0x001, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
-UDIAG_SHOW_NAME, UNIX_DIAG_NAME = 1, 0
+UDIAG_SHOW_NAME, UNIX_DIAG_NAME = 0x01, 0
+#: Since Linux 5.3.
+UDIAG_SHOW_UID, UNIX_DIAG_UID = 0x40, 7
 #: net/tcp_states.h, as unix sockets use it.
 TCP_LISTEN = 10
 HEAD = struct.Struct("=IHHII")
@@ -30,20 +33,22 @@ MOST = 1 << 16
 ANSWER_TIME = 10.0
 
 
-def listening(name: bytes) -> set[int]:
-    """Return the inodes of the sockets that listen by an abstract name in this network namespace: one, or none.
+def listening(name: bytes) -> dict[int, int | None]:
+    """Return {inode: user id of who made it, or None} of the sockets that listen by an abstract name in this network
+    namespace: one, or none.
 
     :param name: without the zero byte before it.
     :raises OSError: this kernel has no unix_diag.
     """
-    return {inode for inode, its in _all() if its == b"\0" + name}
+    return {inode: uid for inode, uid, its in _all() if its == b"\0" + name}
 
 
-def _all() -> Iterator[tuple[int, bytes]]:
-    """Yield (inode, name) of all listening sockets; one may be lacking while others come and go."""
+def _all() -> Iterator[tuple[int, int | None, bytes]]:
+    """Yield (inode, user id, name) of all listening sockets; one may be lacking while others come and go."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG) as kernel:
         kernel.settimeout(ANSWER_TIME)
-        wanted = REQUEST.pack(socket.AF_UNIX, 0, 0, 1 << TCP_LISTEN, 0, UDIAG_SHOW_NAME, 0xFFFFFFFF, 0xFFFFFFFF)
+        shown = UDIAG_SHOW_NAME | UDIAG_SHOW_UID
+        wanted = REQUEST.pack(socket.AF_UNIX, 0, 0, 1 << TCP_LISTEN, 0, shown, 0xFFFFFFFF, 0xFFFFFFFF)
         flags = NLM_F_REQUEST | NLM_F_DUMP
         kernel.sendto(HEAD.pack(HEAD.size + len(wanted), SOCK_DIAG_BY_FAMILY, flags, 1, 0) + wanted, (0, 0))
         while True:
@@ -59,14 +64,16 @@ def _all() -> Iterator[tuple[int, bytes]]:
                 data = data[_aligned(size) :]
 
 
-def _socket(message: bytes) -> tuple[int, bytes]:
-    inode, rest, name = ANSWER.unpack_from(message)[4], message[ANSWER.size :], b""
+def _socket(message: bytes) -> tuple[int, int | None, bytes]:
+    inode, rest, name, uid = ANSWER.unpack_from(message)[4], message[ANSWER.size :], b"", None
     while len(rest) >= ATTRIBUTE.size:
         size, kind = ATTRIBUTE.unpack_from(rest)
         if kind == UNIX_DIAG_NAME:
             name = rest[ATTRIBUTE.size : size]
+        elif kind == UNIX_DIAG_UID:
+            uid = struct.unpack_from("=I", rest, ATTRIBUTE.size)[0]
         rest = rest[_aligned(size) :]
-    return inode, name
+    return inode, uid, name
 
 
 def _aligned(size: int) -> int:

@@ -15,14 +15,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import unix_sockets
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child import in_child
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import liblxc, monitors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.folders import in_use
+from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 from ansible_collections.hetero.compute.tests.unit.gaps_in_tables import with_gaps
 from ansible_collections.hetero.compute.tests.unit.own_network import own_network
 
@@ -255,3 +259,19 @@ def test_an_accounts_socket_that_takes_no_call_holds_up_nobody(account, monkeypa
                 return
             assert monitors.owner("box", account.top) == NOBODY
             assert (account.top, "box") not in monitors.of_root()
+
+
+def test_a_process_that_keeps_who_asks_waiting_holds_up_nobody(tmp_path, monkeypatch):
+    """Lost: every verb of the host, for ever, to an account that floods a monitor and leaves for another program."""
+    monkeypatch.setattr(monitors, "ANSWER_TIME", 1.0)
+    with own_file_system.holding(tmp_path, (1, 5), "leaving") as process, socket.socket(socket.AF_UNIX) as flooded_one:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
+        time.sleep(0.3)  # for which it is on its way
+        address = f"/lxc/{os.getpid()}/command"
+        flooded_one.bind(f"\0{address}")
+        flooded_one.listen()
+        for shown, makers in ((unix_sockets.UDIAG_SHOW_UID, [os.geteuid()]), (0, [0])):  # 0: it may be root's
+            monkeypatch.setattr(unix_sockets, "UDIAG_SHOW_UID", shown)
+            found = in_child(lambda: sorted(monitors._makers(address)), Deadline(30), "look", "")
+            assert found == makers

@@ -15,9 +15,10 @@ import re
 import socket
 import struct
 from contextlib import contextmanager, suppress
-from typing import Iterator
+from typing import Collection, Iterator
 
 from ...core import kernel_tables, unix_sockets
+from ...core.child import in_child
 from ...core.deadline import Deadline
 from ...core.errors import TimedOut
 
@@ -153,21 +154,37 @@ def _call(client: socket.socket, address: str, deadline: Deadline) -> int | None
 
 
 def _makers(address: str) -> set[int]:
-    """Return the user ids of those who made the listening sockets of this name, by the processes that have them."""
-    sockets = {f"socket:[{inode}]" for inode in _listening(address)}
+    """Return the user ids of those who made the listening sockets of this name."""
+    made = _listening(address)
+    known = {uid for uid in made.values() if uid is not None}
+    sockets = {f"socket:[{inode}]" for inode, uid in made.items() if uid is None}
+    if not sockets:
+        return known
+    try:
+        deadline = Deadline(ANSWER_TIME)
+        return known.union(in_child(lambda: _of_holders(sockets), deadline, address, "see ps", closes=True))
+    except TimedOut:  # a process keeps who asks about it waiting
+        return {0}
+
+
+def _of_holders(sockets: Collection[str]) -> list[int]:
+    """Return the user ids of those who made sockets, by the processes that have them; for kernels before 5.3."""
     makers = set()
-    for path in glob.iglob("/proc/[0-9]*/fd/*") if sockets else ():
+    for path in glob.iglob("/proc/[0-9]*/fd/*"):
         with suppress(OSError):  # it was closed meanwhile
             if os.readlink(path) in sockets:
                 makers.add(os.stat(path).st_uid)
-    return makers
+    return list(makers)
 
 
-def _listening(address: str) -> set[int]:
-    """Return the inodes of the listening sockets of this name."""
+def _listening(address: str) -> dict[int, int | None]:
+    """Return {inode: user id of who made it, or None} of the listening sockets of this name."""
+    found: dict[int, int | None] = {}
     try:
-        return {inode for _turn in range(kernel_tables.READS) for inode in unix_sockets.listening(os.fsencode(address))}
+        for _turn in range(kernel_tables.READS):
+            found.update(unix_sockets.listening(os.fsencode(address)))
+        return found
     except OSError:  # a kernel without it; there an account may add lines, by which root's monitor takes no call
         pattern = re.compile(rf"^(?:\S+ +){{3}}{LISTENS} \S+ \S+ +(\d+) @{re.escape(address)}$")
         lines = {line for table in kernel_tables.reads(SOCKETS) for line in table}
-        return {int(found[1]) for found in map(pattern.match, lines) if found}
+        return {int(line[1]): None for line in map(pattern.match, lines) if line}
