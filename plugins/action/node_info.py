@@ -9,26 +9,36 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from typing import Any, Iterable, Mapping
 
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_watch import SHOWN, SHOWN_OF_INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import PACKED, packed
 from ansible_collections.hetero.compute.plugins.plugin_utils.instance_watch import Line, Watched
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import (
     LONGEST_LOOK,
     SHORTEST_LOOK,
     Lines,
     Looks,
+    Silent,
     as_text,
+    within,
 )
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import is_read
 
 #: What a node is → the module that says what it has.
 MODULES = {"proxy": "board_info", "host": "host_info"}
+#: What Ansible reads of a result itself, beside what the node has.
+ANSIBLES_OWN = ("ansible_facts", "deprecations", "invocation", "warnings")
+#: Seconds in which a node says what it has, where nothing else is said.
+MOST = 120
+LATE = "Timed out after {seconds} second(s)."
 #: Most seconds for which somebody watches, and for which nothing happens meanwhile.
 LONGEST = 86400.0
 STILL, LONG = "nothing has happened for {limit:.0f} s", "it was watched for {limit:.0f} s"
@@ -50,10 +60,12 @@ class ActionModule(Looks):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         # Its module has no such options.
-        given = self._task.args
-        self._node = str(given.pop("node", None) or _kind(task_vars or {}))
+        given, known = self._task.args, task_vars or {}
+        self._node = str(given.pop("node", None) or _kind(known))
         given.update(given.pop("asks", None) or {})
-        watch = self._task.args.pop("watch", None)
+        given.update(self._value_of(given.pop("asks_in", None), known, {}))
+        longest, is_packed = self._seconds(given.pop("limit_in", None), known), boolean(given.pop("packed", False))
+        watch = given.pop("watch", None)
         if self._node not in MODULES:
             raise AnsibleActionFail(f"node is {brief(self._node)}: give {' or '.join(MODULES)}")
         try:
@@ -65,7 +77,32 @@ class ActionModule(Looks):
         if self._limit is not None:
             self._task.args["follow"] = True
             is_read()  # from here on it is known when its reader goes
-        return super().run(tmp, task_vars)
+        try:
+            with within(longest) if longest else nullcontext():
+                answer = super().run(tmp, task_vars)
+        except Silent:
+            return dict(failed=True, changed=False, msg=LATE.format(seconds=longest), timedout=dict(period=longest))
+        answer.pop(PACKED, None)  # a node's own is none of ours
+        if not is_packed or answer.get("failed") or answer.get("unreachable"):
+            return answer
+        own = {key: answer.pop(key) for key in ANSIBLES_OWN if key in answer}
+        return dict(own, changed=False, **packed(answer))
+
+    def _value_of(self, variable: str | None, known: Mapping[str, Any], nothing: Any) -> Any:
+        """Return what a variable of the play says; `nothing` where none is named, or it has no value."""
+        given = known.get(variable) if variable else None
+        return nothing if given is None else self._templar.template(given)
+
+    def _seconds(self, variable: str | None, known: Mapping[str, Any]) -> int:
+        """Return the seconds that a variable gives the node to answer, MOST where it has none; 0 is no limit."""
+        given = self._value_of(variable, known, MOST) if variable else 0
+        try:
+            seconds = int(given)
+        except (TypeError, ValueError):
+            seconds = -1
+        if isinstance(given, bool) or seconds < 0:
+            raise AnsibleActionFail(f"{variable} is {brief(str(given))}: give whole seconds, 0 for no limit")
+        return seconds
 
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         answer = super()._asked(tmp, task_vars)

@@ -21,7 +21,7 @@ description:
     GPU hosts, into a dictionary by node.
   - What belongs to one node is what the inventory plugin P(hetero.compute.nodes#inventory) reads from a snapshot.
   - A node that could not be asked has no boards or GPUs, and says why.
-positional: _input, hosts
+positional: _input, hosts, as_text
 options:
   _input:
     description: C(results) of the loop, whose items are names of nodes; or a dictionary of each node's result.
@@ -29,6 +29,12 @@ options:
     required: true
   hosts:
     description: Whether the nodes are GPU hosts.
+    type: bool
+    default: false
+  as_text:
+    description: Whether each node's is C(error) and one text of JSON, C(packed), as filters
+      P(hetero.compute.status_table#filter) and P(hetero.compute.status_page#filter) take it, too. Ansible goes through
+      each value of a variable whenever that is read, which takes seconds for a thousand boards.
     type: bool
     default: false
 seealso:

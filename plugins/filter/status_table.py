@@ -21,7 +21,7 @@ description:
   - For a proxy node with roots of boards, a line below the table says how much space they are promised and how much
     there is.
   - A GPU host has a line for each instance on it. Its state says how many of its GPUs are free.
-positional: _input, fits, hosts
+positional: _input, fits, hosts, as_json
 options:
   _input:
     description:
@@ -34,6 +34,10 @@ options:
     description: Instance types by name. Column FITS names those that a node can serve.
     type: dict
     default: {}
+  as_json:
+    description: Whether it is all that is known, as one line of JSON with C(proxies) and C(hosts), and no table.
+    type: bool
+    default: false
   hosts:
     description: GPU hosts by name, as filter P(hetero.compute.snapshots#filter) makes them; those that
       answered are shown.

@@ -141,21 +141,7 @@ from ..module_utils._hetero.core.template_marks import may_be_template
 from ..module_utils._hetero.site.boards_file import COLUMNS, BoardsFileError, geometry, read
 from ..plugin_utils import snapshots
 from ..plugin_utils.snapshots import UNKNOWN
-
-try:
-    # ansible-core 2.19 and later template only what is marked as trusted ...
-    from ansible.template import trust_as_template as _harmless
-except ImportError:
-    # ... earlier ones whatever is not marked as unsafe.
-    from ansible.utils.unsafe_proxy import wrap_var as _hostile
-
-    def _harmless(text):
-        return text
-else:
-
-    def _hostile(text):
-        return text
-
+from ..plugin_utils.template_trust import harmless, hostile
 
 #: The proxy that `boards_files` speaks of.
 ONE_PROXY = "proxy"
@@ -196,7 +182,7 @@ SPEC = ArgumentSpecValidator(
 
 @lru_cache(maxsize=10000)
 def _text_from_outside(text):
-    return _hostile(text) if may_be_template(text) else _harmless(text)
+    return hostile(text) if may_be_template(text) else harmless(text)
 
 
 def from_outside(value):

@@ -13,7 +13,7 @@ version_added: 0.1.0
 description:
   - Runs M(hetero.compute.board_info) on a proxy node and M(hetero.compute.host_info) on a compute host, so that a play
     asks all of them side by side.
-  - This is an action plugin. It hands all options but O(node), O(asks) and O(watch) to that module.
+  - This is an action plugin. It hands all options but those of its own to that module.
 extends_documentation_fragment:
   - hetero.compute.attributes
 attributes:
@@ -30,10 +30,18 @@ options:
     type: str
     choices: [proxy, host]
   asks:
-    description: Further options of that module by name. A play that keeps what it asks in one variable gives it here,
-      so that Ansible evaluates one expression for each node.
+    description: Further options of that module by name.
     type: dict
     default: {}
+  asks_in:
+    description: Name of a variable with what O(asks) is. A play that asks many nodes gives it, because Ansible compiles
+      an expression anew for each of them.
+    type: str
+  limit_in:
+    description: Name of a variable with the seconds in which the node answers, for the same reason; 120 where it has no
+      value, and no limit at 0. A node that did not counts as one that Ansible's C(timeout) ended. Without this option
+      there is no limit.
+    type: str
   instance:
     description: Only what belongs to this instance, or to the request of this name.
     type: str
@@ -47,6 +55,12 @@ options:
         nothing has happened for so many seconds. Of what happened before, their newest O(events) are looked at.
       - Without it, the node is asked once, and nothing is printed.
     type: float
+  packed:
+    description: Whether the answer comes as one text. Ansible goes through each value of a result some ten times, and
+      through a text at once. For plays that ask many nodes. The collection's filters and its step
+      M(hetero.compute.request) read such answers.
+    type: bool
+    default: false
   owner:
     description: For whom RV(hetero.compute.board_info#module:offers) is.
     type: str
@@ -79,7 +93,11 @@ watched:
   elements: dict
 claims:
   description: The claims there. All else is in the documentation of the two modules.
-  returned: success
+  returned: success, without O(packed)
   type: list
   elements: dict
+packed:
+  description: All that the node has, as one text of JSON.
+  returned: success, with O(packed)
+  type: str
 """

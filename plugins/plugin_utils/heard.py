@@ -7,11 +7,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Iterable, Mapping
+
+from ansible_collections.hetero.compute.plugins.plugin_utils.plain_values import plain
+from ansible_collections.hetero.compute.plugins.plugin_utils.template_trust import hostile
 
 #: Names under which tasks register what a node has (playbooks/tasks/ask.yml), what it did (tasks/claim.yml), and the
 #: place that it keeps for a request (tasks/ticket.yml).
 ASKED, DONE, PLACE = "_asked", "_done", "_place"
+#: Key of what is one text of JSON: an answer to action plugin node_info, or what filter snapshots makes. Ansible goes
+#: through each value of a variable whenever that is read.
+PACKED = "packed"
 #: What ansible-core 2.19 says before the words of who failed.
 ANSIBLE_SAYS = "Task failed: "
 
@@ -21,8 +28,25 @@ def answers(hostvars: Mapping[str, Any], nodes: Iterable[str]) -> list[dict[str,
     found = []
     for node in nodes:
         said = hostvars[node].get(ASKED) or dict(skipped=True)
-        found.append(dict(dict(msg="was not asked") if said.get("skipped") else said, item=node))
+        found.append(dict(dict(msg="was not asked") if said.get("skipped") else unpacked(said), item=node))
     return found
+
+
+def packed(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a value of JSON's types as one text."""
+    return {PACKED: json.dumps(value)}
+
+
+def unpacked(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what was packed; what was not, as it is."""
+    return hostile(json.loads(said[PACKED])) if PACKED in said else said
+
+
+def seen(snapshots: Any) -> Any:
+    """Return what filter snapshots made, packed or not, in values of Python's own."""
+    if not isinstance(snapshots, Mapping):
+        return plain(snapshots)
+    return {node: plain(unpacked(one) if isinstance(one, Mapping) else one) for node, one in snapshots.items()}
 
 
 def listed(results: Any) -> Any:
@@ -31,7 +55,7 @@ def listed(results: Any) -> Any:
     """
     if not isinstance(results, Mapping) or not all(isinstance(one, Mapping) for one in results.values()):
         return results
-    return [dict(said, item=node) for node, said in results.items()]
+    return [dict(unpacked(said), item=node) for node, said in results.items()]
 
 
 def done(hostvars: Mapping[str, Any], node: str, name: str = DONE) -> dict[str, Any]:

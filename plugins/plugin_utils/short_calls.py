@@ -35,10 +35,12 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import co
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import told_while_it_lasts
 
 try:  # since ansible-core 2.19
-    from ansible.module_utils.common.json import Direction, get_module_encoder
+    from ansible.module_utils.common.json import Direction, get_module_decoder, get_module_encoder
 
     PROFILE: tuple[str, ...] = ("legacy",)
     ENCODER = get_module_encoder(*PROFILE, Direction.CONTROLLER_TO_MODULE)
+    # what reads results is imported here, in the play's process, and not in that of each node
+    get_module_decoder(*PROFILE, Direction.MODULE_TO_CONTROLLER)
 except ImportError:
     from ansible.module_utils.common import json as older
 

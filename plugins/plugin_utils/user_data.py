@@ -9,14 +9,13 @@ import os
 import stat
 from typing import Any
 
-from ansible.utils.unsafe_proxy import wrap_var
-
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.roots.cloud_init import (
     BEGINNINGS,
     MOST,
     must_be_user_data,
 )
+from ansible_collections.hetero.compute.plugins.plugin_utils.template_trust import hostile
 
 
 def user_data(file: Any, in_a_job: bool = False) -> dict[str, Any]:
@@ -39,7 +38,7 @@ def user_data(file: Any, in_a_job: bool = False) -> dict[str, Any]:
         except BadInput as error:
             why = f"{error.what}: {error.remedy}"
     shown = name if len(name) <= 200 and name.isprintable() else "its file"
-    return dict(text="", problem=f"user_data: {shown} {why}") if why else dict(text=wrap_var(text), problem="")
+    return dict(text="", problem=f"user_data: {shown} {why}") if why else dict(text=hostile(text), problem="")
 
 
 def _read(path: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import Verdict, verdicts
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import listed
+from ansible_collections.hetero.compute.plugins.plugin_utils.plain_values import plain
 
 HEADING = ("FLAVOR", "ID", "FREE", "OF", "ASKS FOR")
 
@@ -26,7 +27,7 @@ def offers(instance_types: Any, results: Any, table: bool = False) -> list[Any]:
         raise AnsibleFilterError("hetero.compute.offers needs a mapping of flavors by name before the bar")
     asked = [result for result in listed(results) if "claims" in result]
     try:
-        found = [_offer(name, flavor, asked) for name, flavor in sorted(instance_types.items())]
+        found = [_offer(name, flavor, asked) for name, flavor in sorted(plain(instance_types).items())]
     except HeteroError as error:
         raise AnsibleFilterError(str(error)) from error
     return [*aligned([HEADING, *map(_row, found)]), *_told(found)] if table else found

@@ -22,6 +22,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.
 )
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling.nodes import verdicts
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import listed
+from ansible_collections.hetero.compute.plugins.plugin_utils.plain_values import plain
 
 #: What a partition may say, and what a flavor's slots may.
 PARTITION = ("default", "flavors", "idle", "max_time", "options", "priority", "root")
@@ -45,7 +46,7 @@ NO_FEATURE = re.compile(r"[^A-Za-z0-9._-]+")
 def slurm_slots(instance_types: Any, results: Any, partitions: Any = None, slots: Any = None) -> dict[str, Any]:
     if not isinstance(instance_types, dict):
         raise AnsibleFilterError("hetero.compute.slurm_slots needs a mapping of flavors by name before the bar")
-    results = listed(results)
+    instance_types, results = plain(instance_types), listed(results)
     silent = [str(one.get("item")) for one in results if "claims" not in one]
     if silent:
         why = f"{', '.join(silent)} cannot be asked, and their slots would be taken from Slurm: mend that first"

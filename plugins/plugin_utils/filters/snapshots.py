@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hetero.compute.plugins.plugin_utils.heard import listed, words_of
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import listed, packed, words_of
 
 #: What is kept of each kind of owner, with its value for an owner that did not answer.
 OF_PROXY: dict[str, Any] = {
@@ -39,7 +39,7 @@ OF_HOST: dict[str, Any] = {
 }
 
 
-def snapshots(results: Any, hosts: bool = False) -> dict[str, dict[str, Any]]:
+def snapshots(results: Any, hosts: bool = False, as_text: bool = False) -> dict[str, dict[str, Any]]:
     results = listed(results)
     if isinstance(results, (str, dict)) or not all(isinstance(result, dict) and "item" in result for result in results):
         raise AnsibleFilterError("hetero.compute.snapshots needs the results of a loop over nodes before the bar")
@@ -53,4 +53,4 @@ def snapshots(results: Any, hosts: bool = False) -> dict[str, dict[str, Any]]:
             **{key: result.get(key, nothing) if answered else nothing for key, nothing in kept.items()},
             "error": None if answered else words_of(result) if result.get("msg") else "did not answer",
         }
-    return found
+    return {node: dict(packed(seen), error=seen["error"]) for node, seen in found.items()} if as_text else found

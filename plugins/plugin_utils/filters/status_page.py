@@ -9,16 +9,18 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import seen
 from ansible_collections.hetero.compute.plugins.plugin_utils.page.page import status_page as page
 
 
 def status_page(snapshots: Any, title: str = "Boards", hosts: Any = None) -> str:
-    if not _are_snapshots(snapshots, "boards") or not _are_snapshots(hosts or {}, "gpus"):
+    snapshots, hosts = seen(snapshots), seen(hosts or {})
+    if not _are_snapshots(snapshots, "boards") or not _are_snapshots(hosts, "gpus"):
         raise AnsibleFilterError("hetero.compute.status_page needs what filter snapshots makes, of proxies and hosts")
     return page(snapshots, title, hosts)
 
 
 def _are_snapshots(snapshots: object, of: str) -> bool:
     return isinstance(snapshots, dict) and all(
-        isinstance(seen, dict) and {"taken_at", of, "claims"} <= set(seen) for seen in snapshots.values()
+        isinstance(one, dict) and {"taken_at", of, "claims"} <= set(one) for one in snapshots.values()
     )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Iterator, Mapping, Sequence, Tuple
 
 from ansible.errors import AnsibleFilterError
@@ -17,9 +18,11 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instan
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BY_HYPERVISOR
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.moves import FROM, TO, moving, without_halves
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import MOVED, WHICH
+from ansible_collections.hetero.compute.plugins.plugin_utils import heard
 from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_number
 from ansible_collections.hetero.compute.plugins.plugin_utils.columns import aligned, left_beside, wrapped
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.fits import fits as types_that_fit
+from ansible_collections.hetero.compute.plugins.plugin_utils.plain_values import plain
 from ansible_collections.hetero.compute.plugins.plugin_utils.reserved_lines import reserved
 from ansible_collections.hetero.compute.plugins.plugin_utils.snapshots import devices
 from ansible_collections.hetero.compute.plugins.plugin_utils.waiting_lines import waiting
@@ -164,7 +167,12 @@ def drawn(board: dict[str, Any]) -> str:
     return ", ".join(f"{value:{form}} {unit}" for value, form, unit in told if is_number(value) and value >= 0)
 
 
-def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any = None) -> list[str]:
+def status_table(
+    boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any = None, as_json: bool = False
+) -> list[str]:
+    boards, hosts = heard.seen(boards), heard.seen(hosts or {})
+    if as_json:
+        return [json.dumps({"proxies": boards, "hosts": hosts})]
     by_proxy = boards if isinstance(boards, dict) else {None: {"boards": boards}}
     listed = [seen.get("boards") if isinstance(seen, dict) else None for seen in by_proxy.values()]
     if not all(isinstance(those, (list, tuple)) and all(map(_is_board, those)) for those in listed):
@@ -172,18 +180,19 @@ def status_table(boards: Any, fits: Mapping[str, Any] | None = None, hosts: Any 
             "hetero.compute.status_table needs a list of boards, as board_info returns them, or what filter snapshots "
             "makes, before the bar"
         )
+    wanted = plain(fits or {})
     several = sum(1 for seen in by_proxy.values() if seen["boards"] or seen.get("claims")) > 1
-    rows, alone = [], len(by_proxy.keys() - {None}) + len(hosts or {}) == 1
+    rows, alone = [], len(by_proxy.keys() - {None}) + len(hosts) == 1
     for proxy, seen in by_proxy.items():
         of = proxy if several else None
         rows += [unasked_row(proxy, "proxy", seen["error"], alone)] if seen.get("error") else []
-        rows += [*(row(board, fits or {}, of) for board in seen["boards"]), *unnamed_rows(seen, of)]
-    for name, host in _at_home(hosts or {}).items():
+        rows += [*(row(board, wanted, of) for board in seen["boards"]), *unnamed_rows(seen, of)]
+    for name, host in _at_home(hosts).items():
         silent = [unasked_row(name, "host", host["error"], alone)] if host["error"] else []
-        rows += silent or host_rows(name, host, fits or {})
+        rows += silent or host_rows(name, host, wanted)
     promises = [roots(proxy, seen["roots"]) for proxy, seen in by_proxy.items() if _promises(seen)]
     told = [text for proxy, seen in by_proxy.items() for text in pdus(proxy, seen)]
-    every = {**by_proxy, **(hosts or {})}
+    every = {**by_proxy, **hosts}
     return _lines(rows) + promises + told + waiting(every.values()) + reserved(every)
 
 

@@ -15,6 +15,7 @@ from ansible_collections.hetero.compute.plugins.action import node_info
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.store import ClaimTerms, Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import job_watch
 from ansible_collections.hetero.compute.plugins.plugin_utils import progress
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import unpacked
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_answers import HOST, NODE
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst jo@laptop"
@@ -29,12 +30,13 @@ def ask(monkeypatch):
 
         def execute(plugin, **_how):
             called.append((plugin.module, dict(plugin._task.args)))
-            return answer
+            return answer() if callable(answer) else answer
 
         monkeypatch.setattr(node_info.ActionModule, "_execute_module", execute)
         task = SimpleNamespace(args=args, async_val=0, check_mode=False, action="hetero.compute.node_info")
         connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nowhere"))
-        result = node_info.ActionModule(task, connection, None, None, None, None).run(None, task_vars or {})
+        templar = SimpleNamespace(template=lambda value: value)
+        result = node_info.ActionModule(task, connection, None, None, templar, None).run(None, task_vars or {})
         return (*called[0], result)
 
     return run
@@ -56,6 +58,37 @@ def test_a_node_is_what_its_group_says(ask, name, module, answer):
     called, args, _result = ask(answer, known, asks=dict(instance="jackie", events=5))
     assert (called, args) == (f"hetero.compute.{module}", dict(instance="jackie", events=5))
     assert ask(answer, known, asks={})[1] == {}
+
+
+def test_what_is_asked_comes_from_a_variable(ask):
+    """Lost: what a play asks, of each of a hundred nodes."""
+    known = dict(_asks=dict(instance="jackie"), hetero_ask_timeout="7")
+    called, args, _result = ask(NODE, known, node="proxy", asks_in="_asks", limit_in="hetero_ask_timeout")
+    assert args == dict(instance="jackie")
+    assert ask(NODE, {}, node="proxy", asks_in="_asks", limit_in="hetero_ask_timeout")[1] == {}
+
+
+def test_an_answer_comes_as_one_text(ask):
+    """Lost: seconds of each play of many boards, or what a node has; a failure is to be read by Ansible itself."""
+    *_called, result = ask(dict(NODE, warnings=["old"], packed="its own"), node="proxy", packed=True)
+    assert sorted(result) == ["changed", "packed", "warnings"]
+    assert (result["changed"], unpacked(result)) == (False, NODE)
+    *_called, failed = ask(dict(failed=True, msg="no", packed="{}"), node="proxy", packed=True)
+    assert failed == dict(failed=True, msg="no")
+
+
+def test_a_node_that_does_not_answer_in_time_is_left(ask):
+    """Lost: hours, to one node whose disk is gone."""
+    known = dict(hetero_ask_timeout=1)
+    *_called, result = ask(lambda: time.sleep(60), known, node="proxy", limit_in="hetero_ask_timeout")
+    assert result == dict(failed=True, changed=False, msg="Timed out after 1 second(s).", timedout=dict(period=1))
+    assert ask(NODE, dict(hetero_ask_timeout=0), node="proxy", limit_in="hetero_ask_timeout")[2] == NODE
+
+
+@pytest.mark.parametrize("seconds", ["soon", -1, True, [1]])
+def test_seconds_that_are_none_are_refused(ask, seconds):
+    with pytest.raises(AnsibleActionFail, match=r"^hetero_ask_timeout is .+: give whole seconds, 0 for no limit$"):
+        ask(NODE, dict(hetero_ask_timeout=seconds), node="proxy", limit_in="hetero_ask_timeout")
 
 
 @pytest.mark.parametrize(("kind", "module", "answer"), [("proxy", "board_info", HOST), ("host", "host_info", NODE)])

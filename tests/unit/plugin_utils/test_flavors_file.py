@@ -150,7 +150,7 @@ def test_variables_have_no_lines_but_all_else(write):
         " flavor arm.small is in hetero_extra_instance_types as well: leave one out",
         "1:13: flavor arm.small: vcpus is 'x': give a whole number of 0 or more",
     ]
-    with pytest.raises(AnsibleFilterError, match="by name as hetero_extra_instance_types"):
+    with pytest.raises(AnsibleFilterError, match="hetero_extra_instance_types is no mapping of flavors by name"):
         flavors(DEFAULTS, ["arm.small"])
 
 

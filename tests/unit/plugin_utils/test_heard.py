@@ -18,6 +18,7 @@ CLAIMS = dict(claims=[])
     ("variables", "answer"),
     [
         (dict(_asked=dict(CLAIMS, item="another")), dict(CLAIMS, item="p1")),
+        (dict(_asked=heard.packed(dict(CLAIMS, item="another"))), dict(CLAIMS, item="p1")),
         (dict(_asked=dict(unreachable=True, msg="x")), dict(unreachable=True, msg="x", item="p1")),
         ({}, dict(msg="was not asked", item="p1")),
         (dict(_asked=dict(skipped=True)), dict(msg="was not asked", item="p1")),
@@ -43,9 +44,17 @@ def test_what_is_no_mapping_of_answers_is_left_as_it_is(results):
 
 def test_answers_by_node_are_those_of_a_loop():
     """Lost: whose answer it is, to a node that says another's name."""
-    answers = dict(p2=dict(CLAIMS, item="p1"), p1=dict(msg="no route"))
-    assert heard.listed(answers) == [dict(CLAIMS, item="p2"), dict(msg="no route", item="p1")]
+    answers = dict(p2=dict(CLAIMS, item="p1"), p1=dict(msg="no route"), p3=heard.packed(CLAIMS))
+    told = [dict(CLAIMS, item="p2"), dict(msg="no route", item="p1"), dict(CLAIMS, item="p3")]
+    assert heard.listed(answers) == told
     assert heard.listed({}) == []
+
+
+@pytest.mark.parametrize("given", [None, "x", [dict(name="board0")], dict(p1=None), dict(p1=CLAIMS)])
+def test_what_did_not_come_as_a_text_is_seen_as_it_is(given):
+    """Lost: what a user gives to the filters, who asks nodes by the modules themselves."""
+    assert heard.seen(given) == given
+    assert heard.seen(dict(p1=dict(heard.packed(CLAIMS), error=None))) == dict(p1=CLAIMS)
 
 
 def test_what_a_node_did():
