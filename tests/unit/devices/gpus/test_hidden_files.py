@@ -166,6 +166,26 @@ def test_one_that_ended_hides_nothing_and_no_other(tmp_path):
     assert found == [Hiding(101, "?", said), Hiding(103, "?", said)]
 
 
+@pytest.mark.parametrize(
+    ("link", "maps", "said"),
+    [
+        ("/dmabuf:", "", "a device's memory, by descriptor 5"),
+        ("/dmabuf:heap", "", "a device's memory, by descriptor 5"),
+        ("/x", "7f0-7f1 rw-s 100000000 00:0a 1                         /dmabuf:\n", "a device's memory, mapped"),
+        ("/x", "7f0-7f1 rw-s 100000000 00:0a 1                         /x/dmabuf:\n", None),
+        ("/x/dmabuf:", "", None),
+    ],
+)
+def test_memory_of_a_device_is_held_without_the_device(tmp_path, link, maps, said):
+    """Lost: a GPU's memory, which a tenant writes and reads after it was taken back: as Linux 6.1 shows vgem's."""
+    folder = tmp_path / "proc" / "101"
+    for name in ("fd", "fdinfo"):
+        (folder / name).mkdir(parents=True)
+    (folder / "fd" / "5").symlink_to(link)
+    (folder / "maps").write_text(maps)
+    assert hiding([101], Paths.below(str(tmp_path))) == ([Hiding(101, "?", said)] if said else [])
+
+
 def test_what_may_not_be_looked_at_may_be_it(monkeypatch):
     """Lost: a GPU in a process that the kernel does not show; or its taking back, to an error that names none."""
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Processes that hold files without a descriptor: sent to a unix socket and not received yet, or registered with
-io_uring.
+io_uring; and those that hold a device's memory without the device, as a dma-buf.
 
 The kernel says how many there are and not which devices, so any of them may be a GPU. On a host some socket holds files
 at any moment; so only processes of the container that gives a GPU back are looked at.
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: How the links in /proc/PID/fd begin.
 SOCKET, RING = "socket:[", "anon_inode:[io_uring]"
+#: So begins what a driver exported: by it a program has a GPU's memory also once it has closed the GPU.
+MEMORY = "/dmabuf:"
 #: Lines of /proc/PID/fdinfo/FD. The first match counts: a file's name, which comes later, may look like one.
 IN_FLIGHT = re.compile(r"^scm_fds:\s*(\d+)$", re.M)  # Linux 5.9
 REGISTERED = re.compile(r"^UserFiles:\s*(\d+)$", re.M)
@@ -32,6 +34,7 @@ REGISTERED = re.compile(r"^UserFiles:\s*(\d+)$", re.M)
 RINGS_TELL = (5, 6)
 #: A line of /proc/PID/maps for a mapped ring, with its inode. The name of a file begins with a slash.
 MAPPED_RING = re.compile(rf"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) +{re.escape(RING)}$")
+MAPPED_MEMORY = re.compile(rf"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ +{MEMORY}")
 #: Where a thread is in the kernel that a freezer of version 1 or 2 stopped (/proc/PID/wchan).
 FROZEN = ("__refrigerator", "do_freezer_trap")
 WAITS = "waits inside the kernel, and may have a file there"
@@ -101,7 +104,9 @@ def _hiding(pids: Iterable[int], paths: Folders, begin: processes.Next) -> list[
         for one in [folder, *processes.apart(folder)]:
             try:
                 said += _by_descriptors(one, rings)
-                mapped.update((inode, pid) for inode in _mapped_rings(one))
+                lines = lines_of(os.path.join(one, "maps"))
+                mapped.update((int(match[1]), pid) for match in map(MAPPED_RING.match, lines) if match)
+                said += ["a device's memory, mapped"] if any(map(MAPPED_MEMORY.match, lines)) else []
             except (FileNotFoundError, ProcessLookupError):
                 continue  # this thread ended; others may still run
             except PermissionError:
@@ -117,7 +122,7 @@ def _hiding(pids: Iterable[int], paths: Folders, begin: processes.Next) -> list[
 
 
 def _by_descriptors(folder: str, rings: set[int]) -> list[str]:
-    """Return in words what a thread's sockets and rings hold; add the inodes of its rings to `rings`."""
+    """Return in words what a thread's sockets, rings and dma-bufs hold; add the inodes of its rings to `rings`."""
     said: list[str] = []
     for name in os.listdir(os.path.join(folder, "fd")):
         path = os.path.join(folder, "fd", name)
@@ -127,6 +132,8 @@ def _by_descriptors(folder: str, rings: set[int]) -> list[str]:
                 rings.add(os.stat(path).st_ino)
         except FileNotFoundError:
             continue  # closed meanwhile
+        if link.startswith(MEMORY):
+            said.append(f"a device's memory, by descriptor {name}")
         if link == RING or link.startswith(SOCKET):
             told = text_of(folder, "fdinfo", name)
             if told is not None:
@@ -158,8 +165,3 @@ def _files(number: int) -> str:
 def _rings_tell() -> bool:
     release = re.match(r"(\d+)\.(\d+)", os.uname().release)
     return release is None or (int(release[1]), int(release[2])) >= RINGS_TELL
-
-
-def _mapped_rings(folder: str) -> set[int]:
-    """Return the inodes of the rings that a thread has mapped: a ring can be used without its descriptor."""
-    return {int(match[1]) for match in map(MAPPED_RING.match, lines_of(os.path.join(folder, "maps"))) if match}
