@@ -28,7 +28,7 @@ def test_a_user_moves_an_instance_and_is_told_its_address(plays):
     assert (rc, changed(output) > 0) == (0, True), output
     assert "TASK [Boot it in its new place]" in output
     assert "its root comes from board0, which is off" in output
-    assert "board1  running   has run before this" in output
+    assert "board1  running   jackie has run before this" in output
     assert "adopted" not in output
     assert "jackie is running on board1: ssh root@" in output
 

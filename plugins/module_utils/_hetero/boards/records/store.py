@@ -298,7 +298,7 @@ class Store(MeteredClaims, KeptClaims):
             phase = STATE_PHASE if claim.is_same(here) else CLAIM_PHASE
             self.event(claim.board, phase, f"adopted for {claim.instance} of {claim.owner}: {why}")
             if kept.ran:
-                self.event(claim.board, board_states.RUNNING, "has run before this")
+                self.event(claim.board, board_states.RUNNING, f"{claim.instance} has run before this")
             elif on or tells_of_power(kept):
                 self.event(claim.board, UNWATCHED, MAY_HAVE_RUN.format(name=claim.instance))
 
