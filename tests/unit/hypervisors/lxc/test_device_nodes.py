@@ -23,6 +23,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child import in_child
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.kernel_text import mount_table
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     device_nodes,
     kernel,
@@ -328,6 +329,23 @@ def test_a_tenant_takes_no_turn_of_who_looks(boxes):
             stack.callback(os.close, space)
             fcntl.flock(space, fcntl.LOCK_EX)
         assert device_nodes.look_each(box, [GPU0.path], pid) == {GPU0.path: ("c", 195, 0)}
+
+
+def test_what_is_bound_there_is_not_sought_behind_a_link(tmp_path, monkeypatch):
+    """Lost: a verb of the host, to a tenant who puts a link to a file system of its own where the kernel said that what
+    it bound lies."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        os.mknod(tmp_path / name / "node", stat.S_IFCHR | 0o600, os.makedev(195, 0))
+    (tmp_path / "link").symlink_to(tmp_path / "b")
+    own = max((line for line in mount_table() if f"{tmp_path}/".startswith(line.point)), key=lambda one: len(one.point))
+    below = own.root.rstrip("/") + str(tmp_path)[len(own.point.rstrip("/")) :]
+    for folder, found in (("a", ("c", 195, 0)), ("link", None), ("none", None)):
+        line = own._replace(root=f"{below}/{folder}/node", point=GPU0.path)
+        monkeypatch.setattr(
+            private_nodes, "mount_table", lambda pid=None, line=line: [line] if pid else mount_table()
+        )
+        assert private_nodes.bound_at(7, GPU0.path) == found
 
 
 def test_a_stopped_container_is_said_to_be_so(boxes):

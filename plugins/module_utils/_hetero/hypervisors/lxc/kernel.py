@@ -24,7 +24,7 @@ MS_REC, MS_PRIVATE = 1 << 14, 1 << 18
 AT_EMPTY_PATH = 0x1000
 MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH = 0x04, 0x40
 #: <linux/openat2.h>: absolute names and ".." end at the root; links such as /proc/PID/root are not followed.
-RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 0x02, 0x10
+RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_IN_ROOT = 0x02, 0x04, 0x10
 #: <linux/sched.h>
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 #: <linux/capability.h>
@@ -46,9 +46,18 @@ def _call(name: str, *arguments: object, path: str | None = None) -> int:
 def open_in_root(root: int, path: str, flags: int) -> int:
     """Return a descriptor of `path` below descriptor `root`, found as by a process with that root (openat2, Linux 5.6).
     """
-    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
+    return _open(root, path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
+
+
+def open_without_links(path: str) -> int:
+    """Return a descriptor that names `path`, in which no part may be a link (ELOOP)."""
+    return _open(AT_FDCWD, path, os.O_PATH, RESOLVE_NO_SYMLINKS)
+
+
+def _open(folder: int, path: str, flags: int, resolve: int) -> int:
+    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, resolve)
     number = ctypes.c_long(OPENAT2)
-    return _call("syscall", number, root, os.fsencode(path), how, ctypes.c_size_t(len(how)), path=path)
+    return _call("syscall", number, folder, os.fsencode(path), how, ctypes.c_size_t(len(how)), path=path)
 
 
 def clone_mount(path: str) -> int:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, Sequence, cast
 
 from ...core.errors import HeteroError, naming
 from ...core.kernel_text import MountLine, mount_table
 from ...files.mounts import mounts_below, unmount
 from ...files.removal import remove_tree
+from . import kernel
 
 if TYPE_CHECKING:
     from .liblxc import Container
@@ -105,19 +106,33 @@ def bound_at(pid: int | None, path: str) -> tuple[str, int, int] | None:
     """
     try:
         there = [line for line in mount_table(pid=pid or "self") if line.point == os.path.normpath(path)]
+        ours = [own for own in mount_table() if not own.kind.startswith(OTHERS_FILES)]
     except OSError:
         return None  # it has ended
-    return next(filter(None, map(_bound, reversed(there))), None)
+    return next(filter(None, (_bound(line, ours) for line in reversed(there))), None)
 
 
-def _bound(line: MountLine) -> tuple[str, int, int] | None:
-    for own in mount_table():
+def _bound(line: MountLine, ours: Sequence[MountLine]) -> tuple[str, int, int] | None:
+    for own in ours:
         if own.system == line.system and f"{line.root}/".startswith(f"{own.root.rstrip('/')}/"):
-            path = own.point.rstrip("/") + line.root[len(own.root.rstrip("/")) :]
-            status = None if own.kind.startswith(OTHERS_FILES) else _status(path)
+            status = _status_without_links(own.point.rstrip("/") + line.root[len(own.root.rstrip("/")) :])
             if status and f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}" == line.system:
                 return numbers(status)
     return None
+
+
+def _status_without_links(path: str) -> os.stat_result | None:
+    """Return the status of a file of a container's on this host, or None where a link is on its path: the container's
+    root may have put one there since the kernel told the path, and it would lead to anywhere here.
+    """
+    try:
+        there = kernel.open_without_links(path)
+    except OSError:
+        return None
+    try:
+        return os.fstat(there)
+    finally:
+        os.close(there)
 
 
 def forget(container: Container, base: str = BASE) -> None:
