@@ -187,6 +187,7 @@ unclaimed:
     kind: {description: 'V(lxc) for a container, V(kvm) for a guest.', type: str}
     created: {description: 'When it was claimed (unix seconds), by the record of its claim, or none.', type: float}
     leaves_for: {description: 'The host for which it leaves this one by that record, or an empty text.', type: str}
+    half: {description: 'Whether only half of a root is there, which runs nowhere; left out of all others.', type: bool}
 ended:
   description:
     - Instances of O(instance) that the node ended because their lease was over, where it has none of them any more.

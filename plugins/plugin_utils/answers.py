@@ -135,7 +135,7 @@ HOSTED = dict(
 )
 ROOTS = dict(dict.fromkeys(("promised", "there", "taken", "overcommit"), is_number), root_gb=left_out(is_number))
 UNCLAIMED = dict(instance=or_none(is_text), name=is_text, text=is_text, created=maybe(is_number))
-UNCLAIMED.update(leaves_for=maybe(is_text), kind=maybe(is_text))
+UNCLAIMED.update(leaves_for=maybe(is_text), kind=maybe(is_text), half=left_out(is_truth))
 ENDED = dict(instance=is_instance, owner=is_text, time=is_made)
 #: What only an operator can make free, and why.
 STUCK: dict[str, Test] = dict(name=is_word, why=is_text)

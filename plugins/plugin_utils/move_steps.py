@@ -215,7 +215,8 @@ def _without_a_claim(name: str, answers: Sequence[Answer], node: str) -> Iterato
     """Yield what a node has of an instance that its database does not know."""
     for answer in answers:
         if answer["item"] == node:
-            yield from (one_line(one["text"]) for one in answer.get("unclaimed") or () if one["instance"] == name)
+            there = [one for one in answer.get("unclaimed") or () if one["instance"] == name and not one.get("half")]
+            yield from (one_line(one["text"]) for one in there)
 
 
 def _chosen(name: str, answers: Sequence[Answer], here: str, came: Mapping[str, Any], node: str) -> str:

@@ -165,7 +165,6 @@ def leaving(step: Step) -> Result:
         # also of one that was on its way to a third host before: who looks later has to ask the present one
         note = moves.leaving_note(step.asked.other, told["ran"])
         departure = work.claim.departure if was == instance_states.LEAVING and not runs else None
-        departure = departure or _new_departure()
         work.put(state=instance_states.LEAVING, note=note, mover=step.asked.run, departure=departure)
         # a root that was let go before is not touched again: the copy of it goes on
         if was != instance_states.LEAVING or runs or not root.is_let_go:
@@ -176,15 +175,25 @@ def leaving(step: Step) -> Result:
         if work.container.running:
             raise HeteroError(ON, name, STOP)
         root.let_go()
+        if departure is None or not _is_as_it_left(work):
+            work.put(departure=_new_departure(root.stamp))
         if step.change.note(name, {"state": was}, {"state": instance_states.LEAVING}):
             work.report(moves.PHASE, f"is off, and stays so while its root moves to {step.asked.other}")
-        told.update(state=work.claim.state, departure=departure, files=root.sizes, bytes=root.bytes)
+        told.update(state=work.claim.state, departure=work.claim.departure, files=root.sizes, bytes=root.bytes)
         return dict(came=told)
 
 
-def _new_departure() -> str:
-    """Return what no other departure has; a letter goes before, or Ansible would make numbers of some."""
-    return f"d{secrets.token_hex(16)}"
+def _new_departure(stamp: str) -> str:
+    """Return what no other departure has, and at last how the root was then; a letter goes before, or Ansible would
+    make numbers of some.
+    """
+    return f"d{secrets.token_hex(16)}.{stamp}"
+
+
+def _is_as_it_left(work: Work) -> bool:
+    """Return whether nothing was written to the root since it was switched off, such as by one who started it."""
+    stamp = root_of(work).stamp
+    return not stamp or (work.claim.departure or "").endswith(f".{stamp}")
 
 
 def planned(step: Step) -> Result:
@@ -221,12 +230,13 @@ def gone(step: Step) -> Result:
             raise Refused(NOT_LEAVING.format(state=work.claim.state), step.asked.instance, LOOK)
         if work.claim.state == instance_states.LEAVING:
             step.must_be_its_run(work)
-            is_it = step.asked.host_key == work.claim.host_key
-            if not is_it or not work.claim.departure or step.asked.departure != work.claim.departure:
-                way = NOT_IT_WAY.format(name=step.asked.instance, node=step.asked.other)
-                raise Refused(NOT_ITS_COPY if is_it else NOT_IT, step.asked.instance, way)
             if work.container.running:
                 raise Refused(RUNS_HERE, step.asked.instance, RUNS_WAY)
+            is_it = step.asked.host_key == work.claim.host_key
+            is_of_it = work.claim.departure and step.asked.departure == work.claim.departure
+            if not (is_it and is_of_it and _is_as_it_left(work)):
+                way = NOT_IT_WAY.format(name=step.asked.instance, node=step.asked.other)
+                raise Refused(NOT_ITS_COPY if is_it else NOT_IT, step.asked.instance, way)
         work.must_be_own()
         end(work, moves.GONE.format(host=step.asked.other))
         return {}

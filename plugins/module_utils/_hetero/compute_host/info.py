@@ -21,7 +21,7 @@ from ..site.instance_states import ENDING, LEAVING
 from ..site.leases import until
 from ..site.moves import host_of
 from ..site.owners import alike
-from .unclaimed_instances import unclaimed
+from .unclaimed_instances import half_made, unclaimed
 
 if TYPE_CHECKING:
     from ..claims.host.allocation import Allocation
@@ -70,7 +70,7 @@ def information(host: Host, instance: str | None = None, events: int = 0) -> Fie
         devices=_of(devices, instance, claims),
         instances=instances,
         claims=[claim_fields(host, claim) for claim in claims],
-        unclaimed=unclaimed(host, instance),
+        unclaimed=[*unclaimed(host, instance), *half_made(host, instance)],
         ended=[] if instance is None or claims else host.store.ended(instance),
         alike=[] if instance is None or claims else alike(everybody, instance),
     )

@@ -109,6 +109,14 @@ class MovedRoot(ABC):
         return sum(map(sparse_copy.bytes_of, self.files.values()))
 
     @property
+    def stamp(self) -> str:
+        """Return what is another one once a root that was let go is written to; "" where that is not to be told.
+
+        No container is started while it has no configuration; and its host's boot mounts its root, which writes to it.
+        """
+        return ""
+
+    @property
     def sizes(self) -> dict[str, int]:
         """{name: length} of the files."""
         return {name: sparse_copy.size_of(path) for name, path in self.files.items()}
@@ -250,6 +258,14 @@ class GuestsRoot(MovedRoot):
     @property
     def is_let_go(self) -> bool:
         return False  # its disk is not looked into
+
+    @property
+    def stamp(self) -> str:
+        try:
+            status = os.stat(os.path.join(self.work.folder, guest_folder.DISK))
+        except FileNotFoundError:
+            return ""  # nothing can have been written to it
+        return f"{status.st_size:x}-{status.st_mtime_ns:x}"
 
     def must_be_takeable(self, of_root: Mapping[str, Any]) -> None:
         self.work.must_not_be_lost()

@@ -22,9 +22,10 @@ from ..core.backups import copies, folder_of, how_to_restore
 from ..core.errors import Refused
 from ..core.plays import play
 from ..core.printable import printable
-from ..hypervisors.libvirt.guest_folder import is_whole
+from ..hypervisors.libvirt.guest_folder import DISK, is_whole
+from ..hypervisors.lxc import disks
 from ..site.instance_states import LEAVING
-from ..site.kinds import GUEST, SECTIONS
+from ..site.kinds import CONTAINER, GUEST, SECTIONS
 from ..site.leases import until
 from ..site.moves import host_of
 from ..site.owners import number_of
@@ -54,6 +55,13 @@ OTHERS = (
     "container {name} of {lxcpath}, {whose}: see who made it, and whose root lxc.rootfs.path in its config "
     "names and whose lies in {folder}: either may be another container's; once nobody wants it, end it, unmount what "
     "is mounted there, and remove that folder"
+)
+
+
+#: Of a root that was being copied here, or made.
+HALF = (
+    f"{NO_CLAIM}, and half of a {{kind}} is in {{path}}: nothing of it runs, and it is removed by nothing: once nobody "
+    "needs it, remove that folder"
 )
 
 
@@ -91,6 +99,27 @@ def unclaimed(host: Host, request: str | None) -> list[dict[str, Any]]:
         )
         for name, kind, text in told
     ]
+
+
+def half_made(host: Host, request: str | None) -> list[dict[str, Any]]:
+    """Return dicts as `unclaimed` does, with half: true, for roots without a claim that are whole nowhere here, such
+    as of a move that was cut off before the database was put back. They keep nobody's name.
+
+    :param request: as of `unclaimed`.
+    """
+    made = {path for _kind, path in made_here(host.config)}
+    places = [(CONTAINER, host.config.lxc.lxcpath, disks.FILE), (GUEST, host.config.kvm.guests_folder, DISK)]
+    found = []
+    for kind, place, file in places:
+        for name in sorted(os.listdir(place)) if os.path.isdir(place) else ():
+            path = os.path.join(place, name)
+            is_half = path not in made and os.path.exists(os.path.join(path, file)) and "." not in name
+            is_half = is_half and not os.path.lexists(os.path.join(path, "config"))
+            if is_half and _is_text(name) and _is_asked(name, request) and host.store.claim_of(name) is None:
+                kept, text = host.store.kept(name), HALF.format(kind=kind.name, path=path)
+                told = dict(instance=name, name=host.name, text=printable(text), kind=kind.section)
+                found.append(dict(told, created=kept.created if kept else None, leaves_for="", half=True))
+    return found
 
 
 def made_unclaimed(host: Host, kind: str, path: str) -> str:
@@ -156,6 +185,7 @@ def of_no_instance(host: Host) -> list[str]:
         else:
             found.append(known or _told(host, instance, f"{kind} {path}"))
     found += [text for _instance, text in _recorded(host, None, seen)]
+    found += [one["text"] for one in half_made(host, None)]
     claimed = {claim.instance for claim in host.store.claims()}
     found += [why for path, why in unread_here(host.config) if os.path.basename(path) not in claimed]
     return [printable(text) for text in found]

@@ -34,7 +34,7 @@ def unclaimed(
         asked = names is None or one["instance"] in names
         theirs = [(claim, other) for claim, other in claims if claim["instance"] == one["instance"] and other != item]
         left = sorted(there for claim, there in theirs if _has_left(claim, there, one, item if ends else None))
-        if asked and (left or not (theirs or moved)):
+        if asked and (left or not (theirs or moved or one.get("half"))):
             is_known = not left or one.get("created") is not None
             what = "" if is_known else MAY_BE.format(nodes=" and ".join(left))
             told.append(f"{one['instance']} on {item}{what}: {one['text']}")
@@ -46,11 +46,13 @@ def _has_left(claim: Claim, there: str, one: Mapping[str, Any], to: str | None) 
     not say that it leaves: it has moved, and the databases of both nodes are older than that. It is none that has left
     for that one. So is that of one that leaves for the node `to`.
 
+    What is half there runs nowhere, and is told where all of it is to end.
+
     Where the record of its claim is damaged or gone, nobody can say that it is another, but of a guest that it is no
     container. What has a board does not move so.
     """
     may_be = claim.get("kind") in OF_HOSTS and "created" in one and one["created"] in (None, claim["created"])
-    may_be = may_be and one.get("kind") in (None, claim["kind"])
+    may_be = may_be and one.get("kind") in (None, claim["kind"]) and (to is not None or not one.get("half"))
     is_part = claim.get("state") != LEAVING or claim.get("leaves_for") == to
     return may_be and is_part and one.get("leaves_for") != there
 
@@ -60,7 +62,9 @@ def notes(results: Iterable[Result]) -> list[str]:
 
     :param results: as of `unclaimed`.
     """
-    return [f"{one['name']} on {item}: {one['text']}" for item, one in _unclaimed(results, harmless=True)]
+    told = [f"{one['name']} on {item}: {one['text']}" for item, one in _unclaimed(results, harmless=True)]
+    halves = [(item, one) for item, one in _unclaimed(results, harmless=False) if one.get("half")]
+    return told + [f"{one['instance']} on {item}: {one['text']}" for item, one in halves]
 
 
 def _unclaimed(results: Iterable[Result], harmless: bool) -> Iterator[tuple[str, dict[str, Any]]]:

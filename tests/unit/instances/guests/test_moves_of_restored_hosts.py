@@ -9,18 +9,28 @@ Tests compute_host/departures.py, claims/host/store.py, playbook migrate_instanc
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import arrivals, lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import (
+    arrivals,
+    lifecycle,
+    unclaimed_instances,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import without_claims
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_steps import Stop
 from ansible_collections.hetero.compute.tests.unit.instances.guests.played_guest import Guests
 from ansible_collections.hetero.compute.tests.unit.instances.guests.test_guests_that_move import two
 
 __all__ = ["two"]
+
+
+class CutOff(Exception):
+    """The play has ended."""
 
 
 class Copied(Guests):
@@ -259,3 +269,30 @@ def test_a_half_that_came_alone_says_how_it_ends(guests):
         guests.migrate()
     guests.terminate()
     guests.must_be_gone("its half alone")
+
+
+def test_half_a_copy_that_a_new_host_forgot_is_told_and_holds_up_nothing(guests):
+    """Lost: a tenant's data, which stay on a host without a word once it has ended the instance."""
+    before = guests.copy_of("kvm2")
+
+    def comes(step):
+        if step == "taken":
+            raise CutOff
+
+    guests.comes = comes
+    with pytest.raises(CutOff):
+        guests.migrate()
+    del guests.comes
+    guests.put_back("kvm2", before)
+    half = r"win on kvm2: no claim of it is in the database of .*, and half of a guest is in .*/win: nothing of it runs"
+    (note,) = without_claims.notes(guests.answers())
+    assert re.match(half, note)
+    with guests.at(guests.sites["kvm2"]) as host:
+        assert any("half of a guest is in" in one for one in unclaimed_instances.of_no_instance(host))
+        unclaimed_instances.refuse_unclaimed(host, "win")
+    with pytest.raises(Stop, match=half):
+        guests.terminate()
+    assert guests.states() == {"kvm1": "leaving"}
+    guests.migrate()
+    guests.must_run("it went on")
+    assert without_claims.notes(guests.answers()) == []

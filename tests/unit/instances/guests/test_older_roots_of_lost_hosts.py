@@ -223,3 +223,28 @@ def test_a_former_host_that_was_put_back_to_amid_the_move_is_done_with(guests):
     guests.migrate()
     guests.must_run("it was put back to amid the move")
     assert since(guests, "kvm2")
+
+
+@pytest.mark.parametrize("copied", ["copied", "started"])
+def test_what_was_done_in_a_former_root_that_somebody_started_is_not_removed(guests, copied):
+    """Lost: what was written there after it had been copied as a whole: the copy runs, and the newer root goes."""
+    getattr(guests, copied)()
+    states, said = guests.states(), []
+    with guests.here(guests.sites["kvm1"]) as site:
+        site.virt.domain("win").start()
+        works_on(guests, "kvm1")
+        site.virt.domain("win").stop()
+    for _turn in range(3):
+        try:
+            guests.migrate()
+        except (HeteroError, Stop) as error:
+            said.append(str(error))
+        there = guests.states()
+        assert any(since(guests, name) for name in there if os.path.exists(guests.disk(name))), (there, said)
+    if copied == "copied":  # the copy was given up, and made anew
+        assert "a whole root here that is no copy of the one that leaves" in said[0]
+        guests.must_run(said)
+        assert since(guests, *guests.running())
+    else:
+        assert (guests.states(), guests.running()) == (states, ["kvm2"])
+        assert all("no copy of this root as it left, and may be older" in one for one in said), said
