@@ -66,12 +66,15 @@ class Deadline:
 
     def __init__(self, naps):
         self.left = naps
+        self.spent = 0.0
+        self.napped = []
 
     @property
     def passed(self):
         return self.left <= 0
 
-    def nap(self):
+    def nap(self, seconds=0.1):
+        self.napped.append(seconds)
         self.left -= 1
 
 
@@ -132,6 +135,21 @@ def test_they_let_go_or_it_is_said(looks, how, each, naps, error, ended):
             gpu_users.let_go(BOX, CGROUP, NODES, how, deadline)
         assert said.value.facts["holders"]
     assert killed == [(pid, 9) for pid in ended]
+
+
+def test_a_container_goes_on_for_as_long_as_it_stood_still(looks, monkeypatch):
+    """Lost: a tenant's work for all of the time for which one of its programs is waited for."""
+    found, _ended = looks
+    found[:] = [[ONE], [ONE], []]
+    deadline, real = Deadline(9), gpu_users.look
+
+    def slow(*words, **more):
+        deadline.spent += 2.0
+        return real(*words, **more)
+
+    monkeypatch.setattr(gpu_users, "look", slow)
+    gpu_users.let_go(BOX, CGROUP, NODES, gpu_users.WAIT, deadline)
+    assert deadline.napped == [2.0, 2.0]
 
 
 def test_one_that_ended_by_itself_is_ended(monkeypatch):

@@ -13,7 +13,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, Any, Iterable, Protocol, Sequence
 
-from ...core.deadline import Deadline
+from ...core.deadline import LOOK_AGAIN, Deadline
 from ...core.errors import Refused, TimedOut
 from ..cgroup import members
 from ..cgroup.stillness import still
@@ -123,6 +123,7 @@ def let_go(
     """
     seen: dict[int, Process] = {}
     while True:
+        begun = deadline.spent
         found, hiding = look(cgroup, nodes, paths, kill=how == KILL)
         seen.update((process.pid, process) for process in found)
         if not found and not hiding:
@@ -136,7 +137,8 @@ def let_go(
             remedy = "end them, or say on_holders: kill, and run this again" if found else AGAIN
             what = f"is denied its GPU, and {still} after {deadline.seconds:g} s: {told(found or hiding)}"
             raise TimedOut(what, container.thing, remedy, holders=listed(found or hiding))
-        deadline.nap()
+        # so long at least as it stood still: its programs let nothing go meanwhile
+        deadline.nap(max(LOOK_AGAIN, deadline.spent - begun))
 
 
 def _kill(pid: int) -> None:
