@@ -19,6 +19,7 @@ class ActionModule(Follows):
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        self._task.args.update(self._task.args.pop("asks", None) or {})
         result = super().run(tmp, task_vars)
         if not self._is_instance or self._task.check_mode or "instances" not in result or result.get("failed"):
             return result

@@ -70,6 +70,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
+        self._task.args.update(self._task.args.pop("asks", None) or {})
         _spec, given = self.validate_argument_spec(SPEC)
         try:
             plan = decided(given, (task_vars or {})["hostvars"], self._task.check_mode)

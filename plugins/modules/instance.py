@@ -46,6 +46,10 @@ attributes:
     details:
       - A reboot is a reboot each time, and so is a rebuild with O(fresh=true), or O(state=migrated) without O(board).
 options:
+  asks:
+    description: Further options by name. The controller reads it, so that Ansible compiles one expression for each node
+      where a play keeps what it asks for in one variable.
+    type: dict
   kind:
     description:
       - What it runs in.
@@ -324,6 +328,7 @@ SPEC = (
     + INSTANCE
     + ArgumentSpec(
         dict(
+            asks=dict(type="dict"),
             kind=dict(type="str", choices=list(KINDS)),
             config=dict(type="path"),
             board=dict(type="int"),
@@ -347,6 +352,8 @@ def work(params, check):
 
 def main():
     module = AnsibleModule(**SPEC.kwargs)
+    if module.params["asks"] is not None:
+        module.fail_json(msg="asks: is read by the action plugin of this name only: give its options themselves")
     if not module.params["background"] or module.check_mode or module.params["state"] in QUICK:
         run(module, work)
     run(module, lambda params, check: kind_of(params).in_background(module))

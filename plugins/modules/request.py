@@ -40,6 +40,11 @@ options:
     type: str
     choices: [find, choose, claimed, waited, settle, target, moved]
     required: true
+  asks:
+    description: Further options by name. Ansible compiles each expression of a task anew, so that a play which keeps
+      them in one variable is done sooner.
+    type: dict
+    default: {}
   request:
     description: What is asked for. O(step=find) takes only its instance and owner.
     type: dict

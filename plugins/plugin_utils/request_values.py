@@ -96,10 +96,17 @@ class Requested:
         """
         if self.site["alone"] or self.look("hostvars") is None:
             return dict(visits=self.site["alone"], refused=[], looked=False)
+        if self.plan is None:
+            raise AnsibleFilterError("localhost has decided nothing of this request yet")
+        return self.plan
+
+    @property
+    def plan(self) -> Mapping[str, Any] | None:
+        """What localhost decided last; None where it decided nothing yet."""
         try:
             plan: Mapping[str, Any] = self.look("hostvars")["localhost"]["_plan"]
-        except KeyError as error:
-            raise AnsibleFilterError("localhost has decided nothing of this request yet") from error
+        except KeyError:
+            return None
         return plan
 
     @property

@@ -11,17 +11,18 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from jinja2.runtime import Context, Undefined, missing
 
+from ansible_collections.hetero.compute.plugins.plugin_utils.request_options import RequestOptions
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_values import Requested
 
 #: What can be asked for.
 VALUES = [
     name
-    for name, value in vars(Requested).items()
+    for name, value in {**vars(Requested), **vars(RequestOptions)}.items()
     if isinstance(value, (property, cached_property)) and not name.startswith("_")
 ]
 
 
-def of_the_play(context: Context) -> Requested:
+def of_the_play(context: Context) -> RequestOptions:
     """Return the request that a play's variables make, each of which is read when it is asked for."""
 
     def look(name: str, otherwise: Any = None) -> Any:
@@ -31,7 +32,7 @@ def of_the_play(context: Context) -> Requested:
         # a variable of which another one is a part that is missing is missing, as to filter default
         return context.environment.call_filter("default", found, [otherwise]) if isinstance(found, Undefined) else found
 
-    return Requested(look)
+    return RequestOptions(look)
 
 
 def requested(context: Context, name: Any) -> Any:

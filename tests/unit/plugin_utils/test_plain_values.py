@@ -22,7 +22,7 @@ class Evaluated(dict):
         return super().__getitem__(key)
 
     def get(self, key, nothing=None):
-        return self[key] if key in self else nothing
+        return dict.get(self, key, nothing) if key not in self else self[key]
 
     def items(self):
         return [(key, self[key]) for key in self]
