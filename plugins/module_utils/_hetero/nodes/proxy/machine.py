@@ -14,10 +14,12 @@ import errno
 import ipaddress
 import os
 import shutil
+from typing import Mapping
 
 from ...core.command import command
 from ...core.machine import text_of
 from ...core.printable import one_line
+from ...devices.gpus import processes
 
 #: The port of NFS, and who holds it where no program does.
 NFS = 2049
@@ -47,19 +49,28 @@ def port_holders(protocol: str, port: int, address: str) -> set[str]:
     A process calls itself what it likes (PR_SET_NAME), and a set-uid program has the name of the link by which it was
     started. So a name stands alone only where root opened the port by an installed program of that name; else it is
     said whose the process is, and of which file.
+
+    :raises TimedOut: a process keeps who asks about it waiting; the error names it.
     """
     found = listeners(protocol, port, address)
     sockets = {f"socket:[{inode}]": uid for inode, uid in found.items()}
-    names, seen = set(), set()
-    for process in filter(str.isdigit, os.listdir("/proc")) if sockets else ():
-        for held in _open_files(process) & sockets.keys():
-            with contextlib.suppress(OSError):
-                names.add(_name(process, sockets[held]))
-                seen.add(held)
+    named = processes.look(lambda begin: _names(sockets, begin)) if sockets else []
+    names, seen = {name for name, _held in named}, {held for _name, held in named}
     for held, uid in sockets.items():
         if held not in seen:  # the kernel's, another container's, or an account's, on its way between processes
             names.add(KERNEL_SERVER if port == NFS and not uid else _whose("a program outside this container", uid))
     return names
+
+
+def _names(sockets: Mapping[str, int], begin: processes.Next) -> list[tuple[str, str]]:
+    """Return [(what is said of a process, a socket that it holds)]."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        begin(int(process))
+        for held in _open_files(process) & sockets.keys():
+            with contextlib.suppress(OSError):
+                found.append((_name(process, sockets[held]), held))
+    return found
 
 
 def _name(process: str, uid: int) -> str:
