@@ -137,6 +137,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ..module_utils._hetero.core.plays import play
+from ..module_utils._hetero.core.spelling import like
 from ..module_utils._hetero.core.template_marks import may_be_template
 from ..module_utils._hetero.site.boards_file import COLUMNS, BoardsFileError, geometry, read
 from ..plugin_utils import snapshots
@@ -210,7 +211,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def parse(self, inventory, loader, path, cache=True):
         super().parse(inventory, loader, path, cache)
-        self._read_config_data(path)
+        self._warn_of_unknown(path, self._read_config_data(path))
         self.folder = os.path.dirname(os.path.abspath(path))
         options = self._checked(path)
         proxies = options["proxies"] + [
@@ -230,6 +231,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self._take(taken, host["name"], "compute_hosts")
             self._add_compute_host(host, self._snapshot(host["name"], options, snapshots.gpus))
         self._compose_all(taken)
+
+    def _warn_of_unknown(self, path, given):
+        """Say which keys of the file are no options: a slip in one leaves its hosts out without a word of Ansible."""
+        options = self.option_definitions
+        known = {name for option, its in options.items() for name in (option, *its.get("aliases", ()))}
+        for key in sorted(set(map(str, given)) - known):
+            meant = like(key, options)
+            remedy = f"write {meant}" if meant else "leave it out"
+            self.display.warning(f"{path}: {key} is no option of this plugin, and says nothing: {remedy}")
 
     def _checked(self, path):
         """This plugin's own options, each of the right type all the way down."""

@@ -271,6 +271,21 @@ def test_a_wrong_inventory_file_says_what_to_change(site, config, text):
     assert text in site.fails(**config)
 
 
+def test_an_option_that_is_none_is_a_warning(site):
+    """Lost: the hosts, or the states, that a misspelt option names; nothing else said that it was not read."""
+    hosts = dict(compute_host=[{"name": "gpu1"}], boards_files=["tilera_boards"], snapshot="snapshots", x_y="z")
+    _groups, found, said = site.list(strict=False, keyed_groups=[], cache=False, **hosts)
+    said = " ".join(said.split())
+    assert len(found) == 10
+    assert "compute_host is no option of this plugin, and says nothing: write compute_hosts" in said
+    assert "snapshot is no option of this plugin, and says nothing: write snapshots" in said
+    assert "x_y is no option of this plugin, and says nothing: leave it out" in said
+    assert said.count("is no option") == 3, said
+    assert "boards_file is no option of this plugin, and says nothing: write boards_files" in " ".join(
+        site.fails(boards_file=["tilera_boards"]).split()
+    )
+
+
 @pytest.mark.parametrize("text", ["", "# none yet\n"])
 @pytest.mark.parametrize("cache", [False, True])
 def test_a_boards_file_without_boards_is_a_warning(site, text, cache):
