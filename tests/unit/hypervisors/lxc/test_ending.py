@@ -13,6 +13,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,29 @@ def test_a_file_system_of_somebody_else_goes_on(tmp_path, monkeypatch):
         assert process.poll() is None
         own_file_systems.end_all(ids, {}, Deadline(20))
         assert process.wait(20) == 0
+
+
+def test_a_number_that_another_ones_file_system_has_by_now_is_not_its(tmp_path, monkeypatch):
+    """Lost: what another container has not written yet: its file system got the number of one that ended just now."""
+    for name, owner in (("41", own_file_system.ACCOUNT), ("other", own_file_system.ACCOUNT + 1)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "abort").touch()
+        os.chown(tmp_path / name, owner, owner)
+
+    def looked(real, *words, **more):
+        seen = real(*words, **more)
+        if seen.st_uid == own_file_system.ACCOUNT and (tmp_path / "other").exists():
+            (tmp_path / "41").rename(tmp_path / "ended")
+            (tmp_path / "other").rename(tmp_path / "41")
+        return seen
+
+    monkeypatch.setattr(own_file_systems, "CONNECTIONS", str(tmp_path))
+    monkeypatch.setattr(own_file_systems.kernel, "see_alone", lambda kind, point: None)
+    for name in ("stat", "fstat"):
+        monkeypatch.setattr(os, name, partial(looked, getattr(os, name)))
+    own_file_systems._abort([range(own_file_system.ACCOUNT, own_file_system.ACCOUNT + 1)])
+    monkeypatch.undo()
+    assert [(tmp_path / name / "abort").read_text() for name in ("ended", "41")] == ["1", ""]
 
 
 ZOMBIE = """

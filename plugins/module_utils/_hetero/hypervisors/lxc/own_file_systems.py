@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Mapping, Protocol, Sequence
 
 from ...core.child import in_child
@@ -69,8 +70,12 @@ def _abort(own: Sequence[range]) -> None:
     """End the FUSEs of these users, by a mount of fusectl that only this process sees."""
     kernel.see_alone("fusectl", CONNECTIONS)
     for name in os.listdir(CONNECTIONS):
-        folder = os.path.join(CONNECTIONS, name)
         with suppress(OSError):  # it is gone
-            if any(os.stat(folder).st_uid in one for one in own):
-                with open(os.path.join(folder, "abort"), "w", encoding="ascii") as file:
-                    file.write("1")
+            # kept open: another one's may have its number as soon as it is gone
+            folder = os.open(os.path.join(CONNECTIONS, name), os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                if any(os.fstat(folder).st_uid in one for one in own):
+                    with open("abort", "w", encoding="ascii", opener=partial(os.open, dir_fd=folder)) as file:
+                        file.write("1")
+            finally:
+                os.close(folder)
