@@ -67,14 +67,55 @@ class RequestOptions(Requested):
             options.update(lease_hours=0 if self.look("hours") == "none" else self.look("hours"))
         given = dict(image=self.images[visit["kind"]], user_data=self.cloud_data, board=self.board)
         options.update((name, value) for name, value in given.items() if value)
-        # each node has its own usual way (tftp_proxy_wipe)
-        for name in ("wipe", "wipe_verify"):
-            site = f"hetero_{name}_method" if name == "wipe" else f"hetero_{name}"
-            if self.filled(name) or self.is_there(site):
-                options["wipe_method" if name == "wipe" else name] = self.filled(name) or self.look(site)
+        options.update(self._wipes)
         # of a request that waits, its place in the queue
         asked = (self.plan or {}).get("asked")
         return options if asked is None else dict(options, asked=asked)
+
+    @property
+    def _wipes(self) -> dict[str, Any]:
+        """How disks are wiped, and that is proven; {} where each node has its own usual way (tftp_proxy_wipe)."""
+        names = dict(wipe_method=("wipe", "hetero_wipe_method"), wipe_verify=("wipe_verify", "hetero_wipe_verify"))
+        return {
+            option: self.filled(name) or self.look(site)
+            for option, (name, site) in names.items()
+            if self.filled(name) or self.is_there(site)
+        }
+
+    @property
+    def deed(self) -> dict[str, Any]:
+        """The options of module instance by which a node does a verb (_state) with its part of an instance; _with has
+        the verb's own.
+        """
+        name, state, more = self.look("inventory_hostname"), self.look("_state"), self.look("_with", {})
+        part = next(part for part in (self.plan or {})["parts"] if part["item"] == name)
+        options = dict(
+            instance=self.look("instance"),
+            kind=part["kind"],
+            created=[claim["created"] for claim in part["claims"]],
+            owner=part["claims"][0]["owner"],
+            numbers=part["numbers"],
+            timeout=self.look("hetero_boot_timeout", 300),
+        )
+        options.update((key, more[key]) for key in ("how", "soft_timeout", "fresh", "lease_hours") if key in more)
+        options.update((key, more[key]) for key in ("board", "image", "only_key") if more.get(key))
+        given = dict(ssh_public_key=more.get("key"), user_data=self.cloud_data if state == "rebuilt" else None)
+        options.update((key, value) for key, value in given.items() if value)
+        return dict(options, **self._wipes) if state == "absent" else options
+
+    @property
+    def find(self) -> dict[str, Any]:
+        """The options of module request that finds an instance for a verb (_to). Of one that takes no numbers (_words)
+        they may be a variable of the inventory.
+        """
+        numbers = self.numbers if "numbers" in self.look("_words", ()) else []
+        options = dict(
+            request=dict(instance=self.look("instance"), owner=self.owner, numbers=numbers),
+            nodes=self.site["nodes"],
+            without=self.site["without"],
+            force=self.true("force"),
+        )
+        return dict(options, to=self.look("_to")) if self.is_there("_to") else options
 
     @property
     def step(self) -> dict[str, Any]:

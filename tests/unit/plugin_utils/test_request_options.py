@@ -89,6 +89,49 @@ def test_who_is_not_visited_is_asked_for_nothing():
     assert of(inventory_hostname="p2").visit == VISITS[0]
 
 
+PARTS = [
+    dict(item="p2", kind="guest", numbers=[], claims=[dict(created=9.0, owner="bo")]),
+    dict(item="p1", kind="board", numbers=[1], claims=[dict(created=1.5, owner="al"), dict(created=2.5, owner="al")]),
+]
+FOUND = dict(hostvars=dict(localhost=dict(_plan=dict(parts=PARTS))))
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "options"),
+    [
+        ("stopped", {}, {}),
+        ("rebooted", dict(how="auto", soft_timeout=30), dict(how="auto", soft_timeout=30)),
+        ("extended", dict(lease_hours=0), dict(lease_hours=0)),
+        ("migrated", dict(board=""), {}),
+        ("migrated", dict(board="3"), dict(board="3")),
+        ("rebuilt", dict(image="", key="", fresh=False), dict(fresh=False)),
+        ("rebuilt", dict(image="tile", key=KEY, fresh=True), dict(image="tile", ssh_public_key=KEY, fresh=True)),
+        ("absent", dict(only_key=""), dict(wipe_method="zero")),
+        ("absent", dict(only_key=KEY), dict(only_key=KEY, wipe_method="zero")),
+    ],
+)
+def test_a_verb_is_done_with_the_nodes_own_part(state, more, options):
+    """Lost: what a verb was told, or another's instance of the same name: each claim is known by its time."""
+    own = dict(instance="jackie", kind="board", created=[1.5, 2.5], owner="al", numbers=[1], timeout=300)
+    assert of(_state=state, _with=more, wipe="zero", **FOUND).deed == dict(own, **options)
+
+
+def test_a_rebuild_alone_takes_the_data_for_cloud_init(tmp_path):
+    """Lost: the data; or a stop, which the module refuses for them."""
+    (tmp_path / "first.yml").write_text("#cloud-config\n")
+    given = dict(user_data=str(tmp_path / "first.yml"), **FOUND)
+    assert of(_state="rebuilt", **given).deed["user_data"] == "#cloud-config\n"
+    assert "user_data" not in of(_state="stopped", **given).deed
+
+
+def test_an_instance_is_found_by_its_name_and_numbers():
+    """Lost: a verb's part of a request, to a variable `numbers` of an inventory; or whose it has to be."""
+    wanted = dict(request=dict(instance="jackie", owner="jo", numbers=[]), nodes=["p1"], without=["p2"], force=False)
+    assert of(numbers="2", without="p2").find == wanted
+    said = of(numbers="2", without="p2", force="yes", _to="stop", _words=["numbers"]).find
+    assert said == dict(wanted, request=dict(wanted["request"], numbers=[2]), force=True, to="stop")
+
+
 def test_a_step_goes_by_the_last_plan_or_by_the_one_that_the_play_names():
     """Lost: what was decided before, so that a request is served twice."""
     decided = dict(hostvars=dict(localhost=dict(_plan=dict(placed=True))))
