@@ -22,7 +22,7 @@ from ..core.backups import copies, folder_of, how_to_restore
 from ..core.errors import Refused
 from ..core.plays import play
 from ..core.printable import printable
-from ..hypervisors.libvirt.guest_folder import DISK, is_whole
+from ..hypervisors.libvirt.guest_folder import DESCRIPTION, DISK, is_whole
 from ..hypervisors.lxc import disks
 from ..site.instance_states import LEAVING
 from ..site.kinds import CONTAINER, GUEST, SECTIONS
@@ -60,8 +60,8 @@ OTHERS = (
 
 #: Of a root that was being copied here, or made.
 HALF = (
-    f"{NO_CLAIM}, and half of a {{kind}} is in {{path}}: nothing of it runs, and it is removed by nothing: once nobody "
-    "needs it, remove that folder"
+    f"{NO_CLAIM}, and half of a {{kind}} is in {{path}}, which no verb removes: see that nothing runs from there "
+    "(lxc-ls, virsh list), and once nobody needs it, remove that folder"
 )
 
 
@@ -107,15 +107,18 @@ def half_made(host: Host, request: str | None) -> list[dict[str, Any]]:
 
     :param request: as of `unclaimed`.
     """
-    made = {path for _kind, path in made_here(host.config)}
-    places = [(CONTAINER, host.config.lxc.lxcpath, disks.FILE), (GUEST, host.config.kvm.guests_folder, DISK)]
+    places = [
+        (CONTAINER, host.config.lxc.lxcpath, disks.FILE, "config"),
+        (GUEST, host.config.kvm.guests_folder, DISK, DESCRIPTION),
+    ]
     found = []
-    for kind, place, file in places:
+    for kind, place, file, whole in places:
         for name in sorted(os.listdir(place)) if os.path.isdir(place) else ():
             path = os.path.join(place, name)
-            is_half = path not in made and os.path.exists(os.path.join(path, file)) and "." not in name
-            is_half = is_half and not os.path.lexists(os.path.join(path, "config"))
-            if is_half and _is_text(name) and _is_asked(name, request) and host.store.claim_of(name) is None:
+            is_half = os.path.exists(os.path.join(path, file)) and not os.path.lexists(os.path.join(path, whole))
+            is_half = is_half and "." not in name  # a copy beside a folder has a name with one
+            is_asked = is_half and _is_text(name) and _is_asked(name, request)
+            if is_asked and host.store.claim_of(name) is None and host.store.forgotten(name) is None:
                 kept, text = host.store.kept(name), HALF.format(kind=kind.name, path=path)
                 told = dict(instance=name, name=host.name, text=printable(text), kind=kind.section)
                 found.append(dict(told, created=kept.created if kept else None, leaves_for="", half=True))
