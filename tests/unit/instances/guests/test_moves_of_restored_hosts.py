@@ -284,7 +284,7 @@ def test_half_a_copy_that_a_new_host_forgot_is_told_and_holds_up_nothing(guests)
         guests.migrate()
     del guests.comes
     guests.put_back("kvm2", before)
-    half = r"win on kvm2: no claim of it is in the database of .*, and half of a guest is in .*/win, which no verb removes"
+    half = r"win on kvm2: no claim of it is in the database of .*, and half of a guest is in .*/win, which no verb"
     (note,) = without_claims.notes(guests.answers())
     assert re.match(half, note)
     with guests.at(guests.sites["kvm2"]) as host:
