@@ -274,10 +274,25 @@ def test_what_somebody_else_froze_stays_so(box):
         assert stands.holds([process.pid])
     assert state(other) == (True, [])
     # what we left frozen, once we and our guardian were killed, goes on after the next look
-    os.setxattr(other, stillness.MARK, b"1")
+    os.setxattr(other, stillness.MARK, b"1.0" + stillness.FROZE)
     with still(folders) as stands:
         assert stands.holds([process.pid])
     assert state(other) == (False, [])
+
+
+def test_what_somebody_froze_after_a_look_was_killed_before_it_froze_it_stays_so(box):
+    """Lost: why an operator froze it."""
+    folders, process, other, _count = box
+    os.setxattr(other, stillness.MARK, b"1.0")
+    file = other / "cgroup.freeze"
+    file.write_text("1") if file.exists() else (other / "freezer.state").write_text("FROZEN")
+    assert not stillness.is_left(folders)
+    stillness.let_go_on(folders)
+    assert state(other) == (True, [])
+    os.setxattr(other, stillness.MARK, b"1.0")
+    with still(folders) as stands:
+        assert stands.holds([process.pid])
+    assert state(other) == (True, [])
 
 
 def test_nobody_freezes_himself(stack):

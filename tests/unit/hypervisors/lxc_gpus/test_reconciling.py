@@ -219,7 +219,7 @@ def test_a_container_that_a_killed_look_left_frozen_goes_on(host, layout, next_o
     host.attach(box, 1)
     directories = of_container(box.init_pid, box.name).folders
     freezer = stillness._freezer(directories)
-    os.setxattr(freezer.folder, stillness.MARK, b"1.0")
+    os.setxattr(freezer.folder, stillness.MARK, b"1.0" + stillness.FROZE)
     Path(freezer.folder, freezer.file).write_bytes(freezer.freeze)
     if next_one == "attach":
         host.attach(box, 2)

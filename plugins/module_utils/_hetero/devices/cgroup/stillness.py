@@ -30,8 +30,10 @@ PATIENCE = 2.0
 LONGEST = 20.0
 #: Seconds to wait for the process that would let it go on: it ends at once.
 END_TIME = 1.0
-#: Of a cgroup that we froze: since when, in seconds since the host's start. It ends with the cgroup.
+#: Of a cgroup that we look at: since when, in seconds since the host's start, and FROZE once we freeze it, and nobody
+#: else did. It ends with the cgroup.
 MARK = "trusted.hetero.still"
+FROZE = b"!"
 
 
 class Freezer(NamedTuple):
@@ -100,6 +102,9 @@ class Freezer(NamedTuple):
         """
         if mark is None or self.mark != mark:
             return
+        if not mark.endswith(FROZE):
+            self.unmark(mark)
+            return
         with suppress(FileNotFoundError):
             opened = self.open() if file is None else file
             try:
@@ -147,7 +152,7 @@ class Freezer(NamedTuple):
 def _is_over(mark: bytes | None) -> bool:
     """Return whether a mark is that of a look that has ended, or nothing that a look writes."""
     try:
-        return mark is not None and not 0 <= time.monotonic() - float(mark) < LONGEST
+        return mark is not None and not 0 <= time.monotonic() - float(mark.rstrip(FROZE)) < LONGEST
     except ValueError:
         return True
 
@@ -209,7 +214,8 @@ def is_left(directories: Sequence[str]) -> bool:
     """Return whether a look left a container frozen: it was killed, and with it what was to let the container go on."""
     freezer = _freezer(directories)
     try:
-        return freezer is not None and _is_over(freezer.mark) and freezer.is_set
+        mark = freezer.mark if freezer else None
+        return freezer is not None and _is_over(mark) and (mark or b"").endswith(FROZE) and freezer.is_set
     except FileNotFoundError:  # it has ended
         return False
 
@@ -240,6 +246,8 @@ def _frozen(freezer: Freezer) -> Iterator[bytes | None]:
             file = freezer.open()
             stack.callback(os.close, file)
             stack.enter_context(_guarded(freezer, mark, file))
+            os.setxattr(freezer.folder, MARK, mark + FROZE, os.XATTR_REPLACE)
+            mark += FROZE
             stack.callback(freezer.end, mark, file)
             freezer.write(file, freezer.freeze)
         yield None if is_theirs else mark
@@ -277,7 +285,8 @@ def _guard(freezer: Freezer, mark: bytes, file: int, ours: socket.socket, its: s
         with suppress(OSError):
             its.send(b"1")
             its.recv(1)  # nothing, once nobody has the other end
-        freezer.end(mark, file)
+        freezer.end(mark + FROZE, file)
+        freezer.unmark(mark)
     finally:
         os._exit(0)
 
@@ -286,7 +295,7 @@ def _end(guardian: int, freezer: Freezer, mark: bytes) -> None:
     deadline = Deadline(END_TIME)
     while os.waitpid(guardian, os.WNOHANG)[0] == 0:
         if deadline.passed:  # it was stopped
-            freezer.end(mark)
+            freezer.end(mark + FROZE)
             os.kill(guardian, signal.SIGKILL)
         deadline.nap(0.0005)
 
