@@ -7,8 +7,8 @@
 time; their boards need no time to boot. Sizes by turns; medians.
 
 All nodes work on the processors of this machine, beside the controller. So status is measured twice: with nodes that do
-their work, and with nodes whose answer was written down before, which is the controller's own part. What Ansible itself
-needs for so many nodes, of a task that does nothing, stands beside it.
+their work, and with nodes whose answer was written down before, which is the controller's own part, and is measured for
+30 boards a node as well. What Ansible itself needs for so many nodes, of a task that does nothing, stands beside it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ VERBS = (
 )
 
 ASKING, NOTHING = "status, the controller's part", "a task that does nothing"
+MANY, BOARDS = "status of 30 boards a node, the controller's part", 30
 PLAY = [{"hosts": "proxies", "gather_facts": False, "tasks": [{"ansible.builtin.raw": "true"}]}]
 
 
@@ -58,17 +59,19 @@ def main(folder):
                     if turn:  # the first has the nodes write down what the next ones find
                         seen[verb, size].append(took)
         answer = written_down(plays[1], names[0])
-        for name in names:
-            (folder / name / "says-board_info").write_text(answer)
         (folder / "nothing.json").write_text(json.dumps(PLAY))
-        for _turn in range(TIMES + 1):
-            for size in SIZES:
-                seen.setdefault((ASKING, size), []).append(timed(plays[size], "status", {}))
-                seen.setdefault((NOTHING, size), []).append(timed(plays[size], folder / "nothing.json", {}))
+        for what, boards in ((ASKING, None), (MANY, BOARDS)):
+            for name in names:
+                (folder / name / "says-board_info").write_text(json.dumps(of_boards(answer, boards)))
+            for _turn in range(TIMES + 1):
+                for size in SIZES:
+                    seen.setdefault((what, size), []).append(timed(plays[size], "status", {}))
+                    if what == ASKING:
+                        seen.setdefault((NOTHING, size), []).append(timed(plays[size], folder / "nothing.json", {}))
     finally:
         for proxy in made:
             proxy.remove()
-    for verb in [verb for verb, _given in VERBS] + [ASKING, NOTHING]:
+    for verb in [verb for verb, _given in VERBS] + [ASKING, MANY, NOTHING]:
         medians = {size: statistics.median(seen[verb, size]) for size in SIZES}
         say(f"{verb}: " + ", ".join(f"{size} owners {took:.1f} s" for size, took in medians.items()))
         times = medians[SIZES[-1]] / medians[1]
@@ -76,18 +79,27 @@ def main(folder):
             record("100 owners on this machine asked, times one", f"{times:.1f}")
         elif verb == ASKING:
             record("100 owners asked, times one", f"{times:.1f}", times <= 2.5)
+        elif verb == MANY:
+            record("100 owners of 30 boards each asked, seconds", f"{medians[SIZES[-1]]:.1f}")
         elif verb == NOTHING:
             record("100 owners, a task of Ansible that does nothing, times one", f"{times:.1f}")
 
 
+def of_boards(answer, number):
+    """An answer with so many boards, all of which are as its own are; None for its own."""
+    own = answer["boards"]
+    boards = [dict(own[one % len(own)], id=one, name=f"board{one}") for one in range(number or 0)]
+    return dict(answer, boards=boards or own)
+
+
 def written_down(plays, name):
-    """What the node answers to a status, as the text of its module's result."""
+    """What the node answers to a status: its module's result."""
     rc, output = plays.play("status", json="true")
     if rc:
         sys.exit(output)
     (line,) = (line for line in output.splitlines() if line.startswith("{"))
     snapshot = json.loads(line)["proxies"][name]
-    return json.dumps({key: snapshot[key] for key in ("boards", "claims", "roots")})
+    return {key: snapshot[key] for key in ("boards", "claims", "roots")}
 
 
 def timed(plays, verb, given):
