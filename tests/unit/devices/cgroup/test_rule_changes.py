@@ -38,7 +38,7 @@ GPU, OTHER = parse("c 195:0 rw"), parse("c 195:1 rw")
 
 def test_a_cgroup_that_somebody_else_changes_is_waited_for_no_longer_than_asked(tmp_path):
     """Lost: the end of a play beside one that hangs, and where to look for it."""
-    cgroup = SimpleNamespace(name="jackie", v1=None, v2=SimpleNamespace(path=str(tmp_path)))
+    cgroup = DeviceCgroup("jackie", None, SimpleNamespace(path=str(tmp_path)))
     passed = SimpleNamespace(passed=True, seconds=0.5, nap=lambda _seconds: pytest.fail("it waits on"))
     held = os.open(tmp_path, os.O_RDONLY)
     try:
