@@ -224,7 +224,7 @@ class ContainerWork(Work):
                 self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
             else:
                 self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
-                say(missing)
+            say(missing)
             if not self.change.check:
                 new_container.put_back(self.spec(), missing)
                 if missing[0] in first:  # the other parts could not be seen before
@@ -247,6 +247,8 @@ class ContainerWork(Work):
         return not new_container.missing(replace(self.spec(), autostart=not self.autostart))
 
     def _say_put_back(self, missing: Sequence[str]) -> None:
+        if self._only_starts_otherwise(missing):
+            return  # as a verb that starts it has it
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
     def spec(self, image: Image | None = None) -> new_container.Spec:
