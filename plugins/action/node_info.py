@@ -37,7 +37,7 @@ MODULES = {"proxy": "board_info", "host": "host_info"}
 #: What Ansible reads of a result itself, beside what the node has.
 ANSIBLES_OWN = ("ansible_facts", "deprecations", "invocation", "warnings")
 #: Seconds in which a node says what it has, where nothing else is said.
-MOST = 120
+ANSWER_TIME = 120
 LATE = "Timed out after {seconds} second(s)."
 #: Most seconds for which somebody watches, and for which nothing happens meanwhile.
 LONGEST = 86400.0
@@ -81,6 +81,8 @@ class ActionModule(Looks):
             with within(longest) if longest else nullcontext():
                 answer = super().run(tmp, task_vars)
         except Silent:
+            # Ansible would remove it by the same connection, and wait for good
+            self._connection._shell.tmpdir = None
             return dict(failed=True, changed=False, msg=LATE.format(seconds=longest), timedout=dict(period=longest))
         answer.pop(PACKED, None)  # a node's own is none of ours
         if not is_packed or answer.get("failed") or answer.get("unreachable"):
@@ -94,8 +96,8 @@ class ActionModule(Looks):
         return nothing if given is None else self._templar.template(given)
 
     def _seconds(self, variable: str | None, known: Mapping[str, Any]) -> int:
-        """Return the seconds that a variable gives the node to answer, MOST where it has none; 0 is no limit."""
-        given = self._value_of(variable, known, MOST) if variable else 0
+        """Return the seconds that a variable gives the node to answer, ANSWER_TIME where it has none; 0 is no limit."""
+        given = self._value_of(variable, known, ANSWER_TIME) if variable else 0
         try:
             seconds = int(given)
         except (TypeError, ValueError):

@@ -37,6 +37,7 @@ def ask(monkeypatch):
         connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nowhere"))
         templar = SimpleNamespace(template=lambda value: value)
         result = node_info.ActionModule(task, connection, None, None, templar, None).run(None, task_vars or {})
+        run.left = connection._shell.tmpdir
         return (*called[0], result)
 
     return run
@@ -82,6 +83,7 @@ def test_a_node_that_does_not_answer_in_time_is_left(ask):
     known = dict(hetero_ask_timeout=1)
     *_called, result = ask(lambda: time.sleep(60), known, node="proxy", limit_in="hetero_ask_timeout")
     assert result == dict(failed=True, changed=False, msg="Timed out after 1 second(s).", timedout=dict(period=1))
+    assert ask.left is None  # nothing more is asked of it, also not to remove a folder
     assert ask(NODE, dict(hetero_ask_timeout=0), node="proxy", limit_in="hetero_ask_timeout")[2] == NODE
 
 

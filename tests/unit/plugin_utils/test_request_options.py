@@ -72,8 +72,8 @@ def test_what_is_said_besides_is_passed_on_and_what_is_not_is_the_nodes_own(said
 def test_what_it_claimed_before_is_brought_up_by_its_time():
     """Lost: another's instance, of the same name, in place of the one that was claimed; or a lease that begins anew."""
     parts = [dict(VISITS[1], claims=[dict(created=1.5), dict(created=2.5)])]
-    again = of(_claimed_before=True, _visits=parts, hours=5).claim
-    assert again == dict(of().claim, created=[1.5, 2.5], partial=False)
+    again = of(_claimed_before=True, _visits=[*parts, dict(VISITS[0], claims=[])], hours=5).claim
+    assert again == dict(of().claim, created=[1.5, 2.5], partial=False)  # each is to bring up all of its own
 
 
 def test_a_container_gets_the_image_of_containers():
