@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
@@ -36,46 +38,59 @@ from ansible_collections.hetero.compute.tests.unit.devices.cgroup import device_
 GPU, OTHER = parse("c 195:0 rw"), parse("c 195:1 rw")
 
 
-def test_a_cgroup_that_somebody_else_changes_is_waited_for_no_longer_than_asked(tmp_path):
+@pytest.fixture
+def locks(tmp_path, monkeypatch):
+    """The folder of the locks of this test's own."""
+    monkeypatch.setattr(module, "LOCKS", str(tmp_path / "locks"))
+    return tmp_path / "locks"
+
+
+def test_a_cgroup_that_somebody_else_changes_is_waited_for_no_longer_than_asked(tmp_path, locks):
     """Lost: the end of a play beside one that hangs, and where to look for it."""
     cgroup = DeviceCgroup("jackie", None, SimpleNamespace(path=str(tmp_path)))
-    passed = SimpleNamespace(passed=True, seconds=0.5, nap=lambda _seconds: pytest.fail("it waits on"))
-    held = os.open(tmp_path, os.O_RDONLY)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        why = r"jackie: is being changed by another process for 0\.5 s: see which holds a flock on it \(lslocks\)"
-        with pytest.raises(TimedOut, match=why), Changing(cgroup).alone(passed):
-            pytest.fail("two change it at once")
-    finally:
-        os.close(held)
+    passed = SimpleNamespace(passed=True, seconds=0.5, nap=lambda: pytest.fail("it waits on"))
+    why = rf"jackie: is being changed by pid {os.getpid()} for 0\.5 s: wait for it, or end that process"
+    with Changing(cgroup).alone(passed), pytest.raises(TimedOut, match=why), Changing(cgroup).alone(passed):
+        pytest.fail("two change it at once")
     with Changing(cgroup).alone(passed):
         pass  # it is free again
 
 
-def test_each_folder_is_held_and_let_go(tmp_path):
-    """Lost: rules, where two change one cgroup at once; or a file of the process for each change."""
+def test_nobody_else_keeps_a_cgroup_from_being_changed(tmp_path, locks):
+    """Lost: that a GPU is taken back, and each start of a container with one, to an account of the host or to a tenant
+    who locks the cgroup's folder, which both can open, for ever."""
+    cgroup = DeviceCgroup("jackie", None, SimpleNamespace(path=str(tmp_path)))
+    passed = SimpleNamespace(passed=True, seconds=0.5)
+    held = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with Changing(cgroup).alone(passed):
+            assert stat.S_IMODE(locks.stat().st_mode) == 0o700
+            assert [stat.S_IMODE(file.stat().st_mode) for file in locks.iterdir()] == [0o600]
+    finally:
+        os.close(held)
+
+
+def test_each_folder_has_a_lock_that_is_let_go(tmp_path, locks, monkeypatch):
+    """Lost: rules, where two change one cgroup at once; a file of the process for each change; or each change of a
+    cgroup both of whose folders have one lock."""
     folders = [tmp_path / "v1", tmp_path / "v2"]
     for folder in folders:
         folder.mkdir()
     cgroup = DeviceCgroup("jackie", *(SimpleNamespace(path=str(folder)) for folder in folders))
     naps = []
-    held = os.open(folders[1], os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_EX)
-
-    def nap(seconds):
-        naps.append(seconds)
-        fcntl.flock(held, fcntl.LOCK_UN)
-
     before = len(os.listdir("/proc/self/fd"))
-    with Changing(cgroup).alone(SimpleNamespace(passed=False, seconds=1, nap=nap)):
-        assert naps == [0.01]
-        for folder in folders:
-            again = os.open(folder, os.O_RDONLY)
-            with pytest.raises(BlockingIOError):
-                fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.close(again)
+    for one in (cgroup._replace(v1=None), cgroup._replace(v2=None)):
+        with ExitStack() as other:
+            other.enter_context(Changing(one).alone(None))
+            waits = SimpleNamespace(passed=False, seconds=1, nap=lambda: naps.append(other.close()))
+            with Changing(cgroup).alone(waits):
+                pass
+    assert naps == [None] * 2
+    monkeypatch.setattr(module, "SLOTS", 1)
+    with Changing(cgroup).alone(SimpleNamespace(passed=True, seconds=1)):
+        assert (locks / "0").exists()
     assert len(os.listdir("/proc/self/fd")) == before
-    os.close(held)
     folders[1].rmdir()
     with pytest.raises(HeteroError, match=str(folders[1])), Changing(cgroup).alone(None):
         pytest.fail("it is gone")

@@ -4,11 +4,11 @@
 """A program of an account that mounts a file system of its own (FUSE, in a user namespace), and opens a file of it.
 
 HOW is "open"; "mapped"; "itself", a process of a container that waits for itself as it ends; "broken", where the file
-is a folder from then on; "silent", where nothing is answered any more; "later", where the test has it so; or "refusing"
-with errors of its own. For those four an overlay lies over it, as whose maker the kernel asks this
-program, for root too. "sending" sends the device and a text that is not answered, and closes the device; "leaving"
-leaves for another program, and the file's close is not answered. It also opens a device node, says "holding" and which
-process the server is, and goes on until that ends.
+is a folder from then on; "silent", where nothing is answered any more; "inside", so too, and it has that as its root;
+"later", where the test has it so; or "refusing" with errors of its own. For those five an overlay lies over it, as
+whose maker the kernel asks this program, for root too. "sending" sends the device and a text that is not answered, and
+closes the device; "leaving" leaves for another program, and the file's close is not answered. It also opens a device
+node, says "holding" and which process the server is, and goes on until that ends.
 """
 
 from __future__ import annotations
@@ -187,12 +187,13 @@ def main(folder: str, how: str, init: str = "", *cgroups: str) -> None:
             serve(device)
         os._exit(0)
     os.close(device)
-    if how in ("silent", "broken", "later", "refusing"):
+    if how in ("silent", "inside", "broken", "later", "refusing"):
         own = "/etc" if init else "/mnt"
         mount("tmpfs", own, "")
         for name in ("upper", "work", "all"):
             os.mkdir(f"{own}/{name}")
-        mount("overlay", over, f"lowerdir={point},upperdir={own}/upper,workdir={own}/work,userxattr")
+        upper = f":{own}/upper" if how == "inside" else f",upperdir={own}/upper,workdir={own}/work"
+        mount("overlay", over, f"lowerdir={point}{upper},userxattr")
         point = over
     file = os.open(f"{point}/file", os.O_RDONLY)
     if how == "mapped":
@@ -201,7 +202,9 @@ def main(folder: str, how: str, init: str = "", *cgroups: str) -> None:
         os.close(file)
     node = os.open(NODE, os.O_RDWR, dir_fd=here)
     text = mmap.mmap(file, 4096, mmap.MAP_PRIVATE, mmap.PROT_READ) if how == "sending" else None
-    if how in ("silent", "sending", "leaving"):
+    if how == "inside":
+        os.chroot(point)
+    if how in ("silent", "inside", "sending", "leaving"):
         os.kill(server, signal.SIGUSR1)
     if how == "refusing":
         os.kill(server, signal.SIGHUP)

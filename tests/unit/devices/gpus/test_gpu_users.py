@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import signal
 import subprocess
+import sys
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -252,7 +253,9 @@ def frozen(monkeypatch):
     @contextmanager
     def still(folders):
         stands = answers.pop(0) if len(answers) > 1 else answers[0]
-        yield SimpleNamespace(holds=lambda pids: bool(stands), is_possible=stands is not None, is_lost=False)
+        yield SimpleNamespace(
+            holds=lambda pids: bool(stands), is_possible=stands is not None, is_lost=False, leaves_calls=False
+        )
 
     monkeypatch.setattr(gpu_users, "still", still)
     monkeypatch.setattr(gpu_users.hidden_files, "moving", lambda pids, paths: [HIDING])
@@ -282,10 +285,10 @@ def test_what_was_not_looked_at_in_time_may_have_it(looks, hides, monkeypatch):
 
 
 @contextmanager
-def in_cgroups():
+def in_cgroups(version="v2"):
     """Yield (a container's folder of device cgroups, the commands of a shell that enter its cgroups)."""
     with new_cgroup("v1") as folder, ExitStack() as stack:
-        other = Path(mounts.mounts()["v2"][0].point, Path(folder).name)
+        other = Path(mounts.mounts()[version][0].point, Path(folder).name)
         other.mkdir()
         stack.callback(other.rmdir)
         yield folder, (folder, str(other))
@@ -305,6 +308,51 @@ def test_a_descriptor_in_a_message_that_waits_is_not_free(tmp_path):
         assert [(one.pid, one.hides) for one in hiding] == [(process.pid, hidden_files.WAITS)]
         with pytest.raises(Refused, match=r"may have GPU nodes open: pid [0-9]+ \S+ \(waits inside the kernel"):
             gpu_users.refuse_users(BOX, of_path(folder), zero)
+
+
+#: A program waits for a message by a socket that a thread of it has closed, and is frozen by its container. Once it is
+#: told to, another one sends the device there, and closes it.
+RECEIVES = """
+import array, os, socket, sys, threading, time
+devices, freezer = sys.argv[1:]
+ours, its = socket.socketpair()
+if os.fork():
+    for folder in (devices, freezer + "/inner"):
+        open(folder + "/cgroup.procs", "w").write("0")
+    its.close()
+    threading.Timer(0.5, os.close, [ours.fileno()]).start()
+    print(len(ours.recvmsg(1, 64)[1]), flush=True)
+    os._exit(0)
+for folder in (devices, freezer):
+    open(folder + "/cgroup.procs", "w").write("0")
+ours.close()
+time.sleep(1)
+open(freezer + "/inner/freezer.state", "w").write("FROZEN")
+zero = os.open("/dev/zero", os.O_RDWR)
+its.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [zero]))])
+os.close(zero)
+print("sent", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_waits_for_a_message_where_version_1_froze_it_may_have_it():
+    """Lost: a GPU that is free by the table, and that a tenant has again as soon as it goes on."""
+    zero = [SimpleNamespace(number=("c", 1, 5))]
+    with in_cgroups("freezer") as (folder, both):
+        inner = Path(both[1], "inner")
+        inner.mkdir()
+        argv = [sys.executable, "-c", RECEIVES, *both]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            try:
+                assert process.stdout.readline() == b"sent\n"
+                found, hiding = gpu_users.look(of_path(folder), zero)
+            finally:
+                (inner / "freezer.state").write_text("THAWED")
+            assert process.stdout.readline() == b"1\n"  # it has the device
+        assert (found, [(one.pid, one.hides) for one in hiding]) == ([], [(process.pid, hidden_files.WAITS)])
+        assert gpu_users.look(of_path(folder), zero) == ([], [])
+        inner.rmdir()
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="its program is of x86-64")

@@ -46,7 +46,7 @@ def hide():
         pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM if "datagram" in how else socket.SOCK_STREAM)
         kept.extend(pair)
         send(pair[0], file, file)
-    elif how == "not accepted":
+    elif how.startswith("not accepted"):
         listening, calling = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
         kept.extend([listening, calling])
         listening.bind("\\0hetero-%d" % os.getpid())
@@ -71,7 +71,7 @@ def alone():
     print("hidden", flush=True)
     sys.stdin.read()
 
-if how == "sent by a thread":
+if how.endswith("by a thread"):
     thread = threading.Thread(target=alone)
     thread.start()
     thread.join()
@@ -146,7 +146,34 @@ def test_a_ring_that_does_not_say_what_it_has_may_have_it(monkeypatch, release, 
 @pytest.mark.parametrize(("told", "said"), [("pos:\t0\nscm_fds: 1\n", 1), ("scm_fds: 0\n", 0), ("pos:\t0\n", 0)])
 def test_a_kernel_that_says_nothing_of_sockets_is_believed(told, said):
     """Lost: each GPU's taking back on a kernel before 5.9."""
-    assert hidden_files._of_socket("5", told) == ["1 file sent to its socket 5"][:said]
+    found = hidden_files._of_socket("5", told, f"/proc/{os.getpid()}")
+    assert found == ["1 file sent to its socket 5"][:said]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("not accepted", r"connections to its socket \d+ that are not accepted"),
+        ("not accepted by a thread", r"(socket \d+, which may have what was sent to it(, )?)+"),
+        ("nothing", None),
+    ],
+)
+def test_a_kernel_that_does_not_say_what_was_sent_before_it_is_accepted(hides, monkeypatch, how, words):
+    """Lost: a GPU, on Debian 12, to who sends it to a socket that listens, and accepts that once it was given on."""
+    monkeypatch.setattr(hidden_files.os, "uname", lambda: SimpleNamespace(release="6.1.0-18-amd64", machine="x86_64"))
+    real = hidden_files.text_of
+    monkeypatch.setattr(hidden_files, "text_of", lambda *parts: re.sub(r"(scm_fds:).*", r"\1 0", real(*parts) or ""))
+    found = hiding([hides(how)])
+    assert bool(found) == bool(words)
+    assert not words or re.fullmatch(words, found[0].hides)
+
+
+def test_a_descriptor_that_is_closed_before_it_is_asked_for_has_no_callers(monkeypatch):
+    """Lost: the look at a whole container, to a socket that was closed in that moment."""
+    monkeypatch.setattr(hidden_files.os, "uname", lambda: SimpleNamespace(release="6.1.0-18-amd64", machine="x86_64"))
+    with open("/dev/null") as other:
+        for descriptor in (1 << 20, other.fileno()):
+            assert hidden_files._of_socket(str(descriptor), "scm_fds: 0\n", f"/proc/{os.getpid()}") == []
 
 
 def test_one_that_ended_hides_nothing_and_no_other(tmp_path):

@@ -24,6 +24,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.kernel_text import mount_table
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     device_nodes,
     kernel,
@@ -313,6 +314,27 @@ def test_a_dev_that_answers_until_a_node_is_made_holds_nobody_up(boxes, tmp_path
         if process is None:
             pytest.skip("this kernel has no FUSE")
         assert device_nodes.look(box, GPU1.path, pid) is None
+        in_child(asked, Deadline(30), "look", "")
+        with open(lock, "w") as free:  # who waits there for ever has it not
+            fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_who_becomes_root_where_nothing_is_answered_has_no_locks(boxes, tmp_path, monkeypatch):
+    """Lost: every verb of a container, also its end, to an init that has a file system of its own as its root."""
+    monkeypatch.setattr(open_trial, "OPEN_TIME", 2.0)
+    box, lock = boxes.make(unprivileged=True), tmp_path / "lock"
+    box.allow("c 10:229 rw")
+    tops = mounts.alone_in(box.init_pid, box.name).values()
+
+    def asked():
+        with open(lock, "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with pytest.raises(TimedOut, match="work inside it took longer than 2 s"):
+                open_trial.reaches(box, [GPU0.number], pid=process.pid, base=boxes.private)
+
+    with own_file_system.holding(tmp_path, (1, 5), "inside", box.init_pid, tops) as process:
+        if process is None:
+            pytest.skip("this kernel has no FUSE")
         in_child(asked, Deadline(30), "look", "")
         with open(lock, "w") as free:  # who waits there for ever has it not
             fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import mounts, trees
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import members, mounts, trees
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     new_container,
     own_file_systems,
@@ -184,6 +185,42 @@ def test_what_has_ended_and_is_waited_for_is_nobody_else():
             assert not own_file_systems._has_others(own, {"v1": folder})
             assert own_file_systems._has_others(own, {})
             process.communicate(timeout=60)
+
+
+def test_what_ends_is_nobody_else_while_it_waits_for_its_own_file_system(tmp_path):
+    """Lost: a container's end, with its GPUs, on a host with cgroup v1 alone, where the kernel has a process outside as
+    soon as it ends.
+    """
+    own = [range(own_file_system.ACCOUNT, own_file_system.ACCOUNT + 1)]
+    with new_cgroup("v1") as folder:
+        with own_file_system.holding(tmp_path, (1, 5), "open", None, [folder]) as process:
+            if process is None:
+                pytest.skip("this kernel has no FUSE")
+            assert own_file_systems._has_others(own, {})
+            os.kill(process.server, signal.SIGUSR1)
+            process.kill()
+            deadline = Deadline(30)
+            while "devices:/\n" not in Path(f"/proc/{process.pid}/cgroup").read_text():
+                assert not deadline.passed
+                deadline.nap()
+            assert process.poll() is None
+            assert not own_file_systems._has_others(own, {"v1": folder})
+        deadline = Deadline(30)
+        while members.pids_below([folder]) and not deadline.passed:
+            deadline.nap()
+
+
+MAKES = "import ctypes, sys; ctypes.CDLL(None).setfsuid(int(sys.argv[1])); print(flush=True); sys.stdin.read()"
+
+
+def test_who_makes_files_for_a_container_is_nobody_else():
+    """Lost: a container's end, with its GPUs, to a file system of its own that does not answer where we make a node."""
+    account = own_file_system.ACCOUNT
+    argv = [sys.executable, "-c", MAKES, str(account)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        assert str(account) in Path(f"/proc/{process.pid}/status").read_text()
+        assert not own_file_systems._has_others([range(account, account + 1)], {})
 
 
 def left_of(name):

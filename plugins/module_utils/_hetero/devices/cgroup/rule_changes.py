@@ -9,13 +9,13 @@ v1.py and v2.py change lists and programs; LXC changes its own rules.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence, cast
 
 from ...core.errors import HeteroError, Refused, TimedOut, naming
+from ...core.locks import holder_of, taken
 from .program_owners import way
 from .rules import EVERYTHING, letters, merged, parse
 from .v1 import overlap
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 #: The owner of the programs that are made here.
 OWNER = "cgroup_devices"
+#: Locks of those who change cgroups: by no file of a cgroup, which any account, and root in the container, can lock as
+#: well and keep. A cgroup's is told by its inode; several have one.
+LOCKS, SLOTS = "/run/hetero-cgroups", 256
 
 
 class Step(NamedTuple):
@@ -74,24 +77,18 @@ class Changing:
 
     @contextmanager
     def alone(self, deadline: Deadline) -> Iterator[None]:
-        """Let one process at a time change the cgroup, by a flock on its folders, so that no rule is lost."""
+        """Let one process at a time change the cgroup, so that no rule is lost."""
         paths = self.cgroup.folders
         with ExitStack() as stack, naming(paths[0]):
-            for path in paths:
-                fd = os.open(path, os.O_DIRECTORY)
-                stack.callback(os.close, fd)
-                self._lock(fd, deadline)
+            slots = sorted({os.stat(path).st_ino % SLOTS for path in paths})
+            os.makedirs(LOCKS, mode=0o700, exist_ok=True)
+            for slot in slots:
+                file = os.open(os.path.join(LOCKS, str(slot)), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                stack.callback(os.close, file)
+                if not taken(file, deadline):
+                    what = f"is being changed by {holder_of(file)} for {deadline.seconds:g} s"
+                    raise TimedOut(what, self.cgroup.name, "wait for it, or end that process")
             yield
-
-    def _lock(self, fd: int, deadline: Deadline) -> None:
-        while True:
-            try:
-                return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if deadline.passed:
-                    what = f"is being changed by another process for {deadline.seconds:g} s"
-                    raise TimedOut(what, self.cgroup.name, "see which holds a flock on it (lslocks)") from error
-                deadline.nap(0.01)
 
     def plan(self, state: str, rules: Iterable[Rule]) -> list[Step]:
         """Return the steps to a state; none if it is reached already.

@@ -173,6 +173,11 @@ class Stillness:
         """Return whether the container has a cgroup of its own that can be frozen."""
         return self._freezer is not None
 
+    @property
+    def leaves_calls(self) -> bool:
+        """Return whether some that stand still do so in a call, and go on with what it was given (version 1)."""
+        return self._freezer is not None and self._freezer.version == mounts.FREEZER
+
     def begin(self, stack: ExitStack) -> None:
         """Freeze the container until the end of the stack."""
         if self._freezer is None:

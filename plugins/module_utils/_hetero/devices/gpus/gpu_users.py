@@ -87,6 +87,8 @@ def _seen(
         try:
             found = users(pids, nodes, paths)
             hiding = hidden_files.hiding(pids, paths) if not found else []
+            if stillness.leaves_calls and not (found or hiding):
+                hiding = hidden_files.receiving(pids, paths)
             if found or hiding or stillness.holds(pids) or stillness.is_lost:
                 return found, hiding
             if stillness.is_possible:

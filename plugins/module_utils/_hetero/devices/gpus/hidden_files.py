@@ -10,12 +10,14 @@ at any moment; so only processes of the container that gives a GPU back are look
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
+from ...core import unix_sockets
 from ...core.kernel_text import lines_of, status_of
 from . import processes
 from .paths import HERE, names_in, text_of
@@ -32,11 +34,15 @@ IN_FLIGHT = re.compile(r"^scm_fds:\s*(\d+)$", re.M)  # Linux 5.9
 REGISTERED = re.compile(r"^UserFiles:\s*(\d+)$", re.M)
 #: The first kernel whose rings say what is registered. A busy ring says nothing; then it is not known.
 RINGS_TELL = (5, 6)
+#: The first kernel of which a listening socket says what was sent to it by connections that are not accepted yet.
+LISTENERS_TELL = (6, 2)
 #: A line of /proc/PID/maps for a mapped ring, with its inode. The name of a file begins with a slash.
 MAPPED_RING = re.compile(rf"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) +{re.escape(RING)}$")
 MAPPED_MEMORY = re.compile(rf"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ +{MEMORY}")
 #: Where a thread is in the kernel that a freezer of version 1 or 2 stopped (/proc/PID/wchan).
 FROZEN = ("__refrigerator", "do_freezer_trap")
+#: Where a thread waits for a message; version 1's freezer leaves it there.
+RECEIVES = "unix_stream"
 WAITS = "waits inside the kernel, and may have a file there"
 RUNS = "its container did not stand still to be looked at"
 
@@ -70,6 +76,17 @@ def moving(pids: Iterable[int], paths: Folders = HERE) -> list[Hiding]:
     return [Hiding(*one) for one in processes.look(lambda begin: _shown(_moving(sorted(pids), paths, begin)), paths)]
 
 
+def receiving(pids: Iterable[int], paths: Folders = HERE) -> list[Hiding]:
+    """Return those of a container's processes, frozen by version 1's freezer, that wait for a message.
+
+    Nobody can tell whether a descriptor still names the socket by which they do: a thread that has ended may have
+    closed it. What is sent to it is seen nowhere, and is theirs as soon as they go on.
+
+    :raises TimedOut: as processes.look.
+    """
+    return [Hiding(*one) for one in processes.look(lambda begin: _shown(_receiving(sorted(pids), paths, begin)), paths)]
+
+
 def _shown(found: Iterable[Hiding]) -> list[tuple[int, str, str]]:
     return [(one.pid, one.command, one.hides) for one in found]
 
@@ -91,6 +108,15 @@ def _moves(tasks: str) -> bool:
             if status_of(thread, "State", tasks)[0] in "DR" and text_of(tasks, thread, "wchan") not in FROZEN:
                 return True
     return False
+
+
+def _receiving(pids: Sequence[int], paths: Folders, begin: processes.Next) -> Iterator[Hiding]:
+    for pid in pids:
+        begin(pid)
+        folder = os.path.join(paths.proc, str(pid))
+        threads = names_in(folder, "task")
+        if any((text_of(folder, "task", thread, "wchan") or "").startswith(RECEIVES) for thread in threads):
+            yield Hiding(pid, text_of(folder, "comm") or "?", WAITS)
 
 
 def _hiding(pids: Iterable[int], paths: Folders, begin: processes.Next) -> list[Hiding]:
@@ -137,19 +163,28 @@ def _by_descriptors(folder: str, rings: set[int]) -> list[str]:
         if link == RING or link.startswith(SOCKET):
             told = text_of(folder, "fdinfo", name)
             if told is not None:
-                said += _of_ring(name, told) if link == RING else _of_socket(name, told)
+                said += _of_ring(name, told) if link == RING else _of_socket(name, told, folder)
     return said
 
 
-def _of_socket(name: str, told: str) -> list[str]:
+def _of_socket(name: str, told: str, folder: str) -> list[str]:
     sent = _count(IN_FLIGHT, told)
-    return [f"{_files(sent)} sent to its socket {name}"] if sent else []
+    if sent:
+        return [f"{_files(sent)} sent to its socket {name}"]
+    if sent is None or _tells(LISTENERS_TELL):
+        return []
+    try:
+        has_callers = unix_sockets.has_callers(int(os.path.basename(folder)), int(name))
+    except OSError as error:
+        is_gone = error.errno in (errno.EBADF, errno.ENOTSOCK, errno.ESRCH)
+        return [] if is_gone else [f"socket {name}, which may have what was sent to it"]
+    return [f"connections to its socket {name} that are not accepted"] if has_callers else []
 
 
 def _of_ring(name: str, told: str) -> list[str]:
     registered = _count(REGISTERED, told)
     if registered is None:
-        return [f"io_uring {name}, which does not say what it has"] if _rings_tell() else []
+        return [f"io_uring {name}, which does not say what it has"] if _tells(RINGS_TELL) else []
     return [f"{_files(registered)} registered with its io_uring {name}"] if registered else []
 
 
@@ -162,6 +197,7 @@ def _files(number: int) -> str:
     return "1 file" if number == 1 else f"{number} files"
 
 
-def _rings_tell() -> bool:
+def _tells(first: tuple[int, int]) -> bool:
+    """Return whether this kernel is that one or a later one."""
     release = re.match(r"(\d+)\.(\d+)", os.uname().release)
-    return release is None or (int(release[1]), int(release[2])) >= RINGS_TELL
+    return release is None or (int(release[1]), int(release[2])) >= first

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple, cast
+from typing import TYPE_CHECKING, Mapping, Sequence, cast
 
 from ...core.child import in_child
 from ...core.deadline import Deadline
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 OPEN_TIME = 20.0
 FLAGS = os.O_RDWR
 
-#: A path, and the folder of this host below which it is; None for a path in the container.
-File = Tuple[str, Optional[str]]
-
 
 def opens(container: Container, path: str, flags: int = FLAGS, pid: int | None = None) -> int:
     """Return 0 if a path opens in the container, else the error number."""
@@ -45,7 +42,7 @@ def opens_each(
     container: Container, paths: Sequence[str], flags: int = FLAGS, pid: int | None = None
 ) -> dict[str, int]:
     """Return {path: 0 or error number} of several paths, tried by one process."""
-    return dict(zip(paths, _tried(container, [(path, None) for path in paths], flags, pid)))
+    return dict(zip(paths, _tried(container, paths, flags, pid)))
 
 
 def reaches(
@@ -57,37 +54,34 @@ def reaches(
 ) -> dict[Number, int]:
     """Return {(kind, major, minor): 0 or error number} of opening devices, whatever nodes the container has.
 
-    A node that everybody may open is made outside and passed to the process, so that only the cgroup can keep it
-    closed.
+    A node that everybody may open is made outside, and found by the process before it goes inside, so that only the
+    cgroup can keep it closed.
     """
-    files: list[File] = []
-    descriptors: list[int] = []
     os.makedirs(base, mode=0o755, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".try-", dir=base) as folder:
-        try:
-            for number, (kind, major, minor) in enumerate(devices):
-                path = os.path.join(folder, str(number))
-                os.mknod(path, KINDS[kind] | 0o600, os.makedev(cast("int", major), minor))
-                os.chmod(path, 0o666)
-                descriptors.append(os.open(path, os.O_PATH | os.O_NOFOLLOW))
-                files.append((f"self/fd/{descriptors[-1]}", "/proc"))
-            return dict(zip(devices, _tried(container, files, flags, pid)))
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+        paths = [os.path.join(folder, str(number)) for number in range(len(devices))]
+        for path, (kind, major, minor) in zip(paths, devices):
+            os.mknod(path, KINDS[kind] | 0o600, os.makedev(cast("int", major), minor))
+            os.chmod(path, 0o666)
+        return dict(zip(devices, _tried(container, paths, flags, pid, outside=True)))
 
 
-def _tried(container: Container, files: Sequence[File], flags: int, pid: int | None) -> list[int]:
-    """Return the error numbers of opening files."""
+def _tried(
+    container: Container, paths: Sequence[str], flags: int, pid: int | None, outside: bool = False
+) -> list[int]:
+    """Return the error numbers of opening files.
+
+    :param outside: whether they are this host's, and not the container's.
+    """
     pid = pid or container.init_pid
     if pid is None:
         raise HeteroError("does not run", container.thing, "start it, or see why it ended")
 
     whole, *inner = _cgroups_of(container, pid)
-    answers = _tried_in(whole, container, files, flags, pid)
+    answers = _tried_in(whole, container, paths, flags, pid, outside)
     for cgroups in inner:
         try:
-            also = _tried_in(cgroups, container, files, flags, pid)
+            also = _tried_in(cgroups, container, paths, flags, pid, outside)
         except HeteroError:
             break  # the container froze or removed it, and it never allows more than the whole container's
         answers = [min(both, key=_closed) for both in zip(answers, also)]
@@ -100,32 +94,34 @@ def _closed(number: int) -> tuple[bool, bool]:
 
 
 def _tried_in(
-    cgroups: Mapping[str, str], container: Container, files: Sequence[File], flags: int, pid: int
+    cgroups: Mapping[str, str], container: Container, paths: Sequence[str], flags: int, pid: int, outside: bool
 ) -> list[int]:
     limits = _capabilities(pid, "CapBnd"), _capabilities("self", "CapPrm")
 
     def attempt() -> list[int]:
-        folders: dict[str | None, int] = {below: os.open(below, os.O_PATH) for _path, below in files if below}
+        proc, files = os.open("/proc", os.O_PATH), list(paths)
+        if outside:
+            files = [f"self/fd/{os.open(path, os.O_PATH | os.O_NOFOLLOW)}" for path in paths]
         become_root_of(pid, cgroups, *limits)
         # Not blocking and no terminal: a driver's open may wait for the device, and a terminal would become this
         # process's.
         how = flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        return [_errno(path, how, folders.get(below)) for path, below in files]
+        return [_errno(path, how, proc) for path in files]
 
     second = None
     with naming(container.thing):
         if mounts.V2 in cgroups:
             second = os.open(cgroups[mounts.V2], os.O_RDONLY | os.O_DIRECTORY)
-    # what the container itself has at a path may be of a file system of its own, which answers nothing
-    closes, way = all(below is None for _path, below in files), "start it, or see why it ended"
+    way = "start it, or see why it ended"
     try:
-        return in_child(attempt, Deadline(OPEN_TIME), container.thing, way, second, closes)
+        # its root, and what it has at a path, may be of a file system of its own, which answers nothing
+        return in_child(attempt, Deadline(OPEN_TIME), container.thing, way, second, closes=True)
     finally:
         if second is not None:
             os.close(second)
 
 
-def _errno(path: str, flags: int, folder: int | None) -> int:
+def _errno(path: str, flags: int, folder: int) -> int:
     try:
         os.close(os.open(path, flags, dir_fd=folder))
     except OSError as error:

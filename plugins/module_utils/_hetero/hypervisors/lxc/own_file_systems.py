@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Mapping, Protocol, Sequence
 
 from ...core.child import in_child
 from ...core.errors import HeteroError
-from ...core.kernel_text import status_of
+from ...core.kernel_text import lines_of, status_of
 from ...devices.cgroup import members
 from . import kernel
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 #: Where the kernel shows the FUSEs, each a folder that belongs to the user who mounted it (fusectl).
 CONNECTIONS = "/sys/fs/fuse/connections"
+#: A flag of a thread that is ending, or has ended (linux/sched.h, PF_EXITING), and where /proc/PID/stat has the flags
+#: behind the name.
+ENDING, FLAGS = 0x4, 6
 
 
 class Ids(Protocol):
@@ -55,15 +58,23 @@ def _has_others(own: Sequence[range], directories: Mapping[str, str]) -> bool:
     inside = set(members.pids_below(directories.values())) if directories else set()
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         with suppress(OSError):  # it has ended
-            ids = map(int, status_of(pid, "Uid").split()) if pid not in inside else ()
+            # real, effective and saved; not that for files alone, by which we make what a container is to own
+            ids = map(int, status_of(pid, "Uid").split()[:3]) if pid not in inside else ()
             if any(number in one for number in ids for one in own) and not _is_over(pid):
                 return True
     return False
 
 
 def _is_over(pid: int) -> bool:
-    """Return whether a process has ended and is only waited for. In cgroup v1 it is in no container any more."""
-    return members.has_ended(pid) and len(os.listdir(f"/proc/{pid}/task")) == 1
+    """Return whether a process is ending, or has ended. In cgroup v1 it is in no container any more, also where it
+    waits for a file system of its own.
+    """
+    return all(_is_ending(f"/proc/{pid}/task/{thread}/stat") for thread in os.listdir(f"/proc/{pid}/task"))
+
+
+def _is_ending(stat: str) -> bool:
+    behind = "\n".join(lines_of(stat)).rpartition(")")[2].split()
+    return bool(int(behind[FLAGS]) & ENDING)
 
 
 def _abort(own: Sequence[range]) -> None:
