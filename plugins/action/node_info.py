@@ -19,7 +19,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_wa
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
-from ansible_collections.hetero.compute.plugins.plugin_utils.heard import PACKED, packed
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import packed
 from ansible_collections.hetero.compute.plugins.plugin_utils.instance_watch import Line, Watched
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import (
     LONGEST_LOOK,
@@ -84,7 +84,6 @@ class ActionModule(Looks):
             # Ansible would remove it by the same connection, and wait for good
             self._connection._shell.tmpdir = None
             return dict(failed=True, changed=False, msg=LATE.format(seconds=longest), timedout=dict(period=longest))
-        answer.pop(PACKED, None)  # a node's own is none of ours
         if not is_packed or answer.get("failed") or answer.get("unreachable"):
             return answer
         own = {key: answer.pop(key) for key in ANSIBLES_OWN if key in answer}
@@ -100,11 +99,11 @@ class ActionModule(Looks):
         given = self._value_of(variable, known, ANSWER_TIME) if variable else 0
         try:
             seconds = int(given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             seconds = -1
         if isinstance(given, bool) or seconds < 0:
             raise AnsibleActionFail(f"{variable} is {brief(str(given))}: give whole seconds, 0 for no limit")
-        return seconds
+        return min(seconds, int(LONGEST))
 
     def _asked(self, tmp: str | None, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         answer = super()._asked(tmp, task_vars)

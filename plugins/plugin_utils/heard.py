@@ -33,8 +33,11 @@ def answers(hostvars: Mapping[str, Any], nodes: Iterable[str]) -> list[dict[str,
 
 
 def packed(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a value of JSON's types as one text."""
-    return {PACKED: json.dumps(value)}
+    """Return a value of JSON's types as one text. A number that JSON does not have comes as a word."""
+    try:
+        return {PACKED: json.dumps(value, allow_nan=False)}
+    except ValueError:
+        return {PACKED: json.dumps(json.loads(json.dumps(value), parse_constant=str))}
 
 
 def unpacked(said: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -31,6 +31,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL, FOLDER, name_of
 from ansible_collections.hetero.compute.plugins.plugin_utils.awaited import awaited
 from ansible_collections.hetero.compute.plugins.plugin_utils.bounded_reading import Endless, at_most
+from ansible_collections.hetero.compute.plugins.plugin_utils.heard import PACKED
 from ansible_collections.hetero.compute.plugins.plugin_utils.node_copy import code
 from ansible_collections.hetero.compute.plugins.plugin_utils.telling import told_while_it_lasts
 
@@ -102,6 +103,7 @@ def only_data(result: dict[str, Any], own: dict[str, Any] | None = None) -> dict
     result = {
         key: value for key, value in result.items() if key == "_ansible_parsed" or not key.startswith("_ansible_")
     }
+    result.pop(PACKED, None)  # filters would read that in place of what was checked
     if own:
         result["ansible_facts"] = own
     if "exception" in result:  # since ansible-core 2.19 made of the module's words, and shown first

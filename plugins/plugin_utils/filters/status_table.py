@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Iterator, Mapping, Sequence, Tuple
 
 from ansible.errors import AnsibleFilterError
@@ -172,7 +171,7 @@ def status_table(
 ) -> list[str]:
     boards, hosts = heard.seen(boards), heard.seen(hosts or {})
     if as_json:
-        return [json.dumps({"proxies": boards, "hosts": hosts})]
+        return [heard.packed({"proxies": boards, "hosts": hosts})[heard.PACKED]]
     by_proxy = boards if isinstance(boards, dict) else {None: {"boards": boards}}
     listed = [seen.get("boards") if isinstance(seen, dict) else None for seen in by_proxy.values()]
     if not all(isinstance(those, (list, tuple)) and all(map(_is_board, those)) for those in listed):

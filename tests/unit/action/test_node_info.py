@@ -71,10 +71,10 @@ def test_what_is_asked_comes_from_a_variable(ask):
 
 def test_an_answer_comes_as_one_text(ask):
     """Lost: seconds of each play of many boards, or what a node has; a failure is to be read by Ansible itself."""
-    *_called, result = ask(dict(NODE, warnings=["old"], packed="its own"), node="proxy", packed=True)
+    *_called, result = ask(dict(NODE, warnings=["old"]), node="proxy", packed=True)
     assert sorted(result) == ["changed", "packed", "warnings"]
     assert (result["changed"], unpacked(result)) == (False, NODE)
-    *_called, failed = ask(dict(failed=True, msg="no", packed="{}"), node="proxy", packed=True)
+    *_called, failed = ask(dict(failed=True, msg="no"), node="proxy", packed=True)
     assert failed == dict(failed=True, msg="no")
 
 
@@ -84,10 +84,11 @@ def test_a_node_that_does_not_answer_in_time_is_left(ask):
     *_called, result = ask(lambda: time.sleep(60), known, node="proxy", limit_in="hetero_ask_timeout")
     assert result == dict(failed=True, changed=False, msg="Timed out after 1 second(s).", timedout=dict(period=1))
     assert ask.left is None  # nothing more is asked of it, also not to remove a folder
-    assert ask(NODE, dict(hetero_ask_timeout=0), node="proxy", limit_in="hetero_ask_timeout")[2] == NODE
+    for seconds in (0, 10**12):
+        assert ask(NODE, dict(hetero_ask_timeout=seconds), node="proxy", limit_in="hetero_ask_timeout")[2] == NODE
 
 
-@pytest.mark.parametrize("seconds", ["soon", -1, True, [1]])
+@pytest.mark.parametrize("seconds", ["soon", -1, True, [1], float("inf")])
 def test_seconds_that_are_none_are_refused(ask, seconds):
     with pytest.raises(AnsibleActionFail, match=r"^hetero_ask_timeout is .+: give whole seconds, 0 for no limit$"):
         ask(NODE, dict(hetero_ask_timeout=seconds), node="proxy", limit_in="hetero_ask_timeout")

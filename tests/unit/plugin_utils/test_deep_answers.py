@@ -8,12 +8,17 @@ Tests plugin_utils/filters/printable.py.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.action import request
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import deeper
 from ansible_collections.hetero.compute.plugins.plugin_utils import short_calls
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters.printable import printable
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.snapshots import snapshots
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.status_table import status_table
+from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_answers import NODE
 
 
 def nested(depth, leaf="x"):
@@ -35,6 +40,14 @@ def test_what_modules_answer_is_not_deep():
     answer = {"boards": [{"cpu_info": {"topology": nested(20)}}], "changed": False}
     assert short_calls.only_data(dict(answer)) == answer
     assert (deeper("x", 0), deeper([], 0), deeper([[]], 1), deeper([["x"]], 2)) == (False, True, True, False)
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", json.dumps(dict(NODE, boards=[dict(state=1)]))])
+def test_a_node_packs_no_answer_of_its_own(text):
+    """Lost: the table of the whole site, to a text that the filters read in place of the answer that was checked."""
+    said = short_calls.only_data(dict(NODE, packed=text))
+    assert said == NODE
+    assert status_table(snapshots(dict(p1=said, p2=NODE)))[1:]
 
 
 def test_no_error_is_longer_than_anybody_reads():

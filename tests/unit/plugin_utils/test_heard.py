@@ -7,6 +7,8 @@ nothing.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.hetero.compute.plugins.plugin_utils import heard
@@ -55,6 +57,12 @@ def test_what_did_not_come_as_a_text_is_seen_as_it_is(given):
     """Lost: what a user gives to the filters, who asks nodes by the modules themselves."""
     assert heard.seen(given) == given
     assert heard.seen(dict(p1=dict(heard.packed(CLAIMS), error=None))) == dict(p1=CLAIMS)
+
+
+def test_what_is_packed_is_json_to_everyone():
+    """Lost: status as JSON, of all nodes, to a number of one node that programs do not read."""
+    text = heard.packed(dict(odd=[float("nan"), float("inf"), -float("inf"), 1.5]))["packed"]
+    assert json.loads(text, parse_constant=pytest.fail) == dict(odd=["NaN", "Infinity", "-Infinity", 1.5])
 
 
 def test_what_a_node_did():
