@@ -15,11 +15,14 @@ import io
 import json
 import os
 import select
-import sqlite3
 import sys
 import time
 import zlib
+from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    import sqlite3
 
 #: Steps of boot drivers that act on a board (drivers/boot/tilera.py).
 STEPS = ("monitor", "network", "sshd", "firewall", "console")
@@ -131,6 +134,8 @@ def watch(follow: dict) -> dict:
 
 
 def _opened(follow: dict) -> sqlite3.Connection:
+    import sqlite3  # each play loads this file on the controller, which has no database
+
     return sqlite3.connect(f"file:{quote(follow['state_db'])}?mode=ro", uri=True)
 
 
