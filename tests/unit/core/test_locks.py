@@ -318,3 +318,15 @@ def test_the_child_of_a_killed_process_that_took_a_file_without_a_name_is_told(t
 
     with orphan(taken_file()) as (_parent, child), open(tmp_path / "lock", encoding="utf-8") as file:
         assert holder_of(file.fileno()) == f"pid {child}"
+
+
+def test_turns_are_for_root_alone_and_have_a_bound(tmp_path, monkeypatch):
+    """Lost: each verb that takes one, to any account that locks it for ever; or a node's memory, to folders that go."""
+    turns = tmp_path / "turns"
+    monkeypatch.setattr(locks, "TURNS", str(turns))
+    monkeypatch.setattr(locks, "MOST_TURNS", 1)
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        os.close(locks.open_turn("set-up", str(tmp_path / name)))
+    assert stat.S_IMODE(turns.stat().st_mode) == 0o700
+    assert [(file.name, stat.S_IMODE(file.stat().st_mode)) for file in turns.iterdir()] == [("set-up-0", 0o600)]

@@ -9,6 +9,7 @@ Tests nodes/call.py, plugin_utils/node_copy.py.
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
@@ -20,7 +21,11 @@ import tarfile
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.changes import Change
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    BadInput,
+    HeteroError,
+    TimedOut,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes import own_copy
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.call import BEGUN
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.tools import CALL, name_of
@@ -170,6 +175,20 @@ def test_two_set_ups_at_once_leave_one_copy(tmp_path, codes):
         (name,) = os.listdir(tmp_path / "lib")
         assert f"sys.path.insert(0, '{tmp_path}/lib/{name}')" in command.read_text()
         assert there(tmp_path / "lib" / name) in many
+
+
+def test_nobody_else_keeps_a_set_up_from_its_folder(tmp_path, monkeypatch):
+    """Lost: each set-up of a node, to an account of it that locks a folder which it may look into."""
+    monkeypatch.setattr(own_copy, "PATIENCE", 0.0)
+    held = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with own_copy.in_turn(str(tmp_path)):
+            why = rf"another set-up .pid {os.getpid()}. works in it since 0 s: wait for that"
+            with pytest.raises(TimedOut, match=why), own_copy.in_turn(str(tmp_path)):
+                pytest.fail("two work in it at once")
+    finally:
+        os.close(held)
 
 
 @pytest.mark.parametrize("check", [True, False])

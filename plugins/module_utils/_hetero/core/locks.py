@@ -27,6 +27,9 @@ UNNAMED = "another process"
 #: Text of a look at a thing on which another process works.
 BUSY = "busy with {who}: not looked at"
 PROCESS = re.compile(r" ?\bpid \d+$")
+#: Files by whose flock processes take turns, for root alone. A folder in which they work, or a cgroup's, can be locked
+#: as well, and for ever, by any account that may open it.
+TURNS, MOST_TURNS = "/run/hetero-turns", 256
 #: Paths of the locks that this process holds.
 OURS: set[str] = set()
 #: In /proc/PID/fdinfo/N, of a flock that came with the open file: who took it (0 for one that is gone, seen from within
@@ -95,6 +98,17 @@ def held_by(run_folder: str, board_name: str, instance: str | None = None) -> st
     finally:
         os.close(file)
     return None
+
+
+def open_turn(kind: str, folder: str) -> int:
+    """Return the open file by whose flock processes take turns at a folder.
+
+    :param kind: of their work. Several folders have one turn, so nobody may take two of a kind.
+    :raises OSError: there is no such folder, or no file can be opened.
+    """
+    name = f"{kind}-{os.stat(folder).st_ino % MOST_TURNS}"
+    os.makedirs(TURNS, mode=0o700, exist_ok=True)
+    return os.open(os.path.join(TURNS, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def taken(file: int, deadline: Deadline) -> bool:

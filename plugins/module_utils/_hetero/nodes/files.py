@@ -22,8 +22,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Collection, Iterator, Mapping, Sequence, TypedDict
 
 from ..core.command import command
-from ..core.errors import BadInput, HeteroError
+from ..core.errors import BadInput, HeteroError, naming
 from ..core.json_file import read_object
+from ..core.locks import open_turn
 from ..files import by_hand
 from ..files.package_files import is_as_packaged
 from ..files.plain_file import read_plain
@@ -141,7 +142,8 @@ def alone_in(folder: str) -> Iterator[None]:
     if not os.path.isdir(folder):
         yield
         return
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with naming(folder):
+        opened = open_turn("part", folder)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)  # held for one look and one file
         yield

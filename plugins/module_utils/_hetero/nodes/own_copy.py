@@ -7,7 +7,6 @@ from them any more.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Iterator, Mapping
 
 from ..core.deadline import Deadline
 from ..core.errors import BadInput, TimedOut, naming
-from ..core.locks import holder_of
+from ..core.locks import holder_of, open_turn, taken
 from .tools import PACKAGE, name_of
 
 if TYPE_CHECKING:
@@ -43,25 +42,14 @@ def in_turn(folder: str) -> Iterator[None]:
     :raises TimedOut: another one holds it for longer than PATIENCE.
     """
     with naming(folder):
-        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        file = open_turn("copy", folder)
     try:
-        deadline = Deadline(PATIENCE)
-        while not _taken(file):
-            if deadline.passed:
-                what = f"another set-up ({holder_of(file)}) works in it since {deadline.seconds:g} s"
-                raise TimedOut(what, folder, "wait for that, or end it, then run this again")
-            deadline.nap()
+        if not taken(file, Deadline(PATIENCE)):
+            what = f"another set-up ({holder_of(file)}) works in it since {PATIENCE:g} s"
+            raise TimedOut(what, folder, "wait for that, or end it, then run this again")
         yield
     finally:
         os.close(file)
-
-
-def _taken(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except BlockingIOError:
-        return False
 
 
 def keep_copy(folder: str, archive: str, change: Change) -> str:

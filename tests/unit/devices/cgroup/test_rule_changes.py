@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import locks as core_locks
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused, TimedOut
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup import rule_changes as module
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.cgroup.devices import DeviceCgroup
@@ -41,7 +42,7 @@ GPU, OTHER = parse("c 195:0 rw"), parse("c 195:1 rw")
 @pytest.fixture
 def locks(tmp_path, monkeypatch):
     """The folder of the locks of this test's own."""
-    monkeypatch.setattr(module, "LOCKS", str(tmp_path / "locks"))
+    monkeypatch.setattr(core_locks, "TURNS", str(tmp_path / "locks"))
     return tmp_path / "locks"
 
 
@@ -72,8 +73,8 @@ def test_nobody_else_keeps_a_cgroup_from_being_changed(tmp_path, locks):
 
 
 def test_each_folder_has_a_lock_that_is_let_go(tmp_path, locks, monkeypatch):
-    """Lost: rules, where two change one cgroup at once; a file of the process for each change; or each change of a
-    cgroup both of whose folders have one lock."""
+    """Lost: rules, where two change one cgroup at once; a file of the process for each change; or each change, where
+    both folders have one inode number."""
     folders = [tmp_path / "v1", tmp_path / "v2"]
     for folder in folders:
         folder.mkdir()
@@ -87,9 +88,9 @@ def test_each_folder_has_a_lock_that_is_let_go(tmp_path, locks, monkeypatch):
             with Changing(cgroup).alone(waits):
                 pass
     assert naps == [None] * 2
-    monkeypatch.setattr(module, "SLOTS", 1)
+    monkeypatch.setattr(core_locks, "MOST_TURNS", 1)
     with Changing(cgroup).alone(SimpleNamespace(passed=True, seconds=1)):
-        assert (locks / "0").exists()
+        assert {file.name for file in locks.iterdir()} >= {"cgroup-v1-0", "cgroup-v2-0"}
     assert len(os.listdir("/proc/self/fd")) == before
     folders[1].rmdir()
     with pytest.raises(HeteroError, match=str(folders[1])), Changing(cgroup).alone(None):

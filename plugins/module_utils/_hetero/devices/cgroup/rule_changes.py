@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Protocol, Sequence, cast
 
 from ...core.errors import HeteroError, Refused, TimedOut, naming
-from ...core.locks import holder_of, taken
+from ...core.locks import holder_of, open_turn, taken
 from .program_owners import way
 from .rules import EVERYTHING, letters, merged, parse
 from .v1 import overlap
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 #: The owner of the programs that are made here.
 OWNER = "cgroup_devices"
-#: Locks of those who change cgroups: by no file of a cgroup, which any account, and root in the container, can lock as
-#: well and keep. A cgroup's is told by its inode; several have one.
-LOCKS, SLOTS = "/run/hetero-cgroups", 256
 
 
 class Step(NamedTuple):
@@ -78,12 +75,10 @@ class Changing:
     @contextmanager
     def alone(self, deadline: Deadline) -> Iterator[None]:
         """Let one process at a time change the cgroup, so that no rule is lost."""
-        paths = self.cgroup.folders
-        with ExitStack() as stack, naming(paths[0]):
-            slots = sorted({os.stat(path).st_ino % SLOTS for path in paths})
-            os.makedirs(LOCKS, mode=0o700, exist_ok=True)
-            for slot in slots:
-                file = os.open(os.path.join(LOCKS, str(slot)), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        sides = dict(v1=self.cgroup.v1, v2=self.cgroup.v2)
+        with ExitStack() as stack, naming(self.cgroup.folders[0]):
+            for version, path in ((version, side.path) for version, side in sides.items() if side):
+                file = open_turn(f"cgroup-{version}", path)
                 stack.callback(os.close, file)
                 if not taken(file, deadline):
                     what = f"is being changed by {holder_of(file)} for {deadline.seconds:g} s"
