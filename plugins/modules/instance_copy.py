@@ -123,7 +123,8 @@ options:
     type: str
   departure:
     description: With O(step=gone), the C(departure) of the claim on the other host (M(hetero.compute.host_info)). Where
-      it is not that of the claim here, what runs there is no copy of the root as it left, and nothing is removed.
+      it is not that of the claim here, what runs there is no copy of the root as it left, and nothing is removed. With
+      O(step=given_up), that of the host that it leaves, as V(leaving) has said it. A whole copy of another one stays.
     type: str
   force:
     description: With O(step=given_up), give up also an instance that was started here, with what its tenant has written

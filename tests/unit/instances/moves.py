@@ -38,7 +38,7 @@ class Mover:
 
     def step(self, site, word, check=False, **more):
         other = "new" if site is self.old else "old"
-        if word == "gone":
+        if word in ("gone", "given_up"):
             claim = self.claim(self.new if site is self.old else self.old)
             of_it = dict(host_key=claim.host_key, departure=claim.departure) if claim else {}
             more = dict(of_it, **more)

@@ -19,7 +19,11 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import id_maps, new_container
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
+    disks,
+    id_maps,
+    new_container,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 from ansible_collections.hetero.compute.tests.unit.instances.conftest import Site
 from ansible_collections.hetero.compute.tests.unit.instances.moves import Mover
@@ -91,6 +95,22 @@ def test_killed_on_its_way_it_goes_on(ml, owner, name):
     assert (ml.claim(ml.old), ml.state(ml.new)) == (None, "running")
     assert (root(ml.new) / "work").read_text() == "a week of work"
     assert ml.old.nothing_is_left()
+
+
+def test_nobody_starts_it_by_hand_where_it_leaves(ml):
+    """Lost: what is written there after the copy was made: the copy runs, and the newer root is removed."""
+    ml.copied()
+    with ml.old.host() as host:
+        assert disks.restore(str(ml.old.lxcpath), host.machine.disks) == {}  # its host boots, and mounts its root
+    with pytest.raises(HeteroError, match=r"it moves to another host, or did: .* goes on, and with -e back=true"):
+        ml.old.container().start()
+    assert not ml.old.container().running
+    ml.step(ml.new, "given_up")
+    ml.step(ml.old, "back")
+    dry, done = (ml.old.do(lifecycle.stopped, check=check) for check in (True, False))
+    assert [[entry["after"] for entry in result["diff"]] for result in (dry, done)] == [[{"leaves": False}]] * 2
+    ml.old.container().start()
+    assert not ml.old.up().get("failed")
 
 
 def test_given_up_it_runs_where_it_ran(ml):

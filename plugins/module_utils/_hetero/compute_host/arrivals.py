@@ -75,7 +75,7 @@ def arriving(step: Step) -> Result:
         step.must_be_as_seen(work)
         if work.claim.state != instance_states.ARRIVING:  # by the same run that was seen, and which goes on
             raise Refused(OTHER_RUN, name, LOOK)
-        _must_be_of_this_move(work, came)
+        _must_be_of_this_move(work, came["departure"])
         if not step.change.check:
             work.put(mover=step.asked.run)
         if not work.is_made:
@@ -94,9 +94,13 @@ def arriving(step: Step) -> Result:
         return dict(lines=claimed["lines"], state=work.claim.state)
 
 
-def _must_be_of_this_move(work: Work, came: Mapping[str, Any]) -> None:
-    """Raise Refused where a root is whole here that is no copy of the one which leaves, as after this host was lost."""
-    if work.is_made and (came["departure"] is None or work.claim.departure != came["departure"]):
+def _must_be_of_this_move(work: Work, departure: str | None) -> None:
+    """Raise Refused where a root is whole here that is no copy of the one which leaves, as after this host was lost, or
+    where that was put back from a backup.
+
+    :param departure: of the root that leaves, as that host has just said; where it said nothing, nobody knows.
+    """
+    if work.is_made and (not departure or work.claim.departure != departure):
         raise Refused(NOT_THIS_MOVES, work.claim.instance, NOT_THIS_MOVES_WAY)
 
 
@@ -146,7 +150,7 @@ def _request(asked: Asked) -> ClaimRequest:
 def begun(step: Step) -> Result:
     """Make the empty copies, or go on with them; return which pieces they have, or that the root is `taken` already."""
     with step.arrives() as work:
-        _must_be_of_this_move(work, step.asked.came)
+        _must_be_of_this_move(work, step.asked.came["departure"])
         if work.is_made:
             return dict(taken=True, has={})
         work.put(expires=_expires(step.asked.came))  # its lease may have been extended before it left
@@ -233,9 +237,10 @@ def _is_settled(work: Work) -> bool:
 
 
 def given_up(step: Step) -> Result:
-    """End the claim here, with all that was copied, of an instance that was never started here.
+    """End the claim here, with all that was copied, of an instance that was never started here. A whole copy goes only
+    where the root that it was made of is still as it left.
 
-    With `force`, an operator's word, also of one that was.
+    With `force`, an operator's word, also of one that was started, and whatever the former root is.
     """
     claim = step.host.store.claim_of(step.asked.instance)
     if claim is None or claim.created != step.asked.created:
@@ -248,6 +253,8 @@ def given_up(step: Step) -> Result:
             raise Refused(IS_SETTLED, step.asked.instance, GOES_ON.format(name=step.asked.instance))
         if work.claim.state != instance_states.ENDING:  # a word that was given for another move is none for this one
             step.must_be_its_run(work)
+            if not step.asked.force:
+                _must_be_of_this_move(work, step.asked.departure)
         work.must_be_own()
         end(work, "its claim and its copy here are given up")
         return {}

@@ -220,10 +220,8 @@ class ContainerWork(Work):
         self._refuse_anothers_folder()
         missing = [part for part in new_container.missing(self.spec()) if part in (*parts, *first)]
         if missing:
-            if self._only_starts_otherwise(missing):
-                self.change.note(self.claim.instance, {"autostart": not self.autostart}, {"autostart": self.autostart})
-            else:
-                self.change.note(self.claim.instance, {"missing": missing}, {"missing": []})
+            start = self._started_otherwise(missing)
+            self.change.note(self.claim.instance, *(start or ({"missing": missing}, {"missing": []})))
             say(missing)
             if not self.change.check:
                 new_container.put_back(self.spec(), missing)
@@ -240,14 +238,13 @@ class ContainerWork(Work):
             return f"its file system has errors and takes no writes: {reboot} has it checked"
         return None
 
-    def _only_starts_otherwise(self, missing: Sequence[str]) -> bool:
-        """Return whether it lacks nothing, and only starts with its host and is not to, or the reverse."""
-        if missing != [new_container.CONFIGURATION]:
-            return False
-        return not new_container.missing(replace(self.spec(), autostart=not self.autostart))
+    def _started_otherwise(self, missing: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Return, before and after, how it is started, where nothing else of it is missing; else None."""
+        only = missing == [new_container.CONFIGURATION]
+        return new_container.started_otherwise(self.spec()) if only else None
 
     def _say_put_back(self, missing: Sequence[str]) -> None:
-        if self._only_starts_otherwise(missing):
+        if self._started_otherwise(missing):
             return  # as a verb that starts it has it
         self.report("image", f"{'would be ' if self.change.check else ''}put back: {', '.join(missing)}")
 
@@ -269,6 +266,7 @@ class ContainerWork(Work):
             pids=config.pids,
             id_map=self.id_map,
             autostart=self.autostart,
+            leaves=self.claim.state == instance_states.LEAVING,
             command=self.host.machine.command,
             disks=self.host.machine.disks,
         )

@@ -122,7 +122,7 @@ def _of_claim(work: Work) -> Result:
     told = {name: getattr(claim, name) for name in (*fields, "expires", "host_key", "state")}
     leaves = claim.state == instance_states.LEAVING
     ran, told["other"] = (moves.ran(claim.note), moves.host_of(claim.note)) if leaves else (_runs(work), "")
-    told["departure"] = claim.departure if leaves else None
+    told["departure"] = claim.departure if leaves and _is_as_it_left(work) else None
     return dict(told, node=work.host.name, cpu_arch=work.host.cpu_arch, now=time.time(), ran=ran)
 
 

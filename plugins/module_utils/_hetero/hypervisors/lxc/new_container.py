@@ -18,6 +18,7 @@ from typing import Any, Collection
 from ...core.command import command
 from ...core.deadline import Deadline
 from ...core.errors import Refused, naming
+from ...core.plays import play
 from ...devices.cgroup import trees
 from ...files import strangers
 from ...files.file_system import EMPTY, MAKE, must_hold
@@ -48,6 +49,13 @@ BUSYBOX = "lxc.signal.halt = SIGUSR2\n"
 #: A hook that refuses the start without a pin. LXC adds arguments, which sh ignores.
 PINNED = """/bin/sh -c 'nft "{question}" > /dev/null 2>&1 || {{ echo "{why}"; exit 1; }}'"""
 NOT_PINNED = f"its address is not pinned on the bridge: on the host, systemctl restart {pinning.UNITS['lxc']}"
+#: A hook that refuses the start of one whose root moves: also a person who starts it by hand would write to what is
+#: removed as soon as the copy of it runs.
+LEAVES = """/bin/sh -c 'echo "{why}"; exit 1'"""
+LEAVING = (
+    f"it moves to another host, or did: {play('migrate_instance', instance='{name}')} goes on, and with -e back=true "
+    f"has it here again; {play('start_instance', instance='{name}')} starts one that does not move"
+)
 #: Size at which a container's output is moved to console.log.1, whose former content goes.
 CONSOLE = "512KB"
 ON_DISK = re.compile(r"^lxc\.rootfs\.path\s*=\s*lvm:", re.MULTILINE)
@@ -84,6 +92,7 @@ class Spec:
     :param disk_gb: GiB of its root.
     :param pids: number of its processes and threads at most; 0 is no limit.
     :param autostart: whether it starts with the host.
+    :param leaves: whether it moves to another host, and nobody is to start it here.
     :param command: the host's command that its hooks run (identity.py).
     :param disks: folder with this host's device nodes of disks.
     :param user_data: what cloud-init gets.
@@ -106,6 +115,7 @@ class Spec:
     command: str = identity.COMMAND
     disks: str = disks.BASE
     user_data: str | None = None
+    leaves: bool = False
 
     @property
     def container(self) -> Container:
@@ -214,6 +224,19 @@ def _refuse_lost(container: Container) -> None:
         raise Refused("is missing, and with it the container's root", disks.file_of(container), remedy)
 
 
+def started_otherwise(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return which of autostart and leaves a container's configuration has and which its spec, where they differ in
+    nothing else; else None.
+    """
+    written, root = _written(spec.container)[0], root_of(spec.container)
+    for autostart, leaves in ((True, False), (False, False), (False, True)):
+        if written == configuration(replace(spec, autostart=autostart, leaves=leaves), root):
+            has = dict(autostart=autostart, leaves=leaves)
+            other = {name: value for name, value in has.items() if value != getattr(spec, name)}
+            return other, {name: getattr(spec, name) for name in other}
+    return None
+
+
 def put_back(spec: Spec, what: Collection[str]) -> None:
     """Restore what `missing` named. A changed configuration counts from the next start."""
     container = spec.container
@@ -311,6 +334,7 @@ def configuration(spec: Spec, root: str) -> str:
         "lxc.net.0.name = eth0",
         f"lxc.net.0.veth.pair = {pinning.port('lxc', spec.address)}",
         f"lxc.net.0.hwaddr = {pinning.mac(spec.address)}",
+        *([f"lxc.hook.pre-start = {LEAVES.format(why=LEAVING.format(name=spec.name))}"] if spec.leaves else []),
         f"lxc.hook.pre-start = {PINNED.format(question=pinning.question('lxc', spec.address), why=NOT_PINNED)}",
         "lxc.net.0.flags = up",
         f"lxc.net.0.ipv4.address = {spec.address}/{spec.prefix_length}",
