@@ -59,7 +59,7 @@ class RequestOptions(Requested):
             # what one of several nodes does not have, the next one may have
             partial=self.partial or (len(self.look("_visits")) > 1 and not again),
             attempts=2 if self.said("attempts") is None else int(number(self.look("attempts"))),
-            timeout=self.look("hetero_boot_timeout", 300),
+            timeout=self.timeout,
         )
         if again:
             options.update(created=[claim["created"] for claim in visit["claims"]])
@@ -76,11 +76,8 @@ class RequestOptions(Requested):
     def _wipes(self) -> dict[str, Any]:
         """How disks are wiped, and that is proven; {} where each node has its own usual way (tftp_proxy_wipe)."""
         names = dict(wipe_method=("wipe", "hetero_wipe_method"), wipe_verify=("wipe_verify", "hetero_wipe_verify"))
-        return {
-            option: self.filled(name) or self.look(site)
-            for option, (name, site) in names.items()
-            if self.filled(name) or self.is_there(site)
-        }
+        said = {option: self.filled(name) or self.filled(site) for option, (name, site) in names.items()}
+        return {option: value for option, value in said.items() if value}
 
     @property
     def deed(self) -> dict[str, Any]:
@@ -95,7 +92,7 @@ class RequestOptions(Requested):
             created=[claim["created"] for claim in part["claims"]],
             owner=part["claims"][0]["owner"],
             numbers=part["numbers"],
-            timeout=self.look("hetero_boot_timeout", 300),
+            timeout=self.timeout,
         )
         options.update((key, more[key]) for key in ("how", "soft_timeout", "fresh", "lease_hours") if key in more)
         options.update((key, more[key]) for key in ("board", "image", "only_key") if more.get(key))
@@ -126,5 +123,5 @@ class RequestOptions(Requested):
             without=self.site["without"],
             plan=self.look("_before") if self.is_there("_before") else self.plan,
             wait=self.look("_minutes", self.wait_minutes),
-            interval=self.look("hetero_wait_interval", 10),
+            interval=self.wait_interval,
         )

@@ -146,6 +146,18 @@ class Requested:
         return number(self.filled("wait", 0))
 
     @property
+    def wait_interval(self) -> Any:
+        """Seconds from one look for a free node to the next."""
+        said = self.said("hetero_wait_interval")
+        return 10 if said is None else said
+
+    @property
+    def timeout(self) -> Any:
+        """Seconds in which an instance comes up."""
+        said = self.said("hetero_boot_timeout")
+        return 300 if said is None else said
+
+    @property
     def priority(self) -> Any:
         """Of those that wait the highest goes first: the site's choice, as of an inventory for its tests by night."""
         return self.filled("hetero_priority", 0)

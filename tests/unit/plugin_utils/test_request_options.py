@@ -54,6 +54,8 @@ def test_a_node_is_asked_for_its_share():
         (dict(wipe_verify="full"), dict(wipe_verify="full")),
         (dict(hetero_wipe_verify="none"), dict(wipe_verify="none")),
         (dict(hetero_boot_timeout=900), dict(timeout=900)),
+        (dict(hetero_boot_timeout=0), dict(timeout=0)),  # which the node refuses
+        (dict(hetero_boot_timeout=None, hetero_wipe_method=None, hetero_wipe_verify=""), {}),
         (dict(devices="86:00.0"), dict(devices="86:00.0")),
         (dict(hetero_priority=-3), dict(priority=-3)),
         (dict(_visits=VISITS[1:]), dict(partial=False)),
@@ -138,6 +140,7 @@ def test_a_step_goes_by_the_last_plan_or_by_the_one_that_the_play_names():
     step = of(**decided, wait="5", without="p2").step
     assert (step["plan"], step["nodes"], step["without"]) == (dict(placed=True), ["p1"], ["p2"])
     assert (step["wait"], step["interval"], step["request"]["instance"]) == (5.0, 10, "jackie")
+    assert of(**decided, hetero_wait_interval=None).step["interval"] == 10
     step = of(**decided, _before={}, _minutes=0, wait=5, hetero_wait_interval=2).step
     assert (step["plan"], step["wait"], step["interval"]) == ({}, 0, 2)
 
