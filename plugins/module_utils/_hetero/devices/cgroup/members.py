@@ -30,10 +30,11 @@ def pids_below(directories: Iterable[str], proc: str = "/proc") -> list[int]:
     tops = [found for found in (mounts.cgroup_at(path, proc) for path in directories) if found is not None]
     tops = [(version, top) for version, top in tops if top != "/"] or tops
     pids = sorted(int(name) for name in os.listdir(proc) if name.isdigit())
-    return [pid for pid in pids if _is_in(pid, tops, proc)]
+    return [pid for pid in pids if is_in(pid, tops, proc)]
 
 
-def _is_in(pid: int, tops: Sequence[Top], proc: str) -> bool:
+def is_in(pid: int | str, tops: Sequence[Top], proc: str = "/proc") -> bool:
+    """Return whether a process is in one of these cgroups or below it; False for one that is gone."""
     theirs = _cgroups(pid, tops, proc)
     if _below(theirs, tops):
         return True
@@ -54,7 +55,7 @@ def _cgroups(pid: int | str, tops: Sequence[Top], proc: str) -> dict[str, str]:
         return dict(tops) if getattr(error.__cause__, "errno", None) == errno.ENAMETOOLONG else {}
 
 
-def has_ended(pid: int, proc: str = "/proc") -> bool:
+def has_ended(pid: int | str, proc: str = "/proc") -> bool:
     """Return whether the first thread of a process has, whose end nobody waited for yet; others may still run."""
     try:
         return status_of(pid, "State", proc).startswith("Z")
@@ -62,7 +63,7 @@ def has_ended(pid: int, proc: str = "/proc") -> bool:
         return False  # gone
 
 
-def _a_thread_is_in(pid: int, tops: Sequence[Top], proc: str) -> bool:
+def _a_thread_is_in(pid: int | str, tops: Sequence[Top], proc: str) -> bool:
     try:
         threads = os.listdir(os.path.join(proc, str(pid), "task"))
     except OSError:

@@ -21,8 +21,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Iterable, Iterator, NamedTuple, NoReturn, Sequence, cast
 
 from ...core.deadline import Deadline
-from ...core.errors import EXHAUSTED, HeteroError, TimedOut
-from . import mounts
+from ...core.errors import EXHAUSTED, TimedOut
+from . import members, mounts
 
 #: Seconds until all stand still; one that waits for a device inside the kernel does not before it has it.
 PATIENCE = 2.0
@@ -55,11 +55,7 @@ class Freezer(NamedTuple):
 
     def holds(self, pid: int | str) -> bool:
         """Return whether a process is in this cgroup or below it; True for one that has ended."""
-        try:
-            theirs = mounts.cgroups(pid).get(self.version, "/")
-        except HeteroError:
-            return True
-        return mounts.is_below(theirs, self.cgroup)
+        return members.is_in(pid, [(self.version, self.cgroup)]) or not os.path.exists(f"/proc/{pid}")
 
     @property
     def is_set(self) -> bool:
