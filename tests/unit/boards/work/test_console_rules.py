@@ -146,6 +146,21 @@ def test_what_is_said_of_a_log(log):
     assert [shown(node)[key] for key in keys] == [None, [], "picocom", None, []]
 
 
+def test_an_operator_reads_what_was_set_aside(log):
+    """Lost: what a board said before its last boot, to whoever looks why it ended."""
+    wired = {"console": str(log), "console_from": ConsoleLine("tcp", {"host": "ts1", "port": 7001})}
+    for number, whose in enumerate(("eve-1", "nobody"), 1):
+        log.with_name(f"{log.name}-2026113{number}-120000.000000-{whose}").write_text(f"log {number}\nits end\n")
+    node = Node(wired, mark=marked(log, 7))
+    said = shown(node, everything=True)
+    assert said["console"] == ["log 1", "its end", "log 2", "its end", "theirs", "ours"]
+    assert said["lines"][0]["text"] == f"{log} (12 bytes, 2 logs before it)"
+    assert shown(node, 3, everything=True)["console"] == ["its end", "theirs", "ours"]
+    assert shown(node)["console"] == ["ours"]
+    node.wired = Wire(console=str(log))  # another program's, whose files are of names that nobody here knows
+    assert shown(node, everything=True)["console"] == ["theirs", "ours"]
+
+
 def test_whose_console_may_be_read(log):
     """Lost: what a board printed, passwords too, to whoever names it."""
     wired = {"console": str(log)}

@@ -102,6 +102,17 @@ def _look(file: str | None) -> tuple[int, int]:
     return (seen.st_ino, seen.st_size) if seen else (0, 0)
 
 
+def _before(logs: list[str], lines: int, tail: list[str]) -> list[str]:
+    """Return the last lines of logs that were set aside, and of what came after them.
+
+    :param tail: the last lines of that.
+    """
+    for log in reversed(logs):
+        if len(tail) < lines:
+            tail = console_tail(log, 0, lines - len(tail)) + tail
+    return tail
+
+
 def console(
     proxy: Proxy, board_id: int, lines: int, instance: str | None, owner: str | None, everything: bool
 ) -> dict[str, Any]:
@@ -142,14 +153,16 @@ def console(
     if file and not claim and not everything:
         raise Refused("nobody has it, and what it said is of those who had it", board.name, OPERATORS)
     start = 0 if everything else begins(proxy, board)
-    tail = console_tail(file, start, lines, None if everything else proxy.config.server)
+    older = console_logs.set_aside(file) if file and everything and wiring.console_from else []
+    tail = _before(older, lines, console_tail(file, start, lines, None if everything else proxy.config.server))
     if claim and not everything and not claim.is_same(proxy.store.record(board.id).claim):
         raise Refused("was given back meanwhile, and what its log says may be another's", board.name, "run this again")
     name = claim.instance if claim else None
     said: list[Any] = []
     if file:
         size = os.path.getsize(file)
-        text = f"{file} ({size} bytes{f', its own from byte {start}' if start else ''})"
+        before = f", {len(older)} logs before it" if older else ""
+        text = f"{file} ({size} bytes{f', its own from byte {start}' if start else ''}{before})"
         said.append(line(name, board.name, "console", text))
         said += [f"  {line}" for line in tail]
         if not began and not everything:
