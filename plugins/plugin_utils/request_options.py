@@ -64,7 +64,7 @@ class RequestOptions(Requested):
         if again:
             options.update(created=[claim["created"] for claim in visit["claims"]])
         elif self.said("hours") is not None:
-            options.update(lease_hours=0 if self.look("hours") == "none" else self.look("hours"))
+            options.update(lease_hours=self.hours or 0)
         given = dict(image=self.images[visit["kind"]], user_data=self.cloud_data, board=self.board)
         options.update((name, value) for name, value in given.items() if value)
         options.update(self._wipes)

@@ -146,6 +146,12 @@ class Requested:
         return number(self.filled("wait", 0))
 
     @property
+    def hours(self) -> Any:
+        """Hours of its lease; "" for one without an end."""
+        said = self.said("hours")
+        return "" if said in (None, "none") else said
+
+    @property
     def wait_interval(self) -> Any:
         """Seconds from one look for a free node to the next."""
         said = self.said("hetero_wait_interval")
