@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import CLAIM_PHASE
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.told_of_ends import (
     EVENTS,
     freed,
@@ -41,12 +42,14 @@ def test_what_moved_since_it_was_looked_up_is_told_with_its_host():
     assert moved(event(), event("lab-2", text=GONE.format(host="gpu3"))) == {"lab-1": "gpu2", "lab-2": "gpu3"}
     assert moved(event("lab")) == {"lab": "gpu2"}
     assert moved(event(), event("lab-2"), numbers=[2]) == {"lab-2": "gpu2"}
+    assert moved(event(time=LOOKED_UP - 3600)) == {"lab-1": "gpu2"}, "the clock of the host that claimed it was ahead"
 
 
 def test_what_did_not_move_away_since_is_not_told():
     """Lost: trust, to a move of before that claim, of another request, or of an instance that is back here."""
-    others = event(time=LOOKED_UP), event("lab2-1"), event("lab-x"), event(None), event(phase="claim")
+    others = event("lab2-1"), event("lab-x"), event(None), event(phase="error")
     assert moved(*others, event(text="it is on its way to gpu2")) == {}
+    assert moved(event(), event(phase=CLAIM_PHASE, text="claimed by jo")) == {}
     assert moved(event(), claims=["lab-1"]) == {}
     assert moved(event(), created=()) == {}, "nobody looked it up"
 

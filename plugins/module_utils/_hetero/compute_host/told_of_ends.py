@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
+from ..claims.host.store import CLAIM_PHASE
 from ..site.moves import GONE, PHASE
 from ..site.owners import is_of
 
@@ -33,12 +34,15 @@ def freed(work: Work, devices: Sequence[Allocation]) -> str:
 def moved_away(host: Host, request: str, options: Options) -> dict[str, str]:
     """Return {instance: host} of the instances of a request that were looked up here, and have moved since.
 
-    Without the times of the claims that were looked up there are none.
+    Without the times of the claims that were looked up there are none. Such a time is by the clock of the host on which
+    the instance was claimed first, and so only the order of events here says that it was here, and moved.
     """
     found, begin = {}, GONE.partition("{")[0]
     for event in host.store.newest_events(None, EVENTS) if options.created else ():
         name, (_text, moved, to) = event.instance or "", event.text.partition(begin)
         is_asked = is_of({"instance": name, "request": request}, request, options.numbers)
-        if event.phase == PHASE and moved and is_asked and event.time > min(options.created):
+        if event.phase == CLAIM_PHASE:
+            found.pop(name, None)
+        elif event.phase == PHASE and moved and is_asked:
             found[name] = to
     return {name: to for name, to in found.items() if host.store.claim_of(name) is None}

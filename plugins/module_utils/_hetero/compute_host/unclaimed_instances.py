@@ -61,7 +61,7 @@ OTHERS = (
 #: Of a root that was being copied here, or made.
 HALF = (
     f"{NO_CLAIM}, and half of a {{kind}} is in {{path}}, which no verb removes: see that nothing runs from there "
-    "(lxc-ls, virsh list), and once nobody needs it, remove that folder"
+    "(lxc-ls, virsh list), and once nobody needs it, unmount what is mounted there, and remove that folder"
 )
 
 

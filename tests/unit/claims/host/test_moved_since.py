@@ -10,6 +10,7 @@ Tests claims/host/store.py, claims/host/claim_copies.py. Whole hosts: instances/
 from __future__ import annotations
 
 import shutil
+import time
 
 import pytest
 
@@ -58,6 +59,18 @@ def test_one_that_has_left_since_is_leaving(tmp_path, before):
     host.go(("leaving", "moves to kvm2"))
     host.put_back()
     assert host.look(dry=True) == (("leaving", "moves to kvm2"), before, "leaving")
+    assert host.look() == (("leaving", "moves to kvm2"), "leaving", "leaving")
+
+
+def test_one_that_has_left_since_is_leaving_also_where_the_clock_was_set_back_meanwhile(tmp_path, monkeypatch):
+    """Lost: the same, to a clock that was two hours ahead as the database was copied."""
+    host, now = Host(tmp_path), time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 7200)
+    host.go(("running", ""))
+    host.copy()
+    monkeypatch.setattr(time, "time", lambda: now)
+    host.go(("leaving", "moves to kvm2"))
+    host.put_back()
     assert host.look() == (("leaving", "moves to kvm2"), "leaving", "leaving")
 
 

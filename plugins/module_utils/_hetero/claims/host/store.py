@@ -52,6 +52,8 @@ FIELDS = (
 CLAIM_PHASE = "claim"
 #: What a claim's record tells of what was made for it.
 MADE = ("container", "host_key", "image", "image_hash", "ssh_public_key", "departure")
+#: Seconds by which a state is at least later than the one before it.
+LATER = 0.001
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,8 @@ class Store(KeptClaims):
                     what = f"is in state {old.state!r} and cannot go to {state!r}"
                     raise Refused(what, instance, f"from there: {', '.join(sorted(ways_from(old.state)))}")
                 note = fields.get("note")
-                fields["since"] = time.time()
+                # a record is newer than a database by it, also where the clock was set back meanwhile
+                fields["since"] = max(time.time(), old.since + LATER)
                 self.event(instance, STATE_PHASE, f"{old.state} → {state}" + (f": {note}" if note else ""))
             self._touched(instance).put.update(fields)
             if "flavor" in fields:
