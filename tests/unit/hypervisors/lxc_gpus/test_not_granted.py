@@ -11,13 +11,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import DETACHING, GpuRequest
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.nodes import DeviceNode
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import (
     gpu_reconciliation,
     open_rights,
 )
-from ansible_collections.hetero.compute.tests.unit.devices.gpus.boxes import SHARED, gpu, standing_in
+from ansible_collections.hetero.compute.tests.unit.devices.gpus.boxes import SHARED, Running, gpu, standing_in
 
 ONE, TWO, THREE = gpu(1), gpu(2), gpu(3)
 NODE = ONE.nodes[0]
@@ -78,6 +80,33 @@ def test_what_was_not_given_is_closed(host, monkeypatch):
     assert text == f"it is open; {gpu_reconciliation.RESTART}"
     # what it has by its own file is its own as well
     assert closed(host, monkeypatch, box, Asked(), rows, [TWO])[0] == []
+
+
+def test_what_it_opened_before_it_was_closed_is_given_to_nobody(host, monkeypatch):
+    """Lost: a GPU of the next tenant, to one who was not given it and opens it as soon as he was looked at."""
+    box, other = host.box("ml", 7), host.box("other", 8)
+    running = Running(host, box)
+    running.cgroup, running.container = Asked(), box
+    host.site.running = lambda box, pid: running
+    host.states["ml", TWO.address] = open_rights.OPEN
+    refused = [Refused("still has it open", box.thing, "end it")]
+
+    def let_go(*_asked):
+        for error in refused:
+            raise error
+        return []
+
+    monkeypatch.setattr(gpu_reconciliation.gpu_users, "let_go", let_go)
+    look = host.look(repair=True)
+    gpu_reconciliation._not_granted(look, box, 7, [], [])
+    assert [(one.done, "still has it open" in one.error) for one in look.findings] == [(None, True)]
+    assert host.rows() == [("ml", 2, DETACHING)]
+    host.states.clear()
+    with pytest.raises(NoneFree):
+        host.attach(other, wanted=GpuRequest(gpus=(TWO.address,)))
+    refused.clear()
+    gpu_reconciliation._cut_short(host.look(repair=True), box, host.keys["ml"])
+    assert host.rows() == []
 
 
 def test_nodes_that_lie_in_a_container_are_taken_out(host, monkeypatch):

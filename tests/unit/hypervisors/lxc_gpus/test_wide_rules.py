@@ -52,9 +52,11 @@ def test_what_is_found_open_is_closed_unless_somebody_uses_it(monkeypatch, used)
             raise Refused("is used", "container ml", "end it first")
 
     monkeypatch.setattr(gpu_reconciliation.gpu_users, "refuse_users", refuse)
+    monkeypatch.setattr(gpu_reconciliation.gpu_users, "let_go", lambda *words: done.append(("let go", *words[2:])))
     monkeypatch.setattr(gpu_reconciliation, "_deny_wide", lambda group, nodes, kept: done.append(("rule", nodes, kept)))
     running = SimpleNamespace(container="ml", cgroup="its", take=lambda nodes: done.append(("take", nodes)))
-    look = SimpleNamespace(site=SimpleNamespace(paths="here"), note=lambda *words: noted.append(words))
+    site = SimpleNamespace(paths="here")
+    look = SimpleNamespace(site=site, deadline="soon", note=lambda *words: noted.append(words))
     gpu_reconciliation._close(look, running, "not allocated", "why", "0000:05:00.0", ["node"], ["own"])
     ((*words, mend),) = noted
     assert words == ["not allocated", "why", "ml", "0000:05:00.0", "closed"]
@@ -65,7 +67,8 @@ def test_what_is_found_open_is_closed_unless_somebody_uses_it(monkeypatch, used)
         assert done == [("users", ["node"])]
     else:
         mend()
-        assert done == [("users", ["node"]), ("rule", ["node"], ["own"]), ("take", ["node"])]
+        closed = [("users", ["node"]), ("rule", ["node"], ["own"]), ("take", ["node"])]
+        assert done == [*closed, ("let go", ["node"], "fail", "soon", "here")]
 
 
 @pytest.mark.parametrize(

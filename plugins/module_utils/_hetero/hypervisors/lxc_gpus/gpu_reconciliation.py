@@ -306,9 +306,8 @@ def _not_granted(
             paths = ", ".join(node.path for node in inside)
             _close(look, running, "left-over node", f"{paths} is in it", far.address, nodes)
         elif far.state == open_rights.NODE_ONLY:
-            look.note(
-                open_rights.NODE_ONLY, f"{far.why}: give it device rules to have that proven", container, far.address
-            )
+            text = f"{far.why}: give it device rules to have that proven"
+            look.note(open_rights.NODE_ONLY, text, container, far.address)
     shared = [node for node in site.found.shared + site.found.caps if node.major is not None]
     unknown = open_rights.allows_unknown(asked)
     for node in shared if not (rows or by_file) else ():
@@ -335,6 +334,9 @@ def _close(
         gpu_users.refuse_users(running.container, running.cgroup, nodes, look.site.paths)
         _deny_wide(running.cgroup, nodes, kept)
         running.take(nodes)
+        with restoration.held_back(look.site, running.container, address):
+            let_go = (gpu_users.FAIL, look.deadline, look.site.paths)  # what was opened before that
+            gpu_users.let_go(running.container, running.cgroup, nodes, *let_go)
 
     look.note(kind, text, running.container, address, "closed", mend)
 
@@ -376,10 +378,8 @@ def _stale(look: Look, container: liblxc.Container, pid: int) -> None:
         old = DeviceNode(path, kind, major, minor)
         there = device_nodes.look(container, path, pid) == old.number
         if there or open_rights.may_open(running.cgroup, old):
-            its = names.get(major, "nobody")
-            text = (
-                f"{path} was given as {major}:{minor}, its driver's is {now.major}:{now.minor}; {major} is {its}'s now"
-            )
+            text = f"{path} was given as {major}:{minor}, its driver's is {now.major}:{now.minor}; "
+            text += f"{major} is {names.get(major, 'nobody')}'s now"
             _close(look, running, "stale major", text, None, [old])
 
 

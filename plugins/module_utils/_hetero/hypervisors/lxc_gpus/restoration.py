@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
@@ -21,6 +21,7 @@ from typing import (
     ContextManager,
     Dict,
     Iterable,
+    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -28,6 +29,7 @@ from typing import (
 
 from ...claims.host.allocation import (
     ATTACHED,
+    DETACHING,
     PHASE,
     Allocation,
     GpuRequest,
@@ -154,6 +156,23 @@ def take_along(site: Site, container: liblxc.Container) -> list[Allocation]:
         store.grant(replace(row, holder=key))
         store.event(None, PHASE, f"{key} has it, which was {row.holder}", address=row.address)
     return moved
+
+
+@contextmanager
+def held_back(site: Site, container: liblxc.Container, address: str | None) -> Iterator[None]:
+    """Have nobody given a GPU of which the block says that a container, to which it is closed, still has it open: it is
+    being taken back, which a later look at the container ends. What is another's by the table stays so.
+    """
+    try:
+        yield
+    except HeteroError:
+        key = identity.key_of(container)
+        with site.store.transaction():
+            if key and not any(row.address == address for row in site.store.allocations()):
+                for gpu in (gpu for gpu in site.found.gpus if gpu.address == address):
+                    row = _row(key, gpu, GpuRequest(gpus=(gpu.address,)), persistent=False)
+                    site.store.grant(replace(row, state=DETACHING))
+        raise
 
 
 class Begun(NamedTuple):
