@@ -246,12 +246,17 @@ class Requested:
 
     @property
     def image(self) -> Any:
-        return self.filled("image") or self.filled("hetero_default_image")
+        return self.given_image or self.filled("hetero_default_image")
+
+    @property
+    def given_image(self) -> Any:
+        """The image that was given, "" where none was."""
+        return self.filled("image")
 
     @property
     def images(self) -> dict[str, Any]:
         """The image that is meant, by kind of instance; "" for what its host has for one."""
-        asked = self.filled("image")
+        asked = self.given_image
         container, guest = self.filled("hetero_container_image"), self.filled("hetero_guest_image")
         return dict(board=self.image, container=asked or container, guest=asked or guest)
 

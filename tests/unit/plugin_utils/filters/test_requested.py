@@ -17,17 +17,17 @@ JINJA = Environment(autoescape=False)
 
 @pytest.fixture
 def owner(monkeypatch):
-    """A function that returns the owner whom a node hears, by variables of the node, of localhost, of -e and of the
-    play.
+    """A function that returns the owner whom a node hears, or another value, by variables of the node, of localhost, of
+    -e and of the play.
     """
 
-    def read(node=None, localhost=None, extra=None, play=None, name="p1"):
+    def read(node=None, localhost=None, extra=None, play=None, name="p1", what="owner"):
         given = dict(extra or {})
         hosts = dict(p1={**(node or {}), **given}, localhost={**(localhost or {}), **given})
         known = {**hosts[name], **(play or {}), **given}
         monkeypatch.setattr(code, "load_extra_vars", lambda _loader: given)
         variables = dict(known, inventory_hostname=name, hostvars=hosts, awx_user_name="jo")
-        return code.requested(JINJA.from_string("").new_context(variables), "owner")
+        return code.requested(JINJA.from_string("").new_context(variables), what)
 
     return read
 
@@ -38,6 +38,8 @@ INFRA, BO = dict(owner="infra"), dict(owner="bo")
 def test_a_nodes_own_variable_is_no_word_of_who_asks(owner):
     assert owner(node=INFRA) == "jo"
     assert owner(node=INFRA, localhost=BO) == "bo"
+    assert owner(node=dict(image="of a role"), what="given_image") == ""
+    assert owner(node=dict(hetero_boot_timeout=900), what="timeout") == 900  # a site's setting may be a node's
 
 
 def test_what_is_said_to_all_is_heard_by_each_node(owner):
@@ -45,6 +47,7 @@ def test_what_is_said_to_all_is_heard_by_each_node(owner):
     assert owner(node=INFRA, extra=BO) == "bo"
     assert owner(node=BO, localhost=BO) == "bo"
     assert owner(play=BO) == "bo"
+    assert owner(node=dict(image="x"), extra=dict(image="y"), what="given_image") == "y"
     assert owner(node=INFRA, play=BO) == "bo"
     assert owner(name="localhost", localhost=BO) == "bo"
     assert owner(node=dict(owner=JINJA.undefined())) == "jo"
