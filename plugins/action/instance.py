@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.owners import is_of
+from ansible_collections.hetero.compute.plugins.plugin_utils import asks
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import no_answer
 from ansible_collections.hetero.compute.plugins.plugin_utils.outcomes import contradiction
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import Follows
@@ -19,7 +20,7 @@ class ActionModule(Follows):
     """
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        self._task.args.update(self._task.args.pop("asks", None) or {})
+        asks.spread(self._task.args)
         result = super().run(tmp, task_vars)
         if not self._is_instance or self._task.check_mode or "instances" not in result or result.get("failed"):
             return result

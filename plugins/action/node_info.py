@@ -18,6 +18,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.job_watch import SHOWN, SHOWN_OF_INSTANCES
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.kinds import BOARD
+from ansible_collections.hetero.compute.plugins.plugin_utils import asks
 from ansible_collections.hetero.compute.plugins.plugin_utils.answers import checked
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import packed
 from ansible_collections.hetero.compute.plugins.plugin_utils.instance_watch import Line, Watched
@@ -62,7 +63,7 @@ class ActionModule(Looks):
         # Its module has no such options.
         given, known = self._task.args, task_vars or {}
         self._node = str(given.pop("node", None) or _kind(known))
-        given.update(given.pop("asks", None) or {})
+        asks.spread(given)
         given.update(self._value_of(given.pop("asks_in", None), known, {}))
         longest, is_packed = self._seconds(given.pop("limit_in", None), known), boolean(given.pop("packed", False))
         watch = given.pop("watch", None)

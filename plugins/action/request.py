@@ -16,7 +16,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
     brief,
     printable_data,
 )
-from ansible_collections.hetero.compute.plugins.plugin_utils import move_steps, request_steps
+from ansible_collections.hetero.compute.plugins.plugin_utils import asks, move_steps, request_steps
 from ansible_collections.hetero.compute.plugins.plugin_utils.heard import PLACE, answers, done
 from ansible_collections.hetero.compute.plugins.plugin_utils.progress import show
 from ansible_collections.hetero.compute.plugins.plugin_utils.queue_steps import Wait
@@ -70,7 +70,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
-        self._task.args.update(self._task.args.pop("asks", None) or {})
+        asks.spread(self._task.args)
         _spec, given = self.validate_argument_spec(SPEC)
         try:
             plan = decided(given, (task_vars or {})["hostvars"], self._task.check_mode)
