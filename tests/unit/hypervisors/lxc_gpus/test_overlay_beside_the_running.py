@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import monitors
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_made_anew_beside_the_running import (
     made_anew,
@@ -53,4 +54,13 @@ def test_the_old_one_keeps_its_gpu(host, old, kind):
     assert "or it has changed its root since" in str(refused.value)
     found = host.reconcile(repair=True)["findings"]
     assert [(one["kind"], one["container"]) for one in found] == [("not looked at", "box")]
+    assert (host.table(), opened(pid)) == ({OWN: ["box"]}, [OWN])
+
+
+def test_one_of_which_the_look_has_nothing_keeps_its_gpu(host, old, monkeypatch):
+    """Lost: its GPU, to the next one, where its monitor did not say which process it has; it was red beside load."""
+    pid = old.init_pid
+    missing(made_anew(host, old))
+    monkeypatch.setattr(monitors, "init_of", lambda name, lxcpath: None)
+    host.reconcile(repair=True)
     assert (host.table(), opened(pid)) == ({OWN: ["box"]}, [OWN])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Pattern, Pro
 from ...core import known_status
 from ...core.child import in_child
 from ...core.deadline import Deadline
-from ...core.errors import HeteroError, Refused, TimedOut, naming
+from ...core.errors import EXHAUSTED, HeteroError, Refused, TimedOut, naming
 from ...files.whole_file import as_before, write_whole
 from . import folders, monitors
 from .config_text import text_of
@@ -291,6 +291,7 @@ def runs_another(container: Container, pid: int) -> bool:
     configuration names; or else the container has had its id in this place.
 
     :param pid: the init that LXC names.
+    :raises OSError: there is no process or file left for the look.
     """
     root = container.running_item("lxc.rootfs.path")
     try:
@@ -304,16 +305,21 @@ def runs_another(container: Container, pid: int) -> bool:
                 return True
         elif root == container.get("lxc.rootfs.path") and _is_whole(root):
             return False
-    except OSError:  # it has ended meanwhile
+    except ProcessLookupError:  # it has ended meanwhile
         return False
+    except OSError as error:
+        if error.errno in EXHAUSTED:
+            raise
+        # its root was removed meanwhile, or nothing can be told of it
     return key_of(container) is None or not includes(container)
 
 
 def _above(pid: int, thing: str) -> list[list[int]]:
-    """Return [[number of its file system, inode]] of a process's root and the folders above it; [] of one that keeps
-    who asks waiting: it goes from one program to the next, and a file system of its own answers nothing.
+    """Return [[number of its file system, inode]] of a process's root and the folders above it; [] of one of which that
+    cannot be told, such as where it goes from one program to the next, and a file system of its own answers nothing.
 
-    :raises OSError: it has ended.
+    :raises ProcessLookupError: it has ended.
+    :raises OSError: there is no process left for the look.
     """
 
     def seen() -> list[tuple[int, int]]:
@@ -326,7 +332,17 @@ def _above(pid: int, thing: str) -> list[list[int]]:
     except TimedOut:
         return []
     except HeteroError as error:
+        if _goes_on(pid):
+            return []
         raise ProcessLookupError(error.what) from error
+
+
+def _goes_on(pid: int) -> bool:
+    """Return whether a process has not ended; its root's name is the kernel's own, and nobody is asked for it."""
+    try:
+        return bool(os.readlink(f"/proc/{pid}/root"))
+    except OSError:
+        return False
 
 
 def _is_whole(root: str) -> bool:
