@@ -130,8 +130,8 @@ class Live:
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])
-        is_known = any(f"{reach.holder.rpartition('#')[0]}#" == gone for reach in self.reaches)
-        if not is_known and monitors.owner(name, folder) == 0:
+        seen = [far for far in self.reaches if f"{far.holder}#".startswith(gone) and far.state not in (BY_FILE, DOUBT)]
+        if not seen and monitors.owner(name, folder) == 0:
             return True  # one runs there, and the look has nothing of it
         if not folders.is_seen(folder, self.marked) or folders.not_mounted(os.path.join(folder, name)):
             return True  # its file system may not be mounted yet
