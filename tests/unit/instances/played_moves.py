@@ -45,7 +45,7 @@ class Played:
         #: The run of the playbook.
         self.run = "r1"
         #: What step `leaving` said in the last copy.
-        self.left = {}
+        self.said_of_it = {}
         #: What runs a module: here, or in a process of its own.
         self.call = lambda work: work()
 
@@ -161,9 +161,9 @@ class Played:
     def copy(self, to, claim, came):
         """Tasks of plays/move.yml and tasks/moves/root.yml."""
         old, new = partial(self.step, to["leaves"]), partial(self.step, to["arrives"])
-        self.left = {}
+        self.said_of_it = {}
         new("arriving", claim, came=came, seen=to["came_by"])
-        self.left = came = old("leaving", claim, seen=to["left_by"])["came"]
+        self.said_of_it = came = old("leaving", claim, seen=to["left_by"])["came"]
         begun = new("begun", claim, came=came)
         if begun["taken"]:
             return
@@ -177,7 +177,7 @@ class Played:
         """Tasks of tasks/moves/fails.yml."""
         told = f"does not move: {error}"
         try:
-            self.step(to["arrives"], "given_up", claim, departure=self.left.get("departure") or "")
+            self.step(to["arrives"], "given_up", claim, departure=self.said_of_it.get("departure") or "")
             back = self.step(to["leaves"], "back", claim)
             if back["ran"]:
                 self.verb(to["leaves"], lifecycle.running, claim)
