@@ -130,7 +130,7 @@ def test_a_state_folder_that_cannot_be_written(lab):
     with undone(lab, f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder}", f"umount {folder}"):
         output = lab.provision("lars", expect=2).output
         status = lab.play("status").output
-    assert re.search("/var/lib/hetero.*cannot be written", output)
+    assert re.search("/var/lib/hetero.*is on a file system that is read-only", output)
     assert re.search(r"board0 +board +\S+ +\S+ +running +kim", status), "looking needs no writing"
     assert lab.provision("kim").changed == 0
 
