@@ -7,6 +7,7 @@ container on an overlay, a device or a pool; or what was made in place of one th
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.child import in_child
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import identity
 from ansible_collections.hetero.compute.tests.unit.devices.gpus import own_file_system
 
@@ -46,6 +48,31 @@ def test_by_the_root_of_its_start(monkeypatch, began, configured, another_withou
 def test_one_that_ended_meanwhile_is_no_other():
     box = SimpleNamespace(thing="box", running_item=lambda key: "/etc", get=lambda key: "/etc")
     assert not identity.runs_another(box, 1 << 30)
+
+
+def test_one_of_which_a_look_learns_nothing_is_told_by_its_id(monkeypatch):
+    """Lost: the GPU of one that runs, to what was made in its place, where a look's own process was killed."""
+    box = SimpleNamespace(thing="box", running_item=lambda key: "/etc", get=lambda key: "/etc")
+    monkeypatch.setattr(identity, "includes", lambda box: True)
+    monkeypatch.setattr(identity, "in_child", raising(HeteroError("ended without an answer", "box")))
+    for key, another in ((None, True), ("/lxc/box#1", False)):
+        monkeypatch.setattr(identity, "key_of", lambda box, key=key: key)
+        assert identity.runs_another(box, os.getpid()) is another
+
+
+def test_no_process_left_for_the_look_is_an_error(monkeypatch):
+    """Lost: the same, on a host that has no process left for a moment."""
+    box = SimpleNamespace(thing="box", running_item=lambda key: "/etc", get=lambda key: "/etc")
+    monkeypatch.setattr(identity, "in_child", raising(BlockingIOError(errno.EAGAIN, "no process")))
+    with pytest.raises(BlockingIOError):
+        identity.runs_another(box, os.getpid())
+
+
+def raising(error):
+    def work(*_words, **_more):
+        raise error
+
+    return work
 
 
 def test_one_that_leaves_for_another_program_for_ever_is_the_one_with_its_id(monkeypatch, tmp_path):
