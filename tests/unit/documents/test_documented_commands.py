@@ -48,6 +48,9 @@ def variables():
         )
     for path in [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]:
         names |= set(re.findall(r"\bhetero_[a-z_]+", path.read_text()))
+    # what a request reads of them by its own code
+    values = (ROOT / "plugins" / "plugin_utils" / "request_values.py").read_text()
+    names |= set(re.findall(r"self\.\w+\(\"(hetero_[a-z_]+)\"", values))
     # the inventory of a lab has more, for plays of one's own
     lab = (ROOT / "roles" / "lab" / "templates" / "lab.yml.j2").read_text()
     return names | set(re.findall(r"^ +(lab_[a-z_]+): ", lab, re.MULTILINE))

@@ -15,7 +15,7 @@ import os
 import signal
 import stat
 import threading
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -251,25 +251,38 @@ def test_who_waits_for_a_dev_that_never_answers_is_one(boxes, tmp_path, monkeypa
         with suppress(TimedOut):
             device_nodes.remove(box, GPU0.path, pid=pid)
 
-    with own_file_system.holding(tmp_path, (1, 5), "silent", pid) as process:
-        if process is None:
-            pytest.skip("this kernel has no FUSE")
-        before = waiting()
-        for one in (looked, looked, removed, looked, removed):
-            in_child(one, Deadline(30), "look", "")
-        assert len(waiting() - before) == 1
-    end = Deadline(30)
-    while waiting() - before:
-        assert not end.passed
-        end.nap()
+    with own_name() as name:
+        with own_file_system.holding(tmp_path, (1, 5), "silent", pid) as process:
+            if process is None:
+                pytest.skip("this kernel has no FUSE")
+            before = waiting(name)
+            for one in (looked, looked, removed, looked, removed):
+                in_child(one, Deadline(30), "look", "")
+            assert len(waiting(name) - before) == 1
+        end = Deadline(30)
+        while waiting(name) - before:
+            assert not end.passed
+            end.nap()
 
 
-def waiting():
-    """The children of this process and of theirs that are still there, by what they were called with."""
-    ours, found = Path("/proc/self/cmdline").read_bytes(), set()
-    for name in filter(str.isdigit, os.listdir("/proc")):
+@contextmanager
+def own_name():
+    """Give this process a name of its own, which its children and theirs inherit: other tests' come and go."""
+    comm = Path("/proc/thread-self/comm")
+    former, name = comm.read_text().strip(), f"look-{os.getpid()}"
+    comm.write_text(name)
+    try:
+        yield name
+    finally:
+        comm.write_text(former)
+
+
+def waiting(name):
+    """The processes of that name that are still there."""
+    found = set()
+    for one in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
-            found |= {name} if Path("/proc", name, "cmdline").read_bytes() == ours else set()
+            found |= {one} if Path("/proc", one, "comm").read_text().strip() == name else set()
     return found
 
 

@@ -240,8 +240,11 @@ class Migration:
     def _must_be_off(self, new: BoardWork) -> None:
         """Raise Refused where a board that nobody has is on, or its address taken, before anything is done with it."""
         seen: dict[str, Any] = {"id": new.board.id}
-        limit, tell = Deadline(self.options.limit), lambda _pdu, text: new.say("wait", text)
-        unread = "; ".join(outlet_power(self.proxy, [seen], limit, tell=tell).values())
+
+        def tell(_pdu: str, text: str) -> None:
+            new.say("wait", text)
+
+        unread = "; ".join(outlet_power(self.proxy, [seen], Deadline(self.options.limit), tell=tell).values())
         if seen["power"] != "off":
             raise Refused(NOT_OFF.format(power=unread or seen["power"] or "not known"), new.board.name, SEE)
         if lives(BootDrivers(self.proxy).of(new.board), new.board):
