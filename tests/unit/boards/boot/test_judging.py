@@ -13,16 +13,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import boot_loop, left_on
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_places import BootPlaces
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     ASKED,
     BOOTING,
     DECIDING,
     LISTENING,
+    LOOKING,
     SWITCHING,
     Boot,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.left_on import LeftOn
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.starts import Starting
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import power_proof
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power.bystanders import Bystanders
@@ -100,10 +102,16 @@ def loop(work, retries=1, check=False, **of_boot):
     return one, boot
 
 
-def judge(work, wrong_key=None, faults=(), strangers=(), then=True, **more):
-    """How a boot that stalled ends; `then` also with what comes after its outlet was read as off."""
+def judge(work, wrong_key=None, faults=(), strangers=(), then=True, outlet=None, **more):
+    """How a boot that stalled ends; `then` also with what comes after its outlet was read as off.
+
+    :param outlet: its state, for who reads it before the board is left on.
+    """
     one, boot = loop(work, **more)
+    one._open_line, one._of = lambda pdu: None, lambda pdu: [boot]
     one._judge(boot, wrong_key, list(faults), list(strangers))
+    if outlet and boot.stage == LOOKING:
+        LeftOn._on_status(one, work.pdu, {work.outlet: outlet})
     if then and boot.then and not work.over:
         boot.then(boot)
     return boot, work.did
@@ -266,11 +274,11 @@ def test_a_board_that_lives_on_is_not_given_back(silent, more):
 def test_a_board_that_may_be_at_work_keeps_its_power(silent, of_work, more, stays, check):
     """Lost: what a tenant has not written yet, for a check of a large disk that takes longer than the timeout."""
     work = Work(**of_work)
-    _boot, did = judge(work, check=check, then=False, **more)
+    _boot, did = judge(work, check=check, then=False, outlet="on", **more)
     assert (("ask", "off") not in did) is stays
     if not stays:
         return
-    why = boot_loop.STAYS_ON if work.stays_on else boot_loop.MAY_WORK
+    why = left_on.STAYS_ON if work.stays_on else left_on.MAY_WORK
     assert all(why in text for _what, text in did)
     assert (": take that machine off" in did[0][1]) is ("strangers" in more)
     if check:
@@ -278,7 +286,7 @@ def test_a_board_that_may_be_at_work_keeps_its_power(silent, of_work, more, stay
         assert did[1][1] == f"board0: {did[0][1]}"
     else:
         assert [what for what, _why in did] == ["quarantine"]
-        assert did[0][1].endswith(boot_loop.IN_USE_AGAIN)
+        assert did[0][1].endswith(left_on.IN_USE_AGAIN)
         assert work.blame == ("network" if "strangers" in more else "board" if "wrong_key" in more else work.blame)
         assert work.blame in ("network", "board", "image")
 

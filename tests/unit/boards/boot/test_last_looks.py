@@ -32,6 +32,7 @@ STARTS = {OWN_KEY, OTHER_KEY, ALIVE}
 def boot_of(ran=False, has_root=False, **more):
     work = SimpleNamespace(ran=ran, over=False, driver=SimpleNamespace(has_root=lambda board: has_root))
     known = dict(work=work, board=None, tries=0, answered_at=time.monotonic() - 100, root_at=None, since=(1.0, set()))
+    known["probe"] = False
     return SimpleNamespace(**{**known, **more})
 
 
@@ -60,6 +61,13 @@ def test_what_a_board_shows_at_last_spares_it(monkeypatch, way, tries, spared, s
     one, boot = loop(way), boot_of(tries=tries)
     assert one._last_look(boot)() is (shown not in spared)
     assert one.posted == ([(boot, shown, False)] if shown in spared else [])
+
+
+@pytest.mark.parametrize("shown", [OWN_KEY, OTHER_KEY, ALIVE, SILENT])
+def test_what_was_judged_as_it_is_is_not_spared(monkeypatch, shown):
+    """Lost: a verb that looks at a board in its initrd for ever, while its PDU takes its time."""
+    monkeypatch.setattr(presence, "shown", lambda work: shown)
+    assert loop()._last_look(boot_of(tries=0, probe=ALIVE))() is (shown in (ALIVE, SILENT))
 
 
 @pytest.mark.parametrize(

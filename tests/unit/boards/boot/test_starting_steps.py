@@ -268,6 +268,38 @@ def test_a_board_in_doubt_that_is_on_for_nobody_says_the_doubt():
     assert work.did == [("quarantine", "its wiring names another: correct it")]
 
 
+@pytest.mark.parametrize(
+    ("of_work", "ours", "check", "done"),
+    [
+        ({"state": "booting"}, True, False, "cold start"),
+        ({"state": "booting"}, True, True, "cold start"),
+        ({"state": "booting", "used": None}, True, False, "waits"),
+        ({"state": "booting", "used": True}, True, False, "left"),
+        ({"state": "booting", "used": True}, True, True, "would ask"),
+        ({"state": "booting", "ran": True}, True, False, "left"),
+        ({"state": "booting"}, False, False, "left"),
+        ({"state": "running"}, True, False, "left"),
+        ({"state": "running"}, True, True, "would ask"),
+    ],
+)
+def test_a_board_that_answers_calls_and_proves_no_key(monkeypatch, of_work, ours, check, done):
+    """Lost: the work of who is there; or a boot that ended in the initrd, for a fault of the proxy, until somebody says
+    in so many words that it may be cut.
+    """
+    used = of_work.get("used", False)
+    work = Work(**of_work, power="on")
+    one, got = loop(check), []
+    boot = boot_of(work, outlet_now="on", probe=presence.ALIVE, used=used, root_at=1.0, answered_at=1.0)
+    one._resumes, one._was_ours = lambda boot: None, lambda boot: ours
+    monkeypatch.setattr(starts, "note_unwatched", lambda work: None)
+    one._cold_start = lambda boot: got.append("cold start")
+    one._leave = lambda boot, why: got.append(why)
+    one._would_ask = lambda boot: got.append("asks")
+    one._decide(boot)
+    expected = {"left": [starts.NOT_PROVEN], "cold start": ["cold start"], "waits": [], "would ask": ["asks"]}
+    assert (got, work.did) == (expected[done], [])
+
+
 def test_a_board_that_runs_is_only_said_to_run():
     """Lost: the outlet of a board that nobody saw come up, noted as proven."""
     work, noted = Work(state="booting"), []

@@ -402,6 +402,22 @@ def test_a_boot_that_was_given_up_is_begun_again(site, monkeypatch):
     assert (result["failed"], board(result)["state"], result["changed"]) == (False, "running", True)
 
 
+@pytest.mark.parametrize("uses", [False, True])
+def test_a_boot_that_hangs_in_its_initrd_is_begun_again(site, monkeypatch, uses):
+    """Lost: the second word for what mending the proxy is one for; or a tenant's work, where the root tells of any."""
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.3)
+    monkeypatch.setattr(presence, "LONGEST", 0.6)
+    site.claim(0)
+    site.play(0, stall="nfs", stalls=1, initrd=True, proxy="NFS is down")
+    assert site.run("start", 0, timeout=1)["blame"] == "proxy"
+    site.play(0, stall="nfs", stalls=1, initrd=True)
+    monkeypatch.setattr(used_root, "used_since", lambda work, when: uses)
+    result = site.run("start", 0, timeout=1 if uses else 60)
+    assert (result["failed"], result["changed"], site.power(0)) == (uses, not uses, "on")
+    assert ("has not proven its key" in result.get("msg", "")) is uses
+
+
 def test_another_host_key_after_a_power_cycle_is_the_boards_fault(site):
     """A swapped outlet would give users the machine of somebody else."""
     site.claim(0)

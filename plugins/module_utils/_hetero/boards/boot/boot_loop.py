@@ -25,17 +25,17 @@ from ...site import board_states
 from ..power import last_outlet, power_proof
 from ..power.bystanders import Bystanders
 from ..records.board_records import AND_ON, SWITCH, TO_BE
-from ..records.suspect_boards import MAY_WORK, STAYS_ON, UNSEEN
 from ..work import console
 from . import power_marks
 from .boot_entry import remove_entry
-from .boot_progress import BOOTING, DECIDING, FROM_OFF, SWITCHING, Boot
+from .boot_progress import BOOTING, DECIDING, FROM_OFF, LOOKING, SWITCHING, Boot
 from .broken_drivers import is_broken
 from .late_cuts import LateCuts
+from .left_on import LeftOn
 from .proven_cuts import ProvenCuts
-from .queued_boots import UNFOLLOWED, QueuedBoots
+from .queued_boots import UNFOLLOWED
 from .silent_boots import SilentBoots
-from .wired_boots import WITHOUT_PDU, WiredBoots
+from .wired_boots import WITHOUT_PDU
 
 if TYPE_CHECKING:
     from ...core.errors import HeteroError
@@ -59,10 +59,9 @@ CABLE = (
 UNREAD = "it is not known whether its outlet was switched: {error}"
 CYCLED = "its outlet was switched off, and may not be on again"
 ALONE = "take that machine off the boards' network"
-IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 
 
-class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
+class BootLoop(LeftOn, ProvenCuts, LateCuts, SilentBoots):
     """Boot boards, each until it runs or fails.
 
     :param works: BoardWork of each board, locked and read, its boot entry in place.
@@ -277,7 +276,8 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
             work.say("error", f"the proxy's fault, the board is left as it is: {text}")
             work.fail(blame.PROXY, f"{work.board.name}: {note}; the proxy itself fails: {text}")
         elif boot.may_be_at_work or (work.stays_on and not (wrong_key and boot.cycled)):
-            self._leave_on(boot, note if who != blame.NETWORK else f"{note}; {'; '.join(strangers)}: {ALONE}", who)
+            alone = f"{note}; {'; '.join(strangers)}: {ALONE}"
+            self._look_before_left(boot, alone if who == blame.NETWORK else note, who)
         elif who == blame.NETWORK and boot.tries > self.options.retries:
             self._off(boot, partial(self._prove_off, end=partial(self._end_network, note=note, strangers=strangers)))
         elif who == blame.NETWORK:
@@ -291,21 +291,6 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
         else:
             boot.doomed, boot.unheard = note, not (boot.kinds or boot.asked or wrong_key)
             self._off(boot, self._quarantine)
-
-    def _leave_on(self, boot: Boot, note: str, who: str = blame.IMAGE) -> None:
-        """Leave on a board that has its tenant's root and has run: a long fsck is silent, too, and a cut may cost work.
-
-        Its root was mounted from here, or lies on its own disk. That proves more than another machine on the network
-        does, or a host key that the tenant may have made anew.
-        """
-        work = boot.work
-        note = f"{note}; {_why_left(boot)}"
-        if self.check:
-            work.say("error", note)
-            work.fail(blame.INSTANCE, f"{work.board.name}: {note}")
-        else:
-            work.quarantine(note, IN_USE_AGAIN, at_fault=False)
-            work.blame = who
 
     def _prove_off(self, boot: Boot, end: End) -> None:
         self._spawn(lambda: self._post(self._give_back, boot, power_proof.Silence(boot.work).life(), end))
@@ -364,6 +349,9 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
             if boot.work.over or boot.stage in WITHOUT_PDU:
                 continue
             self._bystanders.lost(boot.work)
+            if boot.stage == LOOKING:
+                self._leave_unread(boot, error)
+                continue
             if boot.doomed:
                 boot.doomed += f"; its outlet was not switched {'on again' if boot.undo else 'off'} ({error})"
                 self._quarantine(boot)
@@ -374,12 +362,3 @@ class BootLoop(ProvenCuts, LateCuts, SilentBoots, QueuedBoots, WiredBoots):
                 left = CYCLED if boot.outlet_now == "off" and boot.way != FROM_OFF else left
             boot.work.say("error", f"{left}: {error}")
             boot.work.fail(blame.PROXY, error, **error.facts)
-
-
-def _why_left(boot: Boot) -> str:
-    """Return why the outlet of a board that does not answer stays on."""
-    if boot.work.stays_on:
-        return STAYS_ON
-    if boot.taken_over:
-        return UNSEEN.format(cut=play("reboot_instance", instance=boot.work.instance, how="hard"))
-    return MAY_WORK

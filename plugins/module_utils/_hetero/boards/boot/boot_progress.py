@@ -29,6 +29,8 @@ Answer = Union[bool, str, WrongHostKey, StepFailed, None]
 DECIDING, ASKED, SWITCHING, BOOTING = "deciding", "asked by ssh to reboot", "switching", "booting"
 #: The stage of a board whose outlet was read as off, while the loop listens for signs of life from it.
 LISTENING = "listening"
+#: The stage of a board that did not come up, while its outlet is read before the board is left on (left_on.py).
+LOOKING = "its outlet is read"
 #: The stage of a board that waits for a place among those that boot (boot_places.py).
 QUEUED = "queued"
 #: Phase of the event of a reboot by ssh, and how its text ends once the boot began.
@@ -56,6 +58,7 @@ class Boot:
         self.then: Any = None  # a function that is called with this boot once its outlet was read back as off
         self.way = FROM_OFF
         self.doomed: Any = None  # the note with which the board goes to state error once its outlet was dealt with
+        self.stalled = ("", "")  # why it did not come up, and at whose fault, until its outlet was read
         self.unheard = False  # True where it goes there because it made no request at all
         self.switch_seconds = 0.0
         self.powered: Any = None  # monotonic time of power on

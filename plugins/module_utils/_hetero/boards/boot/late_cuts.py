@@ -81,9 +81,10 @@ class LateCuts(PduLoop):
         """Return whether a board is not to be cut by what is seen of it now.
 
         A board that this call has switched on had its time to boot: only its key, or signs of its tenant in its root,
-        spare it now.
+        spare it now. What shows as little as when it was judged is not spared.
         """
-        return used or shown == presence.OWN_KEY or (not boot.tries and shown != presence.SILENT)
+        more = shown not in (presence.SILENT, boot.probe)
+        return used or shown == presence.OWN_KEY or (not boot.tries and more)
 
     def _on_unseen(self, boot: Boot, error: HeteroError | OSError) -> None:
         """Leave a board as it is that could not be looked at."""

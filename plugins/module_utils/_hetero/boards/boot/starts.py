@@ -157,6 +157,7 @@ class Starting(BootLoop):
     # ---- what to do with a board
 
     def _on_status(self, pdu: str, outlets: Mapping[str, str]) -> None:
+        super()._on_status(pdu, outlets)
         for boot in self._of(pdu):
             if boot.stage == DECIDING and not boot.work.over:
                 error = unread_outlet(boot.work, outlets)
@@ -207,12 +208,12 @@ class Starting(BootLoop):
                 self._probe(boot)
         elif boot.answered_at is not None and boot.answered_at < boot.outlet_at - late_cuts.FRESH:
             self._probe(boot)
-        elif self.check and boot.probe == presence.ALIVE and is_somebodys(work):
+        elif self.check and boot.probe == presence.ALIVE and is_somebodys(work) and not self._may_hang(boot):
             self._would_ask(boot)
-        elif boot.probe in (presence.ALIVE, presence.OTHER_KEY):
+        elif boot.probe == presence.OTHER_KEY or (boot.probe == presence.ALIVE and not self._may_hang(boot)):
             note_unwatched(boot.work)
             self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else ANOTHERS)
-        elif boot.probe:
+        elif boot.probe is True:
             work.move(board_states.RUNNING)
             self._feeds.remember(work, False)
             work.line("running", RUNS_ALREADY)
@@ -226,12 +227,16 @@ class Starting(BootLoop):
                 self._would_ask(boot)
                 return
             note_unwatched(boot.work)
-            self._leave(boot, SILENT_AT_WORK)
+            self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else SILENT_AT_WORK)
         elif self._was_ours(boot):
             note_unwatched(boot.work)
             self._cold_start(boot)
         else:
             self._leave_nobodys(boot)
+
+    def _may_hang(self, boot: Boot) -> bool:
+        """Return whether a board whose ports answer may hang in its initrd: it boots, and never ran. Its root tells."""
+        return boot.work.state == board_states.BOOTING and not boot.work.ran and self._was_ours(boot)
 
     @staticmethod
     def _would_ask(boot: Boot) -> None:

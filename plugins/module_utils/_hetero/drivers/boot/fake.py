@@ -10,6 +10,7 @@ keys:
 - "stall": the phase that never comes ("tftp", "kernel", "nfs", "running"); "stalls": only in so many boots.
 - "wrong_key": true answers with another host key, and a text with that key.
 - "unproven": true is up and proves no key.
+- "initrd": true has its address in its initrd already, and refuses calls there.
 - "taken": true is another machine at the board's address, whatever the outlet's state.
 - "proxy": a fault that the self-test finds.
 - "strangers": texts of other machines that stand in the proxy's place.
@@ -220,7 +221,9 @@ class Fake(Pxe):
         yield lambda: None
 
     def alive(self, board: Board, limit: float) -> bool:
-        return bool(self._play(board).get("taken")) or self._reached(board, "running")
+        play = self._play(board)
+        in_initrd = bool(play.get("initrd")) and self._reached(board, "kernel")
+        return in_initrd or bool(play.get("taken")) or self._reached(board, "running")
 
     def strangers(self, board: Board, seen: Collection[tuple[str, str]]) -> list[str]:
         return [*super().strangers(board, seen), *self._play(board).get("strangers", [])]
