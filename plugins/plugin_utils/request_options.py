@@ -81,10 +81,8 @@ class RequestOptions(Requested):
 
     @property
     def deed(self) -> dict[str, Any]:
-        """The options of module instance by which a node does a verb (_state) with its part of an instance; _with has
-        the verb's own.
-        """
-        name, state, more = self.look("inventory_hostname"), self.look("_state"), self.look("_with", {})
+        """The options of module instance by which a node does a verb (_state) with its part of an instance."""
+        name, state = self.look("inventory_hostname"), self.look("_state")
         part = next(part for part in (self.plan or {})["parts"] if part["item"] == name)
         options = dict(
             instance=self.look("instance"),
@@ -94,11 +92,23 @@ class RequestOptions(Requested):
             numbers=part["numbers"],
             timeout=self.timeout,
         )
-        options.update((key, more[key]) for key in ("how", "soft_timeout", "fresh", "lease_hours") if key in more)
-        options.update((key, more[key]) for key in ("board", "image", "only_key") if more.get(key))
-        given = dict(ssh_public_key=more.get("key"), user_data=self.cloud_data if state == "rebuilt" else None)
-        options.update((key, value) for key, value in given.items() if value)
-        return dict(options, **self._wipes) if state == "absent" else options
+        options.update((key, value) for key, value in self._own(state).items() if value not in ("", None))
+        return options
+
+    def _own(self, state: str) -> dict[str, Any]:
+        """Return the options that only the verb of a state has; "" or None is what was not given."""
+        if state == "rebooted":
+            return dict(how=self.filled("how", "auto"), soft_timeout=self.filled("soft_timeout", 30))
+        if state == "rebuilt":
+            data = self.cloud_data
+            fresh = bool(data) or self.filled("fresh", False)
+            return dict(image=self.given_image, ssh_public_key=self.given_key, user_data=data, fresh=fresh)
+        if state == "extended":
+            said = self.said("hours")
+            return dict(lease_hours=0 if said == "none" else said)
+        if state == "migrated":
+            return dict(board=self.board)
+        return dict(only_key=self.filled("only_key"), **self._wipes) if state == "absent" else {}
 
     @property
     def find(self) -> dict[str, Any]:

@@ -22,15 +22,19 @@ PLAY = """\
   gather_facts: false
   vars_files: [{folder}/ansible_collections/hetero/compute/playbooks/vars/request.yml]
   vars:
-    # as rebuild_instance gives it to plays/act.yml
-    _with: {{key: "{{{{ _key }}}}", fresh: "{{{{ _user_data | length > 0 }}}}"}}
-    _more: "{{{{ _with | default({{}}) }}}}"
+    # what rebuild_instance gives to plays/act.yml
+    _state: rebuilt
+    instance: jackie
+    _deed: "{{{{ 'deed' | hetero.compute.requested }}}}"
   tasks:
     - name: All is well
       ansible.builtin.assert:
         that: [_wrong == '', _public_key == other, _user_data is search('lock-down')]
       vars:
         _checks: [key, user_data]
+    - name: Its node is found
+      ansible.builtin.set_fact:
+        _plan: {{parts: [{{item: localhost, kind: board, numbers: [], claims: [{{created: 1.5, owner: jo}}]}}]}}
     - name: It goes away
       ansible.builtin.file: {{path: "{{{{ gone }}}}", state: absent}}
     - name: It is used
@@ -42,9 +46,9 @@ PLAY = """\
     ("gone", "use"),
     [
         ("files/keys/jackie.pub", "_public_key"),
-        ("files/keys/jackie.pub", "_more.key | default('none', true)"),
+        ("files/keys/jackie.pub", "_deed.ssh_public_key | default('none', true)"),
         ("first.yml", "_user_data or 'none'"),
-        ("first.yml", "_more.fresh | default('none')"),
+        ("first.yml", "_deed.fresh | default('none')"),
     ],
 )
 def test_what_is_gone_is_not_taken_for_what_nobody_named(tmp_path, gone, use):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.plugin_utils.filters.requested import WORDS
 from ansible_collections.hetero.compute.plugins.plugin_utils.request_options import RequestOptions
 from ansible_collections.hetero.compute.tests.unit.images.packing import KEY
 from ansible_collections.hetero.compute.tests.unit.plugin_utils.test_request_values import FLAVORS, GROUPS
@@ -99,23 +100,48 @@ FOUND = dict(hostvars=dict(localhost=dict(_plan=dict(parts=PARTS))))
 
 
 @pytest.mark.parametrize(
-    ("state", "more", "options"),
+    ("state", "said", "options"),
     [
-        ("stopped", {}, {}),
-        ("rebooted", dict(how="auto", soft_timeout=30), dict(how="auto", soft_timeout=30)),
-        ("extended", dict(lease_hours=0), dict(lease_hours=0)),
+        ("stopped", dict(how="hard", fresh=True, hours=3, only_key=KEY), {}),
+        ("rebooted", {}, dict(how="auto", soft_timeout=30)),
+        ("rebooted", dict(how="hard", soft_timeout=9), dict(how="hard", soft_timeout=9)),
+        ("rebooted", dict(how="", soft_timeout=""), dict(how="auto", soft_timeout=30)),
+        ("extended", dict(hours="none"), dict(lease_hours=0)),
+        ("extended", dict(hours=1.5), dict(lease_hours=1.5)),
+        # what is missing is the module's to refuse, and no lease without an end
+        ("extended", dict(hours=""), {}),
         ("migrated", dict(board=""), {}),
-        ("migrated", dict(board="3"), dict(board="3")),
-        ("rebuilt", dict(image="", key="", fresh=False), dict(fresh=False)),
-        ("rebuilt", dict(image="tile", key=KEY, fresh=True), dict(image="tile", ssh_public_key=KEY, fresh=True)),
-        ("absent", dict(only_key=""), dict(wipe_method="zero")),
-        ("absent", dict(only_key=KEY), dict(only_key=KEY, wipe_method="zero")),
+        ("migrated", dict(board="board3"), dict(board="3")),
+        ("rebuilt", dict(image="", key="", fresh=""), dict(fresh=False)),
+        ("rebuilt", dict(image="tile", key=KEY, fresh="yes"), dict(image="tile", ssh_public_key=KEY, fresh="yes")),
+        ("absent", dict(only_key="", wipe="zero"), dict(wipe_method="zero")),
+        ("absent", dict(only_key=KEY, wipe="zero"), dict(only_key=KEY, wipe_method="zero")),
     ],
 )
-def test_a_verb_is_done_with_the_nodes_own_part(state, more, options):
+def test_a_verb_is_done_with_the_nodes_own_part(state, said, options):
     """Lost: what a verb was told, or another's instance of the same name: each claim is known by its time."""
     own = dict(instance="jackie", kind="board", created=[1.5, 2.5], owner="al", numbers=[1], timeout=300)
-    assert of(_state=state, _with=more, wipe="zero", **FOUND).deed == dict(own, **options)
+    assert of(_state=state, **said, **FOUND).deed == dict(own, **options)
+
+
+@pytest.mark.parametrize(
+    "state", ["present", "running", "stopped", "rebooted", "extended", "migrated", "rebuilt", "absent"]
+)
+def test_what_a_node_is_told_is_what_was_asked_for(state):
+    """Lost: a reboot by ssh, to a node's own variable `how` in the inventory, and with it what its memory had."""
+    given = dict(PLAY, **ASKED, **FOUND, _state=state)
+    looked = set()
+
+    def look(name, otherwise=None):
+        looked.add(name)
+        return given.get(name, otherwise)
+
+    options = RequestOptions(look)
+    assert options.claim if state in ("present", "running") else options.deed
+    about_the_node = {"ansible_inventory_sources", "groups", "hostvars", "inventory_hostname", "inventory_file"}
+    words = {name for name in looked - about_the_node if not name.startswith(("_", "hetero_"))}
+    # who asks by AWX, and where that has its files, are no node's
+    assert {name for name in words if not name.startswith(("awx_", "tower_"))} <= WORDS
 
 
 def test_a_rebuild_alone_takes_the_data_for_cloud_init(tmp_path):
