@@ -188,7 +188,8 @@ def test_a_board_that_never_asks_for_anything(lab):
     with described(dead):
         played = lab.provision("paul", hetero_boot_timeout=TIMEOUT)
         assert played.board("paul") == 1
-        assert re.search(r"kept out of use: no boot request within 2[56] s, twice; console: board0.log", played.output)
+        said = r"kept out of use: no boot request within (\d+) s, twice; console: board0.log"
+        assert int(re.search(said, played.output)[1]) >= TIMEOUT, played.output
         assert states(lab) == {"error": 1, "running": 1, "power off": 8}
         lab.terminate("paul")
     lab.play("repair", node="board0")
@@ -198,7 +199,7 @@ def test_a_board_that_never_asks_for_anything(lab):
 def test_a_board_that_boots_too_slowly(lab):
     """Lost: a sound board out of use, because somebody gave it less time than its boot takes."""
     played = lab.provision("rosa", expect=2, hetero_boot_timeout=4, attempts=1)
-    assert re.search(r"stalled at \w+ after [45] s", played.output)
+    assert int(re.search(r"stalled at \w+ after (\d+) s", played.output)[1]) >= 4, played.output
     assert "hetero_boot_timeout" in played.output, played.output
     lab.terminate("rosa")
     for entry in lab.module("board_info")["boards"]:
