@@ -68,7 +68,7 @@ class Box:
 class Running:
     """Gives and takes nodes as access.Running does, in a set."""
 
-    cgroup = "its cgroup"
+    cgroup, pid = "its cgroup", 7
     is_left_still = False
 
     def __init__(self, host, box):
@@ -126,6 +126,7 @@ class Host:
         put(attachment.open_rights, "look", lambda folders, gpus, known: open_rights.Live(tuple(self._reaches())))
         put(attachment.open_rights, "reach_of", lambda box, pid, gpus: self._reaches_of(box, gpus))
         put(attachment.identity, "key_of", lambda box: self.keys.get(box.name))
+        put(attachment.identity, "key_by_id", lambda box: self.keys.get(box.name))
         put(attachment.identity, "give_id", self._give_id)
         put(attachment.identity, "includes", lambda box: True)
         put(attachment.identity, "settles", lambda box: box.name in self.settled)
@@ -163,6 +164,7 @@ class Host:
 
     def _give_id(self, box, command):
         self.keys[box.name] = f"{box.folder}#new"
+        return self.keys[box.name]
 
     def _write(self, box, new, host):
         self.done.append(("write", box.name))

@@ -311,6 +311,19 @@ def test_what_is_returned_of_gpus_that_were_taken_back(host):
     assert host.detach(box)["changed"] is False
 
 
+def test_what_could_not_be_closed_is_not_being_taken_back(host):
+    """Lost: gpu_reconcile, which would find it the container's, and leave open what nobody gave."""
+    box = host.box("ml", 7)
+    host.open["ml"].add(NODE)
+    host.fails.add("take")
+    with pytest.raises(HeteroError, match="take does not work"):
+        host.detach(box)
+    assert host.rows() == []
+    host.fails.clear()
+    host.detach(box)
+    assert (host.open["ml"], host.rows()) == (set(), [])
+
+
 def test_one_that_is_off_is_asked_for_no_process(host):
     """Lost: the GPU of a container that is off, for its processes that cannot be looked for."""
     box = host.box("ml")

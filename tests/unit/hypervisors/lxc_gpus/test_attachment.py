@@ -175,6 +175,24 @@ def test_what_a_process_has_open_is_not_taken_back_in_silence(host):
     assert host.table() == {}
 
 
+@pytest.mark.parametrize("names", [[FIRST], []])
+def test_what_nobody_gave_is_given_to_nobody_while_a_process_has_it(host, names):
+    """Lost: a GPU of the next tenant, to one who had it by a rule of his own, and has it open since."""
+    box, other = host.boxes.make(), host.boxes.make()
+    box.allow(f"c 195:{MINORS[FIRST]} rw")
+    process, pid = working(box)
+    host.uses(pid, FIRST)
+    with pytest.raises(TimedOut, match=rf"still has it open after 0\.5 s: pid {pid} "):
+        host.detach(box, *names, on_holders="wait", seconds=0.5)
+    assert host.can_open(box) == []
+    with pytest.raises(NoneFree, match=f"allocated to {box.name}"):
+        host.attach(other, gpus=[FIRST])
+    assert [holder["pid"] for holder in host.detach(box, *names, on_holders="kill")["holders"]] == [pid]
+    process.wait(60)
+    assert host.table() == {}
+    assert host.attach(other, gpus=[FIRST])["changed"]
+
+
 def test_a_gpu_that_may_be_hidden_is_not_free(host):
     """Lost: a GPU that goes to the next tenant while the last one has it, sent to a socket of his own and not received;
     or a program that was ended on that guess."""

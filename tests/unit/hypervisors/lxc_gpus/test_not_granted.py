@@ -82,9 +82,10 @@ def test_what_was_not_given_is_closed(host, monkeypatch):
     assert closed(host, monkeypatch, box, Asked(), rows, [TWO])[0] == []
 
 
-def test_what_it_opened_before_it_was_closed_is_given_to_nobody(host, monkeypatch):
+@pytest.mark.parametrize("has_id", [True, False])
+def test_what_it_opened_before_it_was_closed_is_given_to_nobody(host, monkeypatch, has_id):
     """Lost: a GPU of the next tenant, to one who was not given it and opens it as soon as he was looked at."""
-    box, other = host.box("ml", 7), host.box("other", 8)
+    box, other = host.box("ml", 7, key=has_id), host.box("other", 8)
     running = Running(host, box)
     running.cgroup, running.container = Asked(), box
     host.site.running = lambda box, pid: running
@@ -92,6 +93,7 @@ def test_what_it_opened_before_it_was_closed_is_given_to_nobody(host, monkeypatc
     refused = [Refused("still has it open", box.thing, "end it")]
 
     def let_go(*_asked):
+        host.states.clear()
         for error in refused:
             raise error
         return []
@@ -101,7 +103,6 @@ def test_what_it_opened_before_it_was_closed_is_given_to_nobody(host, monkeypatc
     gpu_reconciliation._not_granted(look, box, 7, [], [])
     assert [(one.done, "still has it open" in one.error) for one in look.findings] == [(None, True)]
     assert host.rows() == [("ml", 2, DETACHING)]
-    host.states.clear()
     with pytest.raises(NoneFree):
         host.attach(other, wanted=GpuRequest(gpus=(TWO.address,)))
     refused.clear()

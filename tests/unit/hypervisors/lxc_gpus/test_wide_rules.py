@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -54,8 +55,9 @@ def test_what_is_found_open_is_closed_unless_somebody_uses_it(monkeypatch, used)
     monkeypatch.setattr(gpu_reconciliation.gpu_users, "refuse_users", refuse)
     monkeypatch.setattr(gpu_reconciliation.gpu_users, "let_go", lambda *words: done.append(("let go", *words[2:])))
     monkeypatch.setattr(gpu_reconciliation, "_deny_wide", lambda group, nodes, kept: done.append(("rule", nodes, kept)))
-    running = SimpleNamespace(container="ml", cgroup="its", take=lambda nodes: done.append(("take", nodes)))
-    site = SimpleNamespace(paths="here")
+    running = SimpleNamespace(container="ml", pid=7, cgroup="its", take=lambda nodes: done.append(("take", nodes)))
+    store = SimpleNamespace(transaction=nullcontext)
+    site = SimpleNamespace(paths="here", found=SimpleNamespace(gpus=[]), store=store)
     look = SimpleNamespace(site=site, deadline="soon", note=lambda *words: noted.append(words))
     gpu_reconciliation._close(look, running, "not allocated", "why", "0000:05:00.0", ["node"], ["own"])
     ((*words, mend),) = noted

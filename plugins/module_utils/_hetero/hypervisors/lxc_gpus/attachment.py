@@ -23,7 +23,7 @@ from ..lxc import folders, identity, monitors, persistence
 from . import open_rights
 from .access import HOST, refuse_wild
 from .own_files import file_for, must_be_written_down
-from .restoration import take_along
+from .restoration import held_back, take_along
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest
@@ -215,8 +215,7 @@ def _meant(site: Site, container: Container, names: Sequence[str], rows: list[Al
     gpus = {gpu.address: gpu for gpu in site.gpus_of(rows)}
     pid = container.init_pid
     if pid:
-        seen = open_rights.reach_of(container, pid, site.found.gpus)
-        open_to_it = {far.address for far in seen if far.state == open_rights.OPEN}
+        open_to_it = open_rights.open_to(container, pid, site.found.gpus)
         gpus.update((gpu.address, gpu) for gpu in site.found.gpus if gpu.address in open_to_it)
     return Meant(rows, list(gpus.values()))
 
@@ -256,11 +255,13 @@ def take_back(
         pid = done["pid"] = container.init_pid
         if pid:
             running = site.running(container, pid)
-            with change.step("close"):
-                done["proofs"] = running.take(nodes, change.check)
-            with change.step("holders"):
-                if not change.check:
-                    done["holders"] = gpu_users.let_go(container, running.cgroup, nodes, how, deadline, site.paths)
+            open_to_it = () if change.check else open_rights.open_to(container, pid, meant.gpus)
+            with held_back(site, container, pid, open_to_it):
+                with change.step("close"):
+                    done["proofs"] = running.take(nodes, change.check)
+                with change.step("holders"):
+                    if not change.check:
+                        done["holders"] = gpu_users.let_go(container, running.cgroup, nodes, how, deadline, site.paths)
         if container.init_pid == pid:
             break
     else:

@@ -231,9 +231,14 @@ def has(container: liblxc.Container, pid: int, gpus: Sequence[Gpu]) -> list[Gpu]
     A rule that opens all GPUs says nothing about one; then the container must also have the GPU's node.
     """
     wild = of_container(pid, container.name).look().may("c", NVIDIA, NO_GPU, "r")
-    open_to_it = {far.address for far in reach_of(container, pid, gpus) if far.state == OPEN}
+    open_to_it = open_to(container, pid, gpus)
     found = [gpu for gpu in gpus if gpu.nodes and gpu.address in open_to_it]
     return [gpu for gpu in found if not wild or _has_node(container, pid, gpu)]
+
+
+def open_to(container: liblxc.Container, pid: int, gpus: Iterable[Gpu]) -> set[str]:
+    """Return the addresses of those of these GPUs that a running container can open."""
+    return {far.address for far in reach_of(container, pid, gpus) if far.state == OPEN}
 
 
 def _has_node(container: liblxc.Container, pid: int, gpu: Gpu) -> bool:

@@ -18,6 +18,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
+    Collection,
     ContextManager,
     Dict,
     Iterable,
@@ -44,7 +45,7 @@ from ...core.deadline import Deadline
 from ...core.errors import BadInput, HeteroError, NoneFree, Refused, told
 from ...core.locks import lock
 from ..lxc import folders, identity, liblxc, persistence
-from .open_rights import has
+from .open_rights import has, open_to
 from .own_files import by_own_file, file_for, key_of_made, other_folders, request_of
 
 if TYPE_CHECKING:
@@ -159,20 +160,33 @@ def take_along(site: Site, container: liblxc.Container) -> list[Allocation]:
 
 
 @contextmanager
-def held_back(site: Site, container: liblxc.Container, address: str | None) -> Iterator[None]:
-    """Have nobody given a GPU of which the block says that a container, to which it is closed, still has it open: it is
-    being taken back, which a later look at the container ends. What is another's by the table stays so.
+def held_back(site: Site, container: liblxc.Container, pid: int, addresses: Collection[str | None]) -> Iterator[None]:
+    """Have nobody given GPUs while they are closed to a running container, of which the table has nothing: they are
+    being taken back. Where that is cut short, or fails as processes still have one open, they stay so, and a later look
+    at the container ends it. What is another's by the table stays so; what stays open is given to nobody as it is.
     """
+    gpus, rows, done = [gpu for gpu in site.found.gpus if gpu.address in addresses], [], []
+    with site.store.transaction():
+        given = {row.address for row in site.store.allocations()} if gpus else ()
+        for gpu in (gpu for gpu in gpus if gpu.address not in given):
+            # one in a copy of its folder keeps the id by which it may have others
+            key = identity.key_of(container) or identity.key_by_id(container)
+            key = key or identity.give_id(container, site.host.command)
+            row = _row(key, gpu, GpuRequest(gpus=(gpu.address,)), persistent=False)
+            rows.append(replace(row, state=DETACHING))
+            site.store.grant(rows[-1])
     try:
         yield
+        done = rows
     except HeteroError:
-        key = identity.key_of(container)
-        with site.store.transaction():
-            if key and not any(row.address == address for row in site.store.allocations()):
-                for gpu in (gpu for gpu in site.found.gpus if gpu.address == address):
-                    row = _row(key, gpu, GpuRequest(gpus=(gpu.address,)), persistent=False)
-                    site.store.grant(replace(row, state=DETACHING))
+        with suppress(HeteroError, OSError):  # it may have ended
+            still = open_to(container, pid, gpus) if rows else ()
+            done = [row for row in rows if row.address in still]
         raise
+    finally:
+        with site.store.transaction():
+            for row in done:
+                site.store.free(row)
 
 
 class Begun(NamedTuple):
