@@ -32,12 +32,17 @@ def answers(hostvars: Mapping[str, Any], nodes: Iterable[str]) -> list[dict[str,
     return found
 
 
-def packed(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a value of JSON's types as one text. A number that JSON does not have comes as a word."""
+def as_json(value: Any) -> str:
+    """Return what Python takes for JSON as JSON for any program: NaN and Infinity, which that lacks, come as words."""
     try:
-        return {PACKED: json.dumps(value, allow_nan=False)}
+        return json.dumps(value, allow_nan=False)
     except ValueError:
-        return {PACKED: json.dumps(json.loads(json.dumps(value), parse_constant=str))}
+        return json.dumps(json.loads(json.dumps(value), parse_constant=str))
+
+
+def packed(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a value of JSON's types as one text."""
+    return {PACKED: as_json(value)}
 
 
 def unpacked(said: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -171,7 +171,7 @@ def status_table(
 ) -> list[str]:
     boards, hosts = heard.seen(boards), heard.seen(hosts or {})
     if as_json:
-        return [heard.packed({"proxies": boards, "hosts": hosts})[heard.PACKED]]
+        return [heard.as_json({"proxies": boards, "hosts": hosts})]
     by_proxy = boards if isinstance(boards, dict) else {None: {"boards": boards}}
     listed = [seen.get("boards") if isinstance(seen, dict) else None for seen in by_proxy.values()]
     if not all(isinstance(those, (list, tuple)) and all(map(_is_board, those)) for those in listed):
