@@ -13,11 +13,14 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host import lifecycle
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.compute_host.moved_roots import ContainersRoot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import (
     disks,
@@ -111,6 +114,39 @@ def test_nobody_starts_it_by_hand_where_it_leaves(ml):
     assert [[entry["after"] for entry in result["diff"]] for result in (dry, done)] == [[{"leaves": False}]] * 2
     ml.old.container().start()
     assert not ml.old.up().get("failed")
+
+
+def test_a_copy_is_not_given_up_for_an_older_root_that_was_put_back_where_it_left(ml):
+    """Lost: what only the copy has, once the former root's disk was lost, and comes from a backup."""
+    disk = Path(ml.old.container().folder) / "root.ext4"
+    subprocess.run(["cp", "--sparse=always", disk, ml.old.folder / "backup"], check=True)
+    (root(ml.old) / "work").write_text("a week of work, and a day's")
+    ml.copied()
+    subprocess.run(["cp", "--sparse=always", ml.old.folder / "backup", disk], check=True)
+    left = ml.step(ml.old, "leaving")["came"]
+    with pytest.raises(Refused, match="no copy of the one that leaves: which is newer only people can say"):
+        ml.step(ml.new, "given_up", departure=left["departure"])
+    assert os.path.exists(Path(ml.new.container().folder) / "root.ext4")
+
+
+def test_a_root_is_as_it_was_let_go_where_no_less_was_written_to_it(tmp_path):
+    """Lost: a move that its former host's boot would end, or one that an earlier release began."""
+    file, block = tmp_path / "root.ext4", bytearray(2048)
+    moved = ContainersRoot(SimpleNamespace(container=SimpleNamespace(folder=str(tmp_path))))
+    assert (moved.stamp, moved.is_as("0" * 16)) == ("", True)  # it is gone, and nothing is in its place
+
+    def written(kib):
+        block[1024 + 0x38 : 1024 + 0x3A] = b"\x53\xef"
+        struct.pack_into("<Q", block, 1024 + 0x178, kib)
+        file.write_bytes(block)
+        return moved.stamp
+
+    before, let_go, booted = map(written, (9, 16, 1 << 33))
+    assert [moved.is_as(stamp) for stamp in ("", before, let_go, booted)] == [True] * 4
+    written(16)
+    assert [moved.is_as(stamp) for stamp in ("", before, let_go, booted)] == [True, True, True, False]
+    file.write_bytes(b"")
+    assert moved.stamp == ""
 
 
 def test_given_up_it_runs_where_it_ran(ml):

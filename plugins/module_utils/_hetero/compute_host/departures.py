@@ -191,9 +191,10 @@ def _new_departure(stamp: str) -> str:
 
 
 def _is_as_it_left(work: Work) -> bool:
-    """Return whether nothing was written to the root since it was switched off, such as by one who started it."""
-    stamp = root_of(work).stamp
-    return not stamp or (work.claim.departure or "").endswith(f".{stamp}")
+    """Return whether nothing was written to the root since it was switched off, such as by one who started it, and none
+    from before that was put in its place.
+    """
+    return root_of(work).is_as((work.claim.departure or "").partition(".")[2])
 
 
 def planned(step: Step) -> Result:

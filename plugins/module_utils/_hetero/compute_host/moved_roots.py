@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Mapping, cast
 from ..claims.host.allocation import gpu_of
 from ..core.errors import HeteroError, Refused, naming
 from ..core.plays import play
-from ..files import sparse_copy
+from ..files import file_system, sparse_copy
 from ..hypervisors.libvirt import guest_folder, guests
 from ..hypervisors.libvirt.attachment import by_hand, holder_of
 from ..hypervisors.lxc import disks, id_maps, identity, new_container
@@ -109,12 +109,13 @@ class MovedRoot(ABC):
         return sum(map(sparse_copy.bytes_of, self.files.values()))
 
     @property
+    @abstractmethod
     def stamp(self) -> str:
-        """Return what is another one once a root that was let go is written to; "" where that is not to be told.
+        """Return what tells how a root was let go; "" where that is not to be told."""
 
-        A container's configuration refuses each start; and its host's boot mounts its root, which writes to it.
-        """
-        return ""
+    @abstractmethod
+    def is_as(self, stamp: str) -> bool:
+        """Return whether a root is as it was let go: nothing was written to it since, and it was not put back."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -173,6 +174,18 @@ class ContainersRoot(MovedRoot):
     @property
     def is_let_go(self) -> bool:
         return not os.path.ismount(disks.root_of(self.container))
+
+    @property
+    def stamp(self) -> str:
+        written = file_system.written_to(disks.file_of(self.container))
+        return "" if written is None else f"{written:016x}"
+
+    def is_as(self, stamp: str) -> bool:
+        """A container's configuration refuses each start; and its host's boot mounts its root, which writes to it. So
+        only one that was put back from a backup is another: less was written to that.
+        """
+        now = self.stamp
+        return not now or now >= stamp
 
     def must_be_takeable(self, of_root: Mapping[str, Any]) -> None:
         has_own = of_root.get("first_id") is not None
@@ -272,6 +285,9 @@ class GuestsRoot(MovedRoot):
         except FileNotFoundError:
             return ""  # nothing can have been written to it
         return f"{status.st_size:x}-{status.st_mtime_ns:x}"
+
+    def is_as(self, stamp: str) -> bool:
+        return self.stamp in ("", stamp)
 
     def must_be_takeable(self, of_root: Mapping[str, Any]) -> None:
         self.work.must_not_be_lost()
