@@ -8,19 +8,24 @@ more is given up; or somebody else's boot is ended by it.
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import ended_boots
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_loop import BootLoop
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.boot_progress import (
     ASKED,
     BOOTING,
     DECIDING,
     LISTENING,
+    LOOKING,
     SWITCHING,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot.soft_reboot import SoftReboot
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import end_requests
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.end_requests import EndRequest
 
@@ -56,7 +61,7 @@ def boot_of(work, stage=BOOTING):
 
 @pytest.mark.parametrize("name", ["jackie", "jackie-1"])
 @pytest.mark.parametrize("created", [[], [12.5]])
-@pytest.mark.parametrize("stage", [DECIDING, ASKED, BOOTING])
+@pytest.mark.parametrize("stage", [DECIDING, ASKED, BOOTING, LOOKING])
 def test_who_waits_for_it_is_told_why_it_waits_no_longer(stage, created, name):
     boot = boot_of(Work(), stage)
     ended_boots.EndedBoots._on_end_request(boot, EndRequest(name, created))
@@ -163,3 +168,61 @@ def test_who_listens_ends_with_the_loop(tmp_path):
     with end_requests.asked(str(tmp_path), "board0", EndRequest("jackie", [])):
         loop._listen_for_ends()
     assert loop.heard == []
+
+
+@pytest.fixture
+def held(site, monkeypatch):
+    """vm0 and vm1, which a verb has boot in one call. Returns what runs it, and meanwhile another verb on board 0: then
+    a step of its boot, of that method, is held up. The call goes on with board 1 after that.
+    """
+    site.claim(0, 1)
+
+    def run(one, method, meanwhile, verb, **options):
+        begun, go, step = threading.Event(), [threading.Event(), threading.Event()], getattr(one, method)
+
+        def slow(first, *more):
+            number = getattr(first, "boot", more and more[0]).board.id
+            if number == 0:
+                begun.set()
+            assert go[number].wait(60)
+            try:
+                return step(first, *more)
+            finally:
+                go[1].set()
+
+        monkeypatch.setattr(one, method, slow)
+        with ThreadPoolExecutor(1) as threads:
+            whole = threads.submit(site.run, verb, 0, 1, **options)
+            assert begun.wait(60)
+            meanwhile()
+            before = site.events(0, ("power", "reboot", "error")), site.record(0)
+            go[0].set()
+            assert "board0: vm0 is being stopped" in whole.result(60)["msg"]
+        assert (site.events(0, ("power", "reboot", "error")), site.record(0)) == before
+
+    return run
+
+
+def test_what_is_judged_of_a_boot_that_was_ended_cuts_nobody(site, held):
+    """Lost: the board of who has it by then, cut while it runs."""
+
+    def stopped_and_started():
+        assert not site.run("stop", 0, instance="vm0", keep=True)["failed"]
+        site.play(0)
+        assert not site.run("start", 0, instance="vm0")["failed"]
+
+    site.play(0, stall="tftp")
+    site.play(1, stall="tftp", stalls=1)
+    held(BootLoop, "_self_test", stopped_and_started, "start", timeout=3)
+    assert (site.record(0).state, site.power(0)) == ("running", "on")
+
+
+def test_a_reboot_by_ssh_that_was_ended_leaves_the_board_as_who_ended_it_has_it(site, held, monkeypatch):
+    """Lost: what a stopped board's record says, or the state of who has the board by then."""
+    site.run("start", 0, 1)
+    monkeypatch.setattr(SoftReboot, "obstacle", lambda self: None)
+    for number, soft in enumerate(("nothing", "boots")):
+        site.play(number, soft=soft)
+    stop = partial(site.run, "stop", 0, instance="vm0", keep=True)
+    held(SoftReboot, "run", stop, "reboot", how="soft")
+    assert (site.record(0).state, site.power(0), site.record(1).state) == ("power off", "off", "running")

@@ -8,25 +8,24 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 from ...core import end_requests
 from ...core.errors import Refused
 from ..power.pdu_loop import PduLoop
 from ..work.cut_off_moves import came_by
-from .boot_progress import ASKED, BOOTING, DECIDING, QUEUED
+from .boot_progress import ASKED, BOOTING, DECIDING, LOOKING, QUEUED, Boot
 
 if TYPE_CHECKING:
     from ...core.end_requests import EndRequest
     from ..records.claim_records import Claim
     from ..records.proxy import Proxy
     from ..work.board_work import BoardWork
-    from .boot_progress import Boot
 
 #: Seconds between two looks.
 TICK = 0.25
 #: Stages in which a board is waited for, and nothing is being switched.
-WAITS = (DECIDING, ASKED, BOOTING, QUEUED)
+WAITS = (DECIDING, ASKED, BOOTING, QUEUED, LOOKING)
 #: What is said of such a boot, and to who asked for it.
 ENDED = "{name} is being {word}, so its boot is not waited for any longer"
 #: What is said of a boot of a board that nobody has.
@@ -42,6 +41,10 @@ class EndedBoots(PduLoop):
     def __init__(self, proxy: Proxy) -> None:
         super().__init__(proxy)
         self._ended = threading.Event()  # the loop has ended
+
+    def _post(self, handler: Callable[..., object], *args: object) -> None:
+        """Have a result handled, but not that of a boot that is over by then: its board may be another's already."""
+        super()._post(_unless_over, handler, *args)
 
     def _all_works(self) -> list[BoardWork]:
         return [boot.work for boot in self.boots.values()]
@@ -71,6 +74,12 @@ class EndedBoots(PduLoop):
         boot.cancelled.set()
         boot.has_power.set()
         _let_go(work, boot.board.name, asked)
+
+
+def _unless_over(handler: Callable[..., object], *args: object) -> None:
+    boot = args[0] if args else None
+    if not (isinstance(boot, Boot) and boot.work.over):
+        handler(*args)
 
 
 def refuse_ending(work: BoardWork) -> None:
