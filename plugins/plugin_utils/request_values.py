@@ -295,7 +295,26 @@ class Requested:
     @property
     def boards(self) -> list[str]:
         """The ids of the boards that an operator names; none for all that there are."""
-        return [re.sub("^board", "", one.strip()) for one in str(self.node).split(",") if one.strip()]
+        return [re.sub("^board", "", one) for one in self._listed(self.node)]
+
+    @property
+    def adopt(self) -> list[str]:
+        """The instances of which an operator says to reconcile that their records are right."""
+        return self._listed(self.filled("adopt"))
+
+    @property
+    def forget(self) -> list[str]:
+        """The instances whose claims reconcile is told to end."""
+        return self._listed(self.filled("forget"))
+
+    @property
+    def remove(self) -> list[str]:
+        """The boards, of no boards file, of which reconcile is told to remove what is left."""
+        return self._listed(self.filled("remove"))
+
+    @staticmethod
+    def _listed(said: Any) -> list[str]:
+        return [one.strip() for one in str(said).split(",") if one.strip()]
 
     @property
     def wipe(self) -> str:

@@ -20,9 +20,9 @@ from ansible_collections.hetero.compute.plugins.plugin_utils.request_values impo
 ASKER = "localhost"
 #: What is asked for, which each node is to hear alike.
 WORDS = frozenset((
-    "attempts", "board", "boot_source", "count", "devices", "flavor", "force", "fresh", "hours", "how", "image",
-    "instance", "key", "key_file", "node", "numbers", "only_key", "owner", "partial", "placement", "proxy",
-    "soft_timeout", "user_data", "wait", "wipe", "wipe_verify", "without",
+    "adopt", "attempts", "board", "boot_source", "count", "devices", "flavor", "force", "forget", "fresh", "hours",
+    "how", "image", "instance", "key", "key_file", "node", "numbers", "only_key", "owner", "partial", "placement",
+    "proxy", "remove", "soft_timeout", "user_data", "wait", "wipe", "wipe_verify", "without",
 ))  # fmt: skip
 #: What can be asked for.
 VALUES = [

@@ -7,11 +7,15 @@ an instance of another owner, by a variable of its own in the inventory that onl
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 from jinja2 import Environment
 
 from ansible_collections.hetero.compute.plugins.plugin_utils.filters import requested as code
 
+ROOT = Path(__file__).resolve().parents[4]
 JINJA = Environment(autoescape=False)
 
 
@@ -40,6 +44,20 @@ def test_a_nodes_own_variable_is_no_word_of_who_asks(owner):
     assert owner(node=INFRA, localhost=BO) == "bo"
     assert owner(node=dict(image="of a role"), what="given_image") == ""
     assert owner(node=dict(hetero_boot_timeout=900), what="timeout") == 900  # a site's setting may be a node's
+
+
+@pytest.mark.parametrize("word", ["adopt", "forget", "remove"])
+def test_reconcile_ends_takes_and_removes_nothing_by_a_nodes_own_variable(owner, word):
+    """Lost: a claim, or a root, of a node whose inventory has a variable of that name for something else."""
+    asked = owner(node={word: "board7, jackie"}, extra={word: " jo,board2 ,"}, what=word)
+    assert (owner(node={word: "board7, jackie"}, what=word), asked) == ([], ["jo", "board2"])
+
+
+@pytest.mark.parametrize("word", ["adopt", "forget", "remove"])
+def test_reconcile_gives_its_nodes_what_was_asked_for(word):
+    """Lost: the same, to a variable of the play that reads the word by itself."""
+    read = yaml.safe_load((ROOT / "playbooks/vars/request.yml").read_text(encoding="utf-8"))
+    assert read[f"_{word}"] == f"{{{{ '{word}' | hetero.compute.requested }}}}"
 
 
 def test_what_is_said_to_all_is_heard_by_each_node(owner):
