@@ -110,6 +110,30 @@ def test_what_it_opened_before_it_was_closed_is_given_to_nobody(host, monkeypatc
     assert host.rows() == []
 
 
+@pytest.mark.parametrize(
+    ("state", "rows"), [(open_rights.CLOSED, [("ml", 2, DETACHING)]), (open_rights.OPEN, [])]
+)
+def test_what_it_has_of_a_gpu_that_was_closed_by_hand_is_given_to_nobody(host, monkeypatch, state, rows):
+    """Lost: a GPU of the next tenant, to one of which the repair says that its processes have it open."""
+    box, other = host.box("ml", 7), host.box("other", 8)
+    running = Running(host, box)
+    running.cgroup, running.container = Asked(), box
+    host.site.running = lambda box, pid: running
+    host.open["ml"].add(TWO.nodes[0].path)
+    host.states["ml", TWO.address] = state
+
+    def refuse(*_asked):
+        raise Refused("has GPU nodes open", box.thing, "end them")
+
+    monkeypatch.setattr(gpu_reconciliation.gpu_users, "refuse_users", refuse)
+    look = host.look(repair=True)
+    gpu_reconciliation._not_granted(look, box, 7, [], [])
+    assert ["has GPU nodes open" in one.error for one in look.findings] == [True]
+    assert host.rows() == rows  # what is open is given to nobody as it is, and closed by the next repair
+    with pytest.raises(NoneFree):
+        host.attach(other, wanted=GpuRequest(gpus=(TWO.address,)))
+
+
 def test_nodes_that_lie_in_a_container_are_taken_out(host, monkeypatch):
     """Lost: a node of another's GPU, with which one rule more is enough."""
     box = host.box("ml", 7)

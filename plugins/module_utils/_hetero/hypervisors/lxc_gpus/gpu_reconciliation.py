@@ -331,8 +331,8 @@ def _close(
     """
 
     def mend() -> None:
-        gpu_users.refuse_users(running.container, running.cgroup, nodes, look.site.paths)
         with restoration.held_back(look.site, running.container, running.pid, [address]):
+            gpu_users.refuse_users(running.container, running.cgroup, nodes, look.site.paths)
             _deny_wide(running.cgroup, nodes, kept)
             running.take(nodes)
             let_go = (gpu_users.FAIL, look.deadline, look.site.paths)  # what was opened before that
