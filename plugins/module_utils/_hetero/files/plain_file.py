@@ -8,6 +8,24 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import BinaryIO
+
+
+def opened(path: str, device: bool = False) -> BinaryIO:
+    """Return the plain file to which a path leads, also by a link, open to be read.
+
+    :param device: whether it may be a block device.
+    :raises OSError: it cannot be read, or is neither.
+    """
+    _must_be_plain(os.stat(path).st_mode, path, device)
+    # Another may have put something else in its place since.
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        _must_be_plain(os.fstat(number).st_mode, path, device)
+    except OSError:
+        os.close(number)
+        raise
+    return open(number, "rb")
 
 
 def read_at(path: str, most: int, begin: int = 0, device: bool = False) -> bytes:
@@ -16,11 +34,7 @@ def read_at(path: str, most: int, begin: int = 0, device: bool = False) -> bytes
     :param device: whether it may be a block device.
     :raises OSError: it cannot be read, or is neither.
     """
-    _must_be_plain(os.stat(path).st_mode, path, device)
-    # Another may have put something else in its place since.
-    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(opened, "rb") as file:
-        _must_be_plain(os.fstat(opened).st_mode, path, device)
+    with opened(path, device) as file:
         file.seek(begin)
         return file.read(most)
 

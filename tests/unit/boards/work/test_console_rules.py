@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -159,6 +160,21 @@ def test_an_operator_reads_what_was_set_aside(log):
     assert shown(node)["console"] == ["ours"]
     node.wired = Wire(console=str(log))  # another program's, whose files are of names that nobody here knows
     assert shown(node, everything=True)["console"] == ["theirs", "ours"]
+
+
+def test_an_operator_waits_for_no_pipe_and_reads_no_other_file(log):
+    """Lost: root's files, and who looks, to the account of conserver, whose folder it is."""
+    log.with_name("secret").write_text("root's\n")
+    log.with_name(f"{log.name}-20261131-120000.000000-eve-1").symlink_to("secret")
+    pipe = log.with_name(f"{log.name}-20261132-120000.000000-eve-1")
+    os.mkfifo(pipe)
+    wired = {"console": str(log), "console_from": ConsoleLine("tcp", {"host": "ts1", "port": 7001})}
+    with ThreadPoolExecutor(1) as thread:
+        said = thread.submit(shown, Node(wired, mark=marked(log, 7)), everything=True)
+        try:
+            assert said.result(30)["console"] == [f"{pipe}: it is no plain file", "theirs", "ours"]
+        finally:
+            os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
 
 
 def test_whose_console_may_be_read(log):

@@ -154,6 +154,7 @@ def console(
         raise Refused("nobody has it, and what it said is of those who had it", board.name, OPERATORS)
     start = 0 if everything else begins(proxy, board)
     older = console_logs.set_aside(file) if file and everything and wiring.console_from else []
+    older = [log for log in older if not os.path.islink(log)]  # what is set aside is a file, and the folder conserver's
     tail = _before(older, lines, console_tail(file, start, lines, None if everything else proxy.config.server))
     if claim and not everything and not claim.is_same(proxy.store.record(board.id).claim):
         raise Refused("was given back meanwhile, and what its log says may be another's", board.name, "run this again")

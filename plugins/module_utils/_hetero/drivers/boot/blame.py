@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING, Collection, Container, Iterable
 
 from ...core.printable import brief, one_line
+from ...files import plain_file
 from .driver import ENTRY, KERNEL, NFS, NFS_ROOT, SYSTEM, TFTP
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def has_spoken(path: str | None, since: int) -> bool:
     if not path or end in (0, since):
         return False
     try:
-        with open(path, "rb") as file:
+        with plain_file.opened(path) as file:
             file.seek(since if since < end else 0)
             added = file.read(CONSOLE_BYTES)
     except OSError:
@@ -207,7 +208,7 @@ def console_tail(path: str | None, since: int, most: int = CONSOLE_LINES, asked_
     if not path:
         return []
     try:
-        with open(path, "rb") as file:
+        with plain_file.opened(path) as file:
             end = file.seek(0, os.SEEK_END)
             # A log that became shorter was rotated, so all of it is new.
             start = since if since <= end else 0
