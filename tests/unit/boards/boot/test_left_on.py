@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import left_on
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.suspect_boards import is_suspect
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake as Pdu
@@ -73,9 +74,14 @@ def test_one_that_is_cut_at_each_boot_is_not_switched_on_for_ever(site, rebooted
     assert (result["failed"], site.record(0).state, site.power(0)) == (True, "error", "off")
     assert "is off, and no verb of its proxy node has switched it off, at 2 boots: see who switches it" in result["msg"]
     assert "stays on" not in result["msg"]
+    assert not is_suspect(site.record(0)), "with a BMC its tenant's root can do that, to board after board"
     assert len(switched(site)) == 3
     with site.proxy() as proxy:
         assert proxy.store.record(0).claim.instance == "vm0"
+    # as the guide says
+    site.play(0)
+    assert not site.run("stop", 0, instance="vm0", keep=True)["failed"]
+    assert (site.run("start", 0)["failed"], site.record(0).state, site.power(0)) == (False, "running", "on")
 
 
 def test_one_that_lives_though_its_outlet_is_off_is_not_switched(site, rebooted, monkeypatch):

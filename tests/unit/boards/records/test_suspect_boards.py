@@ -18,6 +18,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.reco
     [
         ("error", f"stalled at running after 300 s; {suspect_boards.MAY_WORK}", False),
         ("error", f"stalled at running after 300 s; {suspect_boards.UNSEEN.format(cut='reboot')}", True),
+        ("error", f"stalled at running after 300 s; pdu-a outlet 5 {suspect_boards.CUT}", False),
         ("error", "its fan rattles", True),
         ("running", "", False),
     ],

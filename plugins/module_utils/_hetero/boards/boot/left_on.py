@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Mapping
 
 from ...core.plays import play
 from ...drivers.boot import blame
-from ..records.suspect_boards import MAY_WORK, STAYS_ON, UNSEEN
+from ..records.suspect_boards import CUT, MAY_WORK, STAYS_ON, UNSEEN
 from ..work.board_work import unread_outlet
 from .boot_progress import FROM_OFF, LOOKING
 from .queued_boots import QueuedBoots
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from .boot_progress import Boot
 
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
-#: What is said of a board whose power was cut while it booted, and where that went on.
-CUT = "{outlet} is off, and no verb of its proxy node has switched it off"
-CUT_EACH_TIME = ", at {tries} boots: see who switches it, and its fuse"
+#: What is said, and not noted, of a board whose power was cut at each boot.
+CUT_EACH_TIME = ", at {tries} boots: see who switches it, its fuse and, with a BMC, whether its system switches it off"
 #: What is said where the outlet could not be read.
 UNREAD = "whether its outlet is on is not known ({error})"
 
@@ -76,7 +75,7 @@ class LeftOn(QueuedBoots, WiredBoots):
 
     def _on_cut(self, boot: Boot) -> None:
         """Go on with a board whose outlet is off, though it was switched on."""
-        work, note = boot.work, f"{boot.stalled[0]}; {CUT.format(outlet=boot.work.outlet_name)}"
+        work, note = boot.work, f"{boot.stalled[0]}; {boot.work.outlet_name} {CUT}"
         work.power_seen("off")
         work.driver.switched(boot.board, "off")
         if boot.tries > self.options.retries:

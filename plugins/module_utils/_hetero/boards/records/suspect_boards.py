@@ -23,12 +23,14 @@ UNSEEN = (
     "nobody looked while it began to boot, so it may be at work and its outlet stays on: look at its console; "
     "{cut} cuts its power and boots it"
 )
+#: The end of the note on a board that lost its power at each boot from such a root.
+CUT = "is off, and no verb of its proxy node has switched it off"
 
 
 def is_suspect(record: Record) -> bool:
     """Return whether a board in error may be at fault itself, so that it stays out of use when its instance leaves.
 
     It is not where it has mounted the root of an instance that ran from it before: what keeps that from answering is
-    in the root, which its tenant makes as it likes.
+    in the root, which its tenant makes as it likes. With a BMC that also switches the board off.
     """
-    return record.state == board_states.ERROR and not record.note.endswith(MAY_WORK)
+    return record.state == board_states.ERROR and not record.note.endswith((MAY_WORK, CUT))
