@@ -103,6 +103,29 @@ def test_one_whose_outlet_is_on_is_left_on(site, rebooted):
     assert left_on.MAY_WORK in result["msg"]
 
 
+@pytest.mark.parametrize("comes_up", [True, False, None])
+def test_one_that_comes_up_while_its_pdu_is_waited_for_runs(site, rebooted, monkeypatch, comes_up):
+    """Lost: an instance that runs, put into state error until somebody reconciles; or a tenant's work."""
+    monkeypatch.setattr(left_on, "FRESH", 0.0)
+    status = Pdu.status
+
+    def failing(work):
+        raise HeteroError("tile-monitor does not connect", work.board.name)
+
+    def late(self):
+        if comes_up is None:
+            monkeypatch.setattr(presence, "shown", failing)
+        elif comes_up:
+            monkeypatch.setattr(Fake, "alive", lambda self, board, limit: True)
+            monkeypatch.setattr(Fake, "answers", lambda self, *given: True)
+        return status(self)
+
+    result = rebooted(lambda times: monkeypatch.setattr(Pdu, "status", late))
+    expected = (False, "running") if comes_up else (True, "error")
+    assert (result["failed"], site.record(0).state) == expected
+    assert (site.power(0), len(switched(site))) == ("on", 2)
+
+
 @pytest.mark.parametrize("how", ["lost", "neither on nor off"])
 def test_one_whose_outlet_cannot_be_read_is_left_as_one_that_is_on(site, rebooted, monkeypatch, how):
     """Lost: why its boot failed, in a PDU's error; or that nothing is known of its outlet."""

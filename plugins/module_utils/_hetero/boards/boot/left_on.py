@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Mapping
 
+from ...core.errors import HeteroError
 from ...core.plays import play
 from ...drivers.boot import blame
+from ..power import presence
 from ..records.suspect_boards import CUT, MAY_WORK, STAYS_ON, UNSEEN
 from ..work.board_work import unread_outlet
-from .boot_progress import FROM_OFF, LOOKING
+from .boot_progress import BOOTING, FROM_OFF, LOOKING
+from .late_cuts import FRESH
 from .queued_boots import QueuedBoots
 from .wired_boots import WiredBoots
 
 if TYPE_CHECKING:
-    from ...core.errors import HeteroError
     from .boot_options import BootOptions
-    from .boot_progress import Boot
+    from .boot_progress import Answer, Boot
 
 IN_USE_AGAIN = f" ({play('reconcile')} has it in use again once it shows its key)"
 #: What is said, and not noted, of a board whose power was cut at each boot.
@@ -46,6 +49,10 @@ class LeftOn(QueuedBoots, WiredBoots):
     @abstractmethod
     def _found_off(self, boot: Boot) -> None:
         """Switch on a board whose outlet was read as off, once it shows no sign of life."""
+
+    @abstractmethod
+    def _on_answer(self, boot: Boot, answer: Answer, at: float) -> None:
+        """Go on with a boot whose board proved its key."""
 
     def _look_before_left(self, boot: Boot, note: str, who: str) -> None:
         """Read the outlet of a board that is to be left on.
@@ -69,9 +76,29 @@ class LeftOn(QueuedBoots, WiredBoots):
             if error is not None:
                 self._leave_unread(boot, error)
             elif outlets[boot.work.outlet] == "on":
-                self._leave_on(boot, *boot.stalled)
+                self._on_still_on(boot)
             else:
                 self._on_cut(boot)
+
+    def _on_still_on(self, boot: Boot) -> None:
+        """Leave a board on that is still silent where its PDU was waited for: it may have come up meanwhile."""
+        if boot.answered_at is None or time.monotonic() - boot.answered_at <= FRESH:
+            self._leave_on(boot, *boot.stalled)
+            return
+        boot.stage = BOOTING
+        self._spawn(self._look_again, boot)
+
+    def _look_again(self, boot: Boot) -> None:
+        shown = presence.SILENT
+        with suppress(HeteroError, OSError):  # such as a step of its driver that fails
+            shown = presence.shown(boot.work)
+        self._post(self._on_shown, boot, shown)
+
+    def _on_shown(self, boot: Boot, shown: str) -> None:
+        if shown == presence.OWN_KEY:
+            self._on_answer(boot, True, time.monotonic())
+        else:
+            self._leave_on(boot, *boot.stalled)
 
     def _on_cut(self, boot: Boot) -> None:
         """Go on with a board whose outlet is off, though it was switched on."""
