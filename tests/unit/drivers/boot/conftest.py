@@ -85,8 +85,13 @@ class Site:
         """As if the board had been on for so many seconds more."""
         path = self.folder / "run" / "fake-boots" / f"board{number}"
         boot = json.loads(path.read_text())
+        self._put(path, dict(boot, on=boot["on"] - seconds))
+
+    @staticmethod
+    def _put(path, data):
+        """Replace a file that others may be reading just now."""
         new = path.with_suffix(".later")
-        new.write_text(json.dumps(dict(boot, on=boot["on"] - seconds)))
+        new.write_text(json.dumps(data))
         new.replace(path)
 
     def pdu(self, name, outlets=None, **faults):
@@ -106,10 +111,10 @@ class Site:
         path = self.folder / f"{wiring['pdu']}.json"
         data = json.loads(path.read_text())
         data["outlets"][wiring["outlet"]] = state
-        path.write_text(json.dumps(data))
+        self._put(path, data)
         boot = self.folder / "run" / "fake-boots" / f"board{number}"
         if state == "off" and boot.exists():
-            boot.write_text(json.dumps(dict(json.loads(boot.read_text()), on=None)))
+            self._put(boot, dict(json.loads(boot.read_text()), on=None))
 
     def entry(self, number):
         return self.folder / "tftpboot" / f"10.0.2.{number + 1}" / f"01-00-1a-ca-00-57-9{number}.ipxe"
