@@ -79,7 +79,7 @@ def mutants(log):
     shutil.rmtree(BUILD / "recording", ignore_errors=True)
     (BUILD / "recording").mkdir(parents=True)
     words = ["--numprocesses=4", "-m", "not long", "-p", "mutants.recording", *_ignored()]
-    tests = pytest(log, ["tests/unit"], *words, run=[BIN / "coverage", "run", "-m"], env=env)
+    tests = pytest(log, ["tests/unit"], *words, run=[BIN / "coverage", "run", "-m"], env=env, limit=14400)
     tool(log, [BIN / "coverage", "combine", "--quiet"], env=env)
     output = tool(log, [BIN / "coverage", "report", "--skip-covered", "--show-missing"], env=env)
     share = counted(r"^TOTAL .* ([0-9]+)%$", output, "lines")
