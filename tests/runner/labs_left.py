@@ -28,7 +28,7 @@ def left_up(stages):
     """
     names = []
     for stage in stages:
-        kind, _, scenario = stage.partition("-")
+        kind, _dash, scenario = stage.partition("-")
         names += NAMED.get(kind, ()) if kind != "molecule" else [scenario]
     return [LABS / name for name in dict.fromkeys(names) if (LABS / name / "lab.json").exists()]
 

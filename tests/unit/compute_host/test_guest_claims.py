@@ -48,8 +48,8 @@ class Host:
         return domains
 
 
-def guests(host, flavor=FLAVOR, devices=()):
-    return Guests(host, SimpleNamespace(flavor=flavor, devices=devices))
+def guests(host, flavor=None, devices=()):
+    return Guests(host, SimpleNamespace(flavor=FLAVOR if flavor is None else flavor, devices=devices))
 
 
 def test_what_the_flavor_asks_for_is_said_in_its_words(monkeypatch):

@@ -18,9 +18,10 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import
 @pytest.fixture
 def path(tmp_path):
     path = str(tmp_path / "state.db")
-    with closing(sqlite3.connect(path)) as db, db:
+    with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE boards (name TEXT)")
         db.execute("INSERT INTO boards VALUES ('board1')")
+        db.commit()
     return path
 
 
@@ -94,8 +95,9 @@ def test_each_change_is_seen(path):
     """Lost: what others wrote since the copy, for whoever asks whether it is still true."""
     before = database_copy.written(path)
     assert database_copy.written(path) == before
-    with closing(sqlite3.connect(path)) as db, db:
+    with closing(sqlite3.connect(path)) as db:
         db.execute("INSERT INTO boards SELECT hex(randomblob(999)) FROM boards")
+        db.commit()
     assert database_copy.written(path) != before
     assert database_copy.written("/none/state.db") == []
 

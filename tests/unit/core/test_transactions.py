@@ -113,6 +113,7 @@ def test_one_that_fails_takes_back_its_own_alone(database, path):
 
 def test_what_was_done_before_an_error_is_committed(database, path):
     """Lost: what other boards' work wrote down, to an error of one."""
+
     def work():
         with database.together():
             add(database, 1)
@@ -131,7 +132,11 @@ def test_records_are_written_before_the_commit_of_each(database, path):
         add(database, 1, 2)
         add(database, 3)
     assert kept == [({1: True, 2: True}, []), ({3: True}, [])]
-    database.before_commit = lambda touched: (_ for _ in ()).throw(HeteroError("no space left", "claims", "make space"))
+
+    def full(touched):
+        raise HeteroError("no space left", "claims", "make space")
+
+    database.before_commit = full
     with database.together(), pytest.raises(HeteroError, match="no space left"):
         add(database, 4)
     assert seen(path) == [1, 2, 3]

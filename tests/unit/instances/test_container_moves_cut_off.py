@@ -65,7 +65,7 @@ class Containers(Played):
         """It runs once, is whole, and nothing is left of it elsewhere."""
         states = self.states()
         assert list(states.values()) == ["running"], (states, why)
-        (at,) = states
+        at = next(iter(states))
         assert self.running() == [at], why
         assert (self.work(at).read_text(), self.work(at).stat().st_uid) == (MARK, 1000), why
         for name, site in self.sites.items():

@@ -33,9 +33,9 @@ PLAIN = {"name": "small", "memory_mb": 32768, "vcpus": 1, "local_gb": 1, "extra_
 WAITS = "held for lab of ann, which waits and goes first"
 
 
-def wait(site, instance="lab", asked=100.0, flavor=CG1, count=1, lease_hours=None, others=None, **more):
+def wait(site, instance="lab", asked=100.0, flavor=None, count=1, lease_hours=None, others=None, **more):
     """The place, as module ticket returns it."""
-    request = ClaimRequest(instance, "ann", flavor, IMAGE, KEY, count, lease_hours=lease_hours, **more)
+    request = ClaimRequest(instance, "ann", flavor or CG1, IMAGE, KEY, count, lease_hours=lease_hours, **more)
     wish = {name: getattr(request, name) for name in KEPT}
     ticket = Ticket(instance, "ann", asked, json.loads(json.dumps(wish)), others=others)
     with site.host() as host:

@@ -42,9 +42,9 @@ def maas(folder, state, **alice):
     return wired(folder, "maas", exports, {"alice": {"disk": "none", **alice}, "spare": {"disk": "none"}})
 
 
-def ironic(folder, state, alice=None, info=IPMI):
+def ironic(folder, state, alice=None, info=None):
     """Ironic knows no address of a machine, which is answered for the free one."""
-    nodes = [node(1, "alice", state, info), node(2, "spare", "available", IPMI)]
+    nodes = [node(1, "alice", state, info or IPMI), node(2, "spare", "available", IPMI)]
     ports = [{"Address": f"02:00:00:00:02:0{number}", "Node UUID": f"u{number}"} for number in (1, 2)]
     return wired(folder, "ironic", [nodes, ports], {"alice": alice or {}, "spare": {"ip": "10.0.2.3"}})
 

@@ -21,7 +21,7 @@ def test_each_server_by_its_name(tmp_path):
     """Lost: the server that proxy.json names."""
     assert sorted(EXPORTERS) == ["ganesha", "nfsd"]
     for name, kind in EXPORTERS.items():
-        assert type(exporter(name, str(tmp_path))) is kind
+        assert exporter(name, str(tmp_path)).__class__ is kind
 
 
 def test_an_unknown_server_is_named_with_those_that_are_known(tmp_path):

@@ -44,8 +44,8 @@ def found(answers, to="migrate"):
     return request_steps.find(ASKED, answers, [], to=to)
 
 
-def target(answers, node="", back=False, came=CAME):
-    return move_steps.target(ASKED, answers, found(answers), came, node, back)
+def target(answers, node="", back=False, came=None):
+    return move_steps.target(ASKED, answers, found(answers), CAME if came is None else came, node, back)
 
 
 def test_what_chooses_of_another_kind_is_refused_before_anything_is_switched():

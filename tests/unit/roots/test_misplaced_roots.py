@@ -66,7 +66,9 @@ def node(monkeypatch, tmp_path):
         monkeypatch.setattr(misplaced_roots, "files_of_board", place)
         monkeypatch.setattr(misplaced_roots, "root_of_board", place)
         monkeypatch.setattr(misplaced_roots, "disk_of_board", lambda proxy, board: place(proxy, board, "disk"))
-        lying = [(board, str(tmp_path / f"fs_{board}"), Place(token, "").made()) for (board, _), token in there.items()]
+        lying = [
+            (board, str(tmp_path / f"fs_{board}"), Place(token, "").made()) for (board, _kind), token in there.items()
+        ]
         monkeypatch.setattr(misplaced_roots, "roots_there", lambda _state: lying)
         return SimpleNamespace(store=store, config=SimpleNamespace(state_folder=str(tmp_path))), places
 

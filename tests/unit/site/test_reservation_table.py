@@ -24,10 +24,10 @@ GOOD = {"owner": "ann", "from": "2026-12-07 08:00+01:00", "until": "2026-12-11 1
 NOON = 1796644800.0
 
 
-def read(*entries, flavors=FLAVORS):
+def read(*entries):
     """(what was read, what is wrong with it)."""
     wrong: list[HeteroError] = []
-    found = RESERVATIONS.read({"table": list(entries), "flavors": flavors}, "reservations", wrong)
+    found = RESERVATIONS.read({"table": list(entries), "flavors": FLAVORS}, "reservations", wrong)
     return found, [str(one) for one in wrong]
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hetero.compute.tests.unit.slurm.conftest import PROGRAMS  # noqa: F401  (its path)
-
 controller = pytest.importorskip("controller")
 from site_file import Pool, Site  # noqa: E402
 from sync import Seen, Todo, decide, told_apart  # noqa: E402

@@ -17,17 +17,17 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.powe
 
 
 class Store:
-    """A store that writes down when what was done together is committed; `error` is why it cannot be."""
+    """A store that writes down when what was done together is committed; `errors` are why it cannot be."""
 
     def __init__(self):
-        self.did, self.error = [], None
+        self.did, self.errors = [], []
 
     @contextmanager
     def together(self):
         self.did.append("begins")
         yield
-        if self.error:
-            raise self.error
+        for error in self.errors:
+            raise error
         self.did.append("committed")
 
 
@@ -156,7 +156,7 @@ def test_what_was_done_before_a_fault_is_committed_and_goes_on(loop):
 def test_nothing_is_switched_of_which_nothing_could_be_written_down(loop):
     """Lost: a board that was switched, and of which a node with a full disk knows nothing."""
     store = loop.proxy.store
-    store.error = OSError("no space left")
+    store.errors = [OSError("no space left")]
     loop._post(loop._then, store.did.append, "switches 1")
     with pytest.raises(OSError, match="no space left"):
         loop._turn()

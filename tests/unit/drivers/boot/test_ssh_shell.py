@@ -63,7 +63,7 @@ def test_another_end_than_0_is_an_error(shell, script, error, said):
     """Lost: a wipe that did not run, taken for one that did; or the board's name, for its image's fault."""
     with pytest.raises(error) as raised:
         shell.run(["sh", "-c", script], Deadline(20))
-    assert type(raised.value) is error
+    assert raised.type is error
     assert said in str(raised.value)
 
 

@@ -493,8 +493,8 @@ def test_no_number_is_typed_into_another_menu(after, confirmed):
         try:
             session = Apc("pdu-t", pdu.settings, {"username": "apc", "password": PASSWORD}, Deadline(seconds))
             ends = pytest.raises(HeteroError) if after == "odd" else contextlib.nullcontext()
-            with ends as told, session:
-                session.switch(["1", "2"], "off")
+            with ends as told, contextlib.ExitStack() as stack:
+                stack.enter_context(session).switch(["1", "2"], "off")
         finally:
             pdu.close()
         assert ("odd", "2") not in pdu.typed

@@ -31,9 +31,8 @@ def test_a_path_or_a_container_that_runs(played):
         ("path", "/sys/fs/cgroup/a"),
         None,
     )
-    found, container = cgroup.named(dict(cgroup=None, container="c1", lxcpath="/x"))
-    assert found == ("container", 77, "c1")
-    assert (container.name, container.path) == ("c1", "/x")
+    one = SimpleNamespace(name="c1", path="/x", init_pid=77)
+    assert cgroup.named(dict(cgroup=None, container="c1", lxcpath="/x")) == (("container", 77, "c1"), one)
 
 
 def test_what_does_not_run_has_none(played):

@@ -97,7 +97,7 @@ def test_missing_folders_are_made_inside(container, tmp_path):
     (container.root / "dev" / "out").symlink_to(tmp_path / "secret")
     for name in ("file", "out"):
         why = pytest.raises(HeteroError, match=f"/dev/{name} is no folder in it")
-        with ContainerRoot(container) as root, why, root.folder(f"/dev/{name}/x", make=True):
+        with why, ContainerRoot(container) as root, root.folder(f"/dev/{name}/x", make=True):
             pass
     assert list((tmp_path / "secret").iterdir()) == []
 

@@ -34,7 +34,7 @@ def box(host):
     box.start(30)
     host.attach(box, gpus=ADDRESSES[:1])
     (root / "go").touch()
-    for _ in range(600):
+    for _look in range(600):
         if Path(f"/proc/{box.init_pid}/root/init.sh").read_text() == INIT:
             break
         time.sleep(0.1)

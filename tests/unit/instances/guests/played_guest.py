@@ -58,7 +58,7 @@ class Guests(Played):
         """It runs once, is whole, and nothing is left of it elsewhere."""
         states = self.states()
         assert list(states.values()) == ["running"], (states, why)
-        (at,) = states
+        at = next(iter(states))
         assert self.running() == [at], why
         with open(self.disk(at), "rb") as file:
             file.seek(512)

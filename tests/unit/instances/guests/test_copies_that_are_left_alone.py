@@ -159,8 +159,9 @@ def removed_by_hand(guests, name):
 
 def test_the_printed_way_beside_what_lies_on_the_former_host(guests):
     guests.copied()
-    with closing(sqlite3.connect(guests.path("kvm1"))) as db, db:
+    with closing(sqlite3.connect(guests.path("kvm1"))) as db:
         db.execute("DELETE FROM instances")
+        db.commit()
     with pytest.raises(Stop, match="and remove its folder, then the record"):
         guests.migrate()
     removed_by_hand(guests, "kvm1")
@@ -208,8 +209,9 @@ def test_what_is_left_of_another_of_that_name_stops_no_verb_for_good(guests, new
     with guests.here(guests.sites["kvm3"]) as site:
         assert not site.provision("win", lease_hours=5).get("failed")
         site.virt.domain("win").stop()
-    with closing(sqlite3.connect(guests.path("kvm3"))) as db, db:
+    with closing(sqlite3.connect(guests.path("kvm3"))) as db:
         db.execute("DELETE FROM instances")
+        db.commit()
     os.unlink(record(guests, "kvm3"))
     for to in ("stop", "migrate", None):
         with pytest.raises(Stop, match=r"win on kvm3, which may be that of kvm1, moved: .*and remove its folder") as no:

@@ -52,8 +52,9 @@ def test_it_is_started_beside_nothing(guests):
 def test_what_lies_on_the_former_host_without_a_claim_is_named(guests):
     """Lost: the same, where the former host has forgotten all of its database."""
     guests.copied()
-    with closing(sqlite3.connect(guests.path("kvm1"))) as db, db:
+    with closing(sqlite3.connect(guests.path("kvm1"))) as db:
         db.execute("DELETE FROM instances")
+        db.commit()
     assert guests.states() == {"kvm2": "arriving"}
     with pytest.raises(Stop, match="its copy is not started beside that: no claim of it is in the database of node"):
         guests.migrate()

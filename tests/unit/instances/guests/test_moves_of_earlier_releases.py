@@ -32,8 +32,9 @@ __all__ = ["guests", "two"]
 def forget_departures(guests):
     """Have the databases and records as an earlier release wrote them."""
     for name, site in guests.sites.items():
-        with closing(sqlite3.connect(guests.path(name))) as db, db:
+        with closing(sqlite3.connect(guests.path(name))) as db:
             db.execute("UPDATE instances SET departure = NULL")
+            db.commit()
         with guests.at(site) as host:
             kept = host.store.kept("win")
             if kept is not None:
