@@ -16,6 +16,7 @@ from runner.tools import counted, tool
 # Those of PROCESSES start so many of them, and kill them, that they are a stage of their own, and are never traced.
 PROCESSES = {"awx", "gpu_races", "plays", "properties", "secrets", "slurm", "sweep"}
 ONLY_IN_STAGE_UNIT = PROCESSES | {
+    "action",
     "bench",
     "boards/boot",
     "boards/cabling",
@@ -44,6 +45,7 @@ ONLY_IN_STAGE_UNIT = PROCESSES | {
     "nodes/proxy",
     "parity",
     "plugin_utils",
+    "plugin_utils/page",
     "roots",
     "verbs",
 }

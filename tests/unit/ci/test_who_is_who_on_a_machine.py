@@ -136,11 +136,11 @@ def test_a_run_needs_no_shell(machine):
     assert (rc, machine.verbs) == (7, BOTH), said
 
 
-@pytest.mark.parametrize(("parent", "sessions"), [(0, {0: 5}), (1, {0: 5, 1: 1}), (77, {0: os.getpid()})])
+@pytest.mark.parametrize(("parent", "sessions"), [(0, {0: 5}), (1, {0: 5, 1: 1}), (77, {0: "its own"})])
 def test_what_others_have_in_common_names_no_board(monkeypatch, parent, sessions):
     """Lost: the board of another `docker exec`, of another shell that has ended, or of another window of tmux."""
     monkeypatch.setattr("os.getppid", lambda: parent)
-    monkeypatch.setattr("os.getsid", sessions.__getitem__)
+    monkeypatch.setattr("os.getsid", lambda pid: os.getpid() if sessions[pid] == "its own" else sessions[pid])
     monkeypatch.setattr(names, "began", lambda pid: "4711")
     assert names.name_of({}) == ""
 
