@@ -47,4 +47,7 @@ def lab(up):
             up.terminate(claim["instance"])
         info = up.module("board_info", power=True)
     up.forget_failures()
+    for board in info["boards"]:
+        if board["state"] == "error":  # one that a failed test left fails no other test
+            up.play("repair", node=board["name"])
     assert {(board["state"], board["power"]) for board in info["boards"]} == {("power off", "off")}

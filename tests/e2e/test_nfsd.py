@@ -26,6 +26,8 @@ ROOTS = {name: f"/var/lib/hetero/board-roots/fs_{board}/root" for name, board in
 ADDRESSES = {name: f"10.0.2.{board + 1}" for name, board in BOARDS.items()}
 #: A boot of this machine takes 12 s on two idle cores.
 BOOT_TIME = 240
+#: Seconds in which a board that boots from it is to come up, also beside other load: both are emulated.
+PATIENCE = 1800
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,9 @@ def site():
 def two(site):
     """Two instances, provisioned side by side."""
     plays = [
-        site.start("provision_instance", instance=name, flavor="tp64.8x8", board=board)
+        site.start(
+            "provision_instance", instance=name, flavor="tp64.8x8", board=board, hetero_boot_timeout=PATIENCE
+        )
         for name, board in BOARDS.items()
     ]
     for played in [site.end(play) for play in plays]:
@@ -124,11 +128,11 @@ def test_groups_are_those_of_the_board(two):
 def test_a_second_run_changes_nothing_and_an_export_comes_back(two):
     """Lost: a board that hangs on its root for ever after `exportfs -u`."""
     before = two.boot_ids(BOARDS)
-    again = two.provision("alice", board=0)
+    again = two.provision("alice", board=0, hetero_boot_timeout=PATIENCE)
     assert again.changed == 0, again.output
     two.on_proxy(f"exportfs -u 10.0.2.1:{ROOTS['alice']}; rm /etc/exports.d/hetero-fs_0.exports")
     assert list(exports(two)) == [ROOTS["bert"]]
-    again = two.provision("alice", board=0)
+    again = two.provision("alice", board=0, hetero_boot_timeout=PATIENCE)
     assert again.changed == 1, again.output
     assert set(again.phases("alice")) == {"image", "running"}
     two.on_proxy("exportfs -r")
@@ -178,7 +182,7 @@ def test_boards_that_write_see_no_error(two, harm):
         harm(two)
         write_on(two, BOARDS, BOOT_TIME)
         assert exports(two) == all_exports()
-    again = two.provision("bert", board=1)
+    again = two.provision("bert", board=1, hetero_boot_timeout=PATIENCE)
     assert again.changed == 0, again.output
     assert two.boot_ids(BOARDS) == boards
 
