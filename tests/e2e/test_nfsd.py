@@ -48,9 +48,7 @@ def site():
 def two(site):
     """Two instances, provisioned side by side."""
     plays = [
-        site.start(
-            "provision_instance", instance=name, flavor="tp64.8x8", board=board, hetero_boot_timeout=PATIENCE
-        )
+        site.start("provision_instance", instance=name, flavor="tp64.8x8", board=board, hetero_boot_timeout=PATIENCE)
         for name, board in BOARDS.items()
     ]
     for played in [site.end(play) for play in plays]:
