@@ -155,7 +155,8 @@ class Lab:
         """Let all boards be chosen in their order again, whatever a test made of them."""
         sql = "DELETE FROM health; UPDATE boards SET score = 100"
         code = f"import sqlite3; sqlite3.connect('/var/lib/hetero/state.db').executescript('{sql}')"
-        self.on_proxy(f'python3 -c "{code}"')
+        # before a first claim there is none
+        self.on_proxy(f'test ! -e /var/lib/hetero/state.db || python3 -c "{code}"')
 
     def on_node(self, name, command, check=True, timeout=600, **more):
         """A command on a node, as root; a CompletedProcess."""
