@@ -64,5 +64,8 @@ def write_on(lab, boards, seconds=600):
 def _lines(lab, boards):
     """How many lines of each board are in its root, as the proxy has it."""
     logs = [f"/var/lib/hetero/board-roots/fs_{board}/root/srv/log" for board in boards.values()]
-    counted = lab.on_proxy(f"for log in {' '.join(logs)}; do cat $log 2> /dev/null | wc -l; done")
+    counted, end = None, time.monotonic() + 600
+    while counted is None:  # one that has just started again may refuse a call
+        assert time.monotonic() < end, "the proxy does not answer"
+        counted = lab.try_on_proxy(f"for log in {' '.join(logs)}; do cat $log 2> /dev/null | wc -l; done")
     return [int(count) for count in counted.split()]
