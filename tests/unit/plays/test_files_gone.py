@@ -29,7 +29,7 @@ PLAY = """\
   tasks:
     - name: All is well
       ansible.builtin.assert:
-        that: [_wrong == '', _public_key == other, _user_data is search('lock-down')]
+        that: [_wrong == '', _public_key == other, ('cloud_data' | hetero.compute.requested) is search('lock-down')]
       vars:
         _checks: [key, user_data]
     - name: Its node is found
@@ -47,7 +47,7 @@ PLAY = """\
     [
         ("files/keys/jackie.pub", "_public_key"),
         ("files/keys/jackie.pub", "_deed.ssh_public_key | default('none', true)"),
-        ("first.yml", "_user_data or 'none'"),
+        ("first.yml", "'cloud_data' | hetero.compute.requested or 'none'"),
         ("first.yml", "_deed.fresh | default('none')"),
     ],
 )
