@@ -14,6 +14,7 @@ version=$(basename "$root"/lib/modules/*)
 initramfs=$root/etc/initramfs-tools at_once=$root/usr/share/initramfs-tools/conf-hooks.d/hetero-modules-at-once
 install -m 644 "$here/modules-at-once" "$at_once"
 for when in nfs-premount init-bottom; do install -D -m 755 "$here/pin-proxy" "$initramfs/scripts/$when/hetero-pin-proxy"; done
+install -D -m 755 "$here/own-address" "$initramfs/scripts/init-bottom/hetero-own-address"
 chroot "$root" mkinitramfs -c zstd -o /boot/initrd "$version"
 install -m 755 "$here/ram-programs" "$initramfs/hooks/hetero-ram-programs"
 install -m 755 "$here/ram-system" "$initramfs/scripts/init-premount/hetero-ram-system"

@@ -14,8 +14,9 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = (ROOT / "docs" / "docsite" / "rst" / "guide_moving_over.rst").read_text()
-#: The lines of "Go back" that give files their names again, and the line that removes others.
+#: The lines of "Go back" that give files their names again, the units that it ends, and the line that removes others.
 LOOP = re.search(r"^   (for file in .*?^   done)$", GUIDE, re.MULTILINE | re.DOTALL)[1]
+UNITS = re.search(r"^   for unit in (.*?); do$", GUIDE, re.MULTILINE | re.DOTALL)[1].replace("\\", "").split()
 REMOVED = re.search(r"^   rm (.*)$", GUIDE, re.MULTILINE)[1].split()
 ROLE = yaml.safe_load((ROOT / "roles" / "tftp_proxy" / "vars" / "main.yml").read_text())
 
@@ -49,3 +50,12 @@ def test_what_the_role_adds_to_services_of_others_is_removed():
     ours = [path for path in written() if re.search(r"\.service\.d/|/nfs\.conf\.d/", path)]
     assert len(ours) == 3
     assert sorted({*REMOVED}) == sorted([*ours, "/etc/hetero/proxy.json"])
+
+
+def test_no_unit_of_the_role_is_left():
+    """Lost: serial lines of consoles, or the port of a web server, to the site's own programs; and boards that are
+    checked go on being switched.
+    """
+    ours = re.findall(r"'(hetero-[a-z-]+\.(?:service|timer))':", ROLE["_tftp_proxy_units"])
+    assert len(ours) > 6
+    assert sorted(UNITS) == sorted(ours)

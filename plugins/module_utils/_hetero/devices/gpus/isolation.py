@@ -38,7 +38,7 @@ def mig(minor: int, paths: Folders) -> str | None:
         return None
     return (
         f"is cut into {len(instances)} MIG instances, which nvidia-caps nodes open: "
-        f"switch MIG off (nvidia-smi -i {minor} -mig 0) to hand it over whole"
+        f"once nobody needs these, switch MIG off (nvidia-smi -i {minor} -mig 0) to hand it over whole"
     )
 
 
