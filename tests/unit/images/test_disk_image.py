@@ -143,6 +143,42 @@ def test_the_root_of_a_disk(store, tmp_path, tree, make):
     assert sorted(os.listdir(image.folder)) == ["image.json", "initrd", "kernel", "mounted", "root.ext4", "sizes.json"]
 
 
+FSTAB = """\
+# as clouds have it
+UUID=0a1b2c3d-0000-4000-8000-000000000001 / ext4 rw,discard,errors=remount-ro,x-systemd.growfs 0 1
+PARTUUID=0a1b2c3d-01 /boot/efi vfat defaults 0 0
+ LABEL=data /data ext4 defaults 0 2
+/dev/vda3 none swap sw 0 0
+10.0.2.254:/srv/all /all nfs defaults 0 0
+tmpfs /tmp tmpfs defaults 0 0
+"""
+
+
+def test_a_root_waits_for_no_part_of_its_former_disk(store, tmp_path, tree):
+    """Lost: the boot of each instance of that image, which ends in emergency mode; no more of its table goes."""
+    (tree / "etc" / "fstab").write_text(FSTAB)
+    image = store.import_image(str(ext4(tmp_path / "disk.raw", tree)), "debian", machine=TILE)
+    lines = (Path(root_of(image)) / "etc" / "fstab").read_text().splitlines()
+    kept = ["# as clouds have it", "10.0.2.254:/srv/all /all nfs defaults 0 0", "tmpfs /tmp tmpfs defaults 0 0"]
+    assert [line for line in lines if not line.startswith("# of the disk that this image was made of: ")] == kept
+    assert [line.partition(" of: ")[2] or line for line in lines] == FSTAB.splitlines()
+
+
+@pytest.mark.parametrize("place", ["nowhere", "folder", "other"])
+def test_a_table_that_is_no_file_stays(store, tmp_path, tree, place):
+    """Lost: a file that a link names, or the import."""
+    fstab = tree / "etc" / "fstab"
+    if place == "folder":
+        fstab.mkdir()
+    else:
+        fstab.symlink_to(place)
+        (tree / "etc" / "other").write_text(FSTAB)
+    image = store.import_image(str(ext4(tmp_path / "disk.raw", tree)), "debian", machine=TILE)
+    root = Path(root_of(image))
+    assert (root / "etc" / "fstab").is_symlink() != (place == "folder")
+    assert place == "folder" or (root / "etc" / "other").read_text() == FSTAB
+
+
 def test_other_file_systems(store, tmp_path, tree):
     """What the kernel reads, and what this machine can make."""
     if not shutil.which("mksquashfs"):

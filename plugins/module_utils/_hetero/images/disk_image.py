@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 import struct
 from typing import NamedTuple
@@ -44,6 +45,11 @@ HEADER, FEATURES, OTHER_FILE, CORRUPT = struct.Struct(">4x I Q 8x Q I"), struct.
 PLAIN, POINT = "disk.raw", "disk.mounted"
 #: Bytes of the sectors in which sfdisk counts where an image's table does not say it.
 SECTOR = 512
+#: A root's table of file systems (fstab(5)), the most bytes that it has, how a line names a part of a disk, and what is
+#: written before such a line: a machine that starts without that disk would wait for it, and end in emergency mode.
+FSTAB, MOST_FSTAB = os.path.join("etc", "fstab"), 1 << 20
+OF_A_DISK = re.compile(rb'(?m)^(?=[ \t]*"?(/dev/|(PART)?(UUID|LABEL)=|ID=))')
+NOT_HERE = b"# of the disk that this image was made of: "
 FLATTEN = "make it one of its own: qemu-img convert -O qcow2 FILE NEW"
 EXPORT = "give its root file system as an image of its own (raw, or a tar of root/)"
 
@@ -74,6 +80,7 @@ def write_root(folder: str, source: str, limit: int, deadline: Deadline) -> None
     os.mkdir(point, 0o700)
     in_child(lambda: _copy(disk, readable, point, folder, limit), deadline, source, "check the disk")
     os.rmdir(point)
+    _forget_parts(os.path.join(folder, ROOT, FSTAB))
     for path in (disk, os.path.join(folder, DISK)):
         remove_tree(path)
 
@@ -160,6 +167,17 @@ def _copy(disk: str, parts: list[Part], point: str, folder: str, limit: int) -> 
         raise BadInput(f"{what} in it ({named})", None, EXPORT)
     _mount(disk, roots[0], point)
     copy_folder(point, folder, limit, below=[ROOT], leave_out=True)
+
+
+def _forget_parts(path: str) -> None:
+    """Make comments of the lines of a root's fstab that name parts of a disk. The root's own is named by its kernel."""
+    status = os.lstat(path) if os.path.lexists(path) else None
+    if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MOST_FSTAB:
+        return
+    with open(path, "r+b") as file:
+        text = OF_A_DISK.sub(NOT_HERE, file.read())
+        file.seek(0)
+        file.write(text)
 
 
 def _mount(disk: str, part: Part, point: str) -> None:

@@ -33,7 +33,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boo
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.nfs import exporter
 
 #: nfs-ganesha takes no access control lists: with them cp -a fails on each board.
-ROOT, OPTIONS = "root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_", "vers=3,tcp,nolock,noacl"
+ROOT, OPTIONS = "root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_", "vers=3,tcp,nolock,noacl rw"
 
 
 @dataclass

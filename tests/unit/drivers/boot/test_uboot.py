@@ -52,7 +52,7 @@ def test_entry_with_initrd(site, uboot):
         "label hetero\n"
         "  kernel vmlinux_1\n"
         "  initrd initrd_1\n"
-        "  append root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_1,vers=3,tcp,nolock,noacl ip=dhcp quiet"
+        "  append root=/dev/nfs nfsroot=127.0.0.1:/tftpboot/fs_1,vers=3,tcp,nolock,noacl rw ip=dhcp quiet"
         " console=ttyAMA0\n"
     }
 

@@ -41,6 +41,8 @@ NFS_OPTIONS = "vers=3,tcp,nolock"
 WITHOUT_ACLS = "noacl"
 #: First words of a kernel's command line, by the place of its root.
 ON_NFS, IN_RAM = "root=/dev/nfs", "root=/dev/ram0"
+#: Without it kernels and initrds mount a root read-only, and only a line of its fstab would make that otherwise.
+WRITABLE = "rw"
 #: Word of the kernel's command line with the MAC of the proxy's address.
 PIN = "hetero.proxy"
 #: Seconds that the self-test gives each server; both answer in milliseconds.
@@ -206,10 +208,10 @@ class Pxe(BootDriver):
         if system.root == RAM_ROOT:
             return [IN_RAM]
         if system.root == DISK_ROOT:
-            return [f"root={self.proxy.root_partition(board)}", "rootfstype=ext4", "rw"]
+            return [f"root={self.proxy.root_partition(board)}", "rootfstype=ext4", WRITABLE]
         server, export = self._export(board)
         options = NFS_OPTIONS if server.acls else f"{NFS_OPTIONS},{WITHOUT_ACLS}"
-        return [ON_NFS, f"nfsroot={self.proxy.server}:{export.pseudo},{options}"]
+        return [ON_NFS, f"nfsroot={self.proxy.server}:{export.pseudo},{options}", WRITABLE]
 
     def _export(self, board: Board) -> tuple[Exporter, Export]:
         """Return (NFS server, the board's export there)."""
