@@ -14,9 +14,15 @@ import subprocess
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import HeteroError, NoneFree
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
+    HeteroError,
+    NoneFree,
+    Refused,
+    TimedOut,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
-from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_attachment import working
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_lost_table import lose
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_uuid_in_own_file import restore
 
@@ -101,3 +107,32 @@ def test_given_anew_it_has_what_is_asked(host, box):
     assert host.table() == {OWN: ["a"]}
     box.start(20)
     assert host.can_open(box) == [OWN]
+
+
+def test_what_its_processes_have_open_is_given_to_nobody(host):
+    """Leaked: a GPU that it was not given and still has open, to the next tenant, as it was given another id; or one
+    that stays being taken back for ever.
+    """
+    box, other, old = host.boxes.make(name="a", start=False), host.boxes.make(name="b", start=False), host.boxes.lxcpath
+    host.attach(box, gpus=[OWN])
+    host.detach(box)
+    os.rename(old, old + ".old")
+    subprocess.run(["cp", "-a", old + ".old", old], check=True)
+    shutil.rmtree(old + ".old")
+    box.start(20)
+    box.allow(f"c 195:{MINORS[OWN]} rw")
+    process, pid = working(box)
+    host.uses(pid, OWN)
+    with pytest.raises(TimedOut, match="still has it open"):
+        host.detach(box, on_holders="wait", seconds=0.5)
+    with pytest.raises(Refused, match=f"is still to give back {OWN}"):
+        host.attach(box, gpus=ADDRESSES[:1])
+    with pytest.raises(NoneFree, match=f"{OWN} allocated to a"):
+        host.attach(other, gpus=[OWN])
+    assert ("being taken back", "a", OWN) in host.found()
+    process.kill()
+    process.wait(60)
+    shutil.rmtree(host.machine.root / "proc" / str(pid))
+    host.reconcile(repair=True)
+    assert host.table() == {}
+    host.attach(box, gpus=ADDRESSES[:1])

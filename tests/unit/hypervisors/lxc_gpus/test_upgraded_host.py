@@ -11,8 +11,9 @@ import os
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
-from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES
+from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS
 
 
 def test_after_a_repair_no_gpu_of_what_is_not_mounted_is_given(host):
@@ -28,5 +29,29 @@ def test_after_a_repair_no_gpu_of_what_is_not_mounted_is_given(host):
     with pytest.raises(Refused, match="a was made in it: its file system may not be mounted"):
         host.attach(other, count=1)
     assert host.table() == {ADDRESSES[0]: ["a"]}
+    os.rename(host.boxes.lxcpath, f"{host.boxes.lxcpath}-bare")
+    os.rename(mounted, host.boxes.lxcpath)
+
+
+@pytest.mark.parametrize("by", ["repair", "detach"])
+def test_what_is_closed_on_a_bare_point_leaves_no_mark_there(host, by):
+    """Lost: the GPU of a container whose file system is not mounted, as another one had opened a GPU by itself."""
+    host.attach(host.boxes.make(name="a", start=False), gpus=ADDRESSES[:1])
+    with Store(host.state_db) as store:
+        store.note_marked(host.boxes.lxcpath)  # as it was noted while one of its containers was not seen
+    mounted = f"{host.boxes.lxcpath}-aside"
+    os.rename(host.boxes.lxcpath, mounted)
+    other = host.boxes.make(name="old")
+    other.allow(f"c 195:{MINORS[ADDRESSES[1]]} rw")
+    if by == "repair":
+        said = [finding["error"] or "" for finding in host.reconcile(repair=True)["findings"]]
+    else:
+        with pytest.raises(Refused) as refused:
+            host.detach(other)
+        said = [str(refused.value)]
+    host.reconcile(repair=True)
+    assert host.table() == {ADDRESSES[0]: ["a"]}
+    assert any("a was made in it: its file system may not be mounted" in error for error in said)
+    other.stop()
     os.rename(host.boxes.lxcpath, f"{host.boxes.lxcpath}-bare")
     os.rename(mounted, host.boxes.lxcpath)

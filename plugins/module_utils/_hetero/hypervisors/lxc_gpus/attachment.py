@@ -19,11 +19,11 @@ from ...core.plays import play
 from ...devices.cgroup.devices import of_container
 from ...devices.gpus import gpu_users, libraries
 from ...devices.gpus.container_gpus import closing_nodes, nodes_for
-from ..lxc import folders, identity, monitors, persistence
+from ..lxc import identity, monitors, persistence
 from . import open_rights
 from .access import HOST, refuse_wild
 from .own_files import file_for, must_be_written_down
-from .restoration import held_back, take_along
+from .restoration import held_back, must_be_marked_there, must_have_let_go, take_along
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest
@@ -76,10 +76,7 @@ def attach(
         raise Refused("is not there, and containers with GPUs do not start without it", site.host.command, remedy)
     if site.found.unsupported:
         raise Refused(site.found.unsupported, "this host")
-    marked = site.store.marked()
-    # a new mark there would say that what is no more there is gone for good
-    if container.lxcpath in marked and not folders.is_marked(container.lxcpath, marked):
-        identity.must_be_seen(container.lxcpath, site.store.made(), marked)
+    must_be_marked_there(site, container)
     with site.locked(container, "attach", change, deadline):
         _must_be_defined(container)  # it may have been ended while another had the lock
         _must_be_known_by_its_path(site, container)
@@ -250,8 +247,10 @@ def take_back(
     nodes = closing_nodes(site.found, meant.gpus, meant.rows, site.gpus_of(keep))
     done: Result = dict(proofs=[], holders=[], isolation=None, others=[])
     for _start in range(RESTARTS):
-        with change.step("persist"):
-            persist(site, container, [row for row in keep if row.persistent], change)
+        # what a copy of its folder starts with, a person decides (persistence.copy_way)
+        if not keep or identity.key_of(container) or identity.key_by_id(container) != holder:
+            with change.step("persist"):
+                persist(site, container, [row for row in keep if row.persistent], change)
         pid = done["pid"] = container.init_pid
         if pid:
             running = site.running(container, pid)
@@ -331,6 +330,7 @@ def _key(site: Site, container: Container, change: Change) -> str:
     """Return the container's key; give it an id if it has none."""
     key = identity.key_of(container)
     if key is None:
+        must_have_let_go(site, container)
         change.note(container.thing, dict(id=None), dict(id="a new one"))
         if change.check:
             return container.folder

@@ -169,7 +169,7 @@ def _container(look: Look, container: liblxc.Container) -> None:
             _left_still(look, container)
             identity.must_run_itself(container)
             holder = open_rights.key_or_path(container)
-            _cut_short(look, container, holder)
+            _cut_short(look, container, identity.key_by_id(container) or holder)  # also of a copy of its folder
             unknown = _unwritten(look, container)
             pid = container.init_pid
             if pid:

@@ -54,6 +54,11 @@ if TYPE_CHECKING:
     from .own_files import Site
 
 VERB = "restore"
+#: Of one in a copy of its folder that would get another id.
+BEING_TAKEN = "is still to give back {gpus}, which its processes may have open"
+BEING_TAKEN_WAY = (
+    "end them, and have module hetero.compute.gpu_reconcile take that back (repair: true); then run this again"
+)
 #: Seconds to wait for others who work on a container; at boot there are none.
 TURN_TIME = 60.0
 
@@ -159,6 +164,25 @@ def take_along(site: Site, container: liblxc.Container) -> list[Allocation]:
     return moved
 
 
+def must_be_marked_there(site: Site, container: liblxc.Container) -> None:
+    """Raise Refused where a container's folder may be the bare point of a mount: giving the container an id marks that
+    folder, and a new mark would say that what was made there, and is not seen, is gone for good.
+    """
+    marked = site.store.marked()
+    if container.lxcpath in marked and not folders.is_marked(container.lxcpath, marked):
+        identity.must_be_seen(container.lxcpath, site.store.made(), marked)
+
+
+def must_have_let_go(site: Site, container: liblxc.Container) -> None:
+    """Raise Refused where GPUs are still being taken back from a container that is about to get another id, as one in a
+    copy of its folder does: by the former id it would be no more, and its processes may have them open.
+    """
+    former = identity.key_by_id(container)
+    left = [row.address for row in site.rows(former) if row.state == DETACHING] if former else []
+    if left:
+        raise Refused(BEING_TAKEN.format(gpus=", ".join(left)), container.thing, BEING_TAKEN_WAY)
+
+
 @contextmanager
 def held_back(site: Site, container: liblxc.Container, pid: int, addresses: Collection[str | None]) -> Iterator[None]:
     """Have nobody given GPUs while they are closed to a running container, of which the table has nothing: they are
@@ -171,7 +195,9 @@ def held_back(site: Site, container: liblxc.Container, pid: int, addresses: Coll
         for gpu in (gpu for gpu in gpus if gpu.address not in given):
             # one in a copy of its folder keeps the id by which it may have others
             key = identity.key_of(container) or identity.key_by_id(container)
-            key = key or identity.give_id(container, site.host.command)
+            if key is None:
+                must_be_marked_there(site, container)
+                key = identity.give_id(container, site.host.command)
             row = _row(key, gpu, GpuRequest(gpus=(gpu.address,)), persistent=False)
             rows.append(replace(row, state=DETACHING))
             site.store.grant(rows[-1])
