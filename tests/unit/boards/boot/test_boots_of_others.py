@@ -76,7 +76,7 @@ def test_a_boot_that_another_process_began_has_the_rest_of_its_time(monkeypatch,
     said, got = [], []
     work = SimpleNamespace(over=False, say=lambda *words: said.append(words))
     one, boot = loop(check), SimpleNamespace(work=work, used=used, tries=0, take_up=lambda *given: got.append(given))
-    monkeypatch.setattr(starts, "note_unwatched", lambda work: got.append("unwatched"))
+    monkeypatch.setattr(starts, "note_unwatched", lambda work, *text: got.append("unwatched"))
     one._count = lambda boot: got.append("counted")
     one._follow = lambda boot, deadline: got.append(("follow", deadline.seconds, boot.tries))
     one._resume(boot, (960.0, {"power"}))
@@ -138,6 +138,7 @@ def test_since_when_a_boot_may_have_changed_something(events, since):
         ({"began": "error"}, True),
         ({"claim": None}, False),
         ({"ran": True}, False),
+        ({"ran": True, "came_up_before": False}, True),
         ({"change": SimpleNamespace(check=True)}, False),
     ],
 )
@@ -146,8 +147,13 @@ def test_a_boot_that_nobody_watched_is_written_down(fields, written):
     said, change = [], SimpleNamespace(check=False)
     store = SimpleNamespace(is_older_than=lambda claim: False, had_power=lambda claim: True)
     given = dict(began="booting", claim="c", ran=False, change=change, instance="vm0")
+    given["came_up_before"] = fields.get("ran", False)
     work = SimpleNamespace(**dict(given, **fields), proxy=SimpleNamespace(store=store))
     work.say = lambda phase, text: said.append((phase, text))
     used_root.note_unwatched(work)
     told = ("unwatched", "its board had power while no play watched it, so vm0 may have run")
     assert said == ([told] if written else [])
+    said.clear()
+    used_root.note_unwatched(work, used_root.NO_USE_SEEN)
+    text = "its board had power while no play watched it, and nothing was written to the root of vm0 since"
+    assert said == ([("unwatched", text)] if written and not work.ran else []), "once, for it tells nothing more"

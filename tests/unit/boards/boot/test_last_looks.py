@@ -165,6 +165,7 @@ def decided(**of_boot):
     work = SimpleNamespace(
         state="booting",
         ran=False,
+        came_up_before=False,
         only_from_off=False,
         stays_on=False,
         began="running",

@@ -96,6 +96,29 @@ def test_one_that_lives_though_its_outlet_is_off_is_not_switched(site, rebooted,
     assert "off by pdu-a's read-back, but something answers at 10.0.2.1" in result["msg"]
 
 
+def test_one_of_which_its_pdu_says_once_that_it_is_off_keeps_its_power(site, rebooted, monkeypatch):
+    """Lost: a tenant's work behind a network that is cut, to a PDU's wrong word: it asks for nothing, as it did not
+    boot anew.
+    """
+    status, lies = Pdu.status, []
+
+    def lie(self):
+        read = status(self)
+        lies.append(read["5"])
+        return dict(read, **{"5": "off"}) if len(lies) == 1 else read
+
+    def begin(times):
+        if times == 1:
+            monkeypatch.setattr(Pdu, "status", lie)
+            monkeypatch.setattr(Fake, "switched", lambda self, board, state: None)
+            monkeypatch.setattr(Fake, "has_root", lambda self, board: False)
+
+    result = rebooted(begin)
+    assert lies[0] == "on"
+    assert (result["failed"], site.record(0).state, site.power(0)) == (True, "error", "on")
+    assert "its outlet stays on" in result["msg"]
+
+
 def test_one_whose_outlet_is_on_is_left_on(site, rebooted):
     """Lost: a tenant's work, which no network shows."""
     result = rebooted(lambda times: None)
@@ -124,6 +147,23 @@ def test_one_that_comes_up_while_its_pdu_is_waited_for_runs(site, rebooted, monk
     expected = (False, "running") if comes_up else (True, "error")
     assert (result["failed"], site.record(0).state) == expected
     assert (site.power(0), len(switched(site))) == ("on", 2)
+
+
+@pytest.mark.parametrize("how", ["lost", "neither on nor off"])
+def test_one_that_comes_up_while_its_pdu_does_not_answer_runs(site, rebooted, monkeypatch, how):
+    """Lost: an instance that runs, put into state error as its PDU, which was waited for, hangs."""
+    monkeypatch.setattr(left_on, "FRESH", 0.0)
+    status = Pdu.status
+
+    def unread(self):
+        monkeypatch.setattr(Fake, "alive", lambda self, board, limit: True)
+        monkeypatch.setattr(Fake, "answers", lambda self, *given: True)
+        if how == "lost":
+            raise HeteroError("hangs up", self.name, "look at it")
+        return dict(status(self), **{"5": "pending"})
+
+    result = rebooted(lambda times: monkeypatch.setattr(Pdu, "status", unread))
+    assert (result["failed"], site.record(0).state, site.power(0)) == (False, "running", "on")
 
 
 @pytest.mark.parametrize("how", ["lost", "neither on nor off"])

@@ -42,6 +42,7 @@ class Work:
         self.doubt, self.state, self.began = None, "power off", "power off"
         self.proxy = SimpleNamespace(store=SimpleNamespace(kept=lambda board: None))
         vars(self).update(more)
+        self.came_up_before = more.get("came_up_before", self.ran)
         self.found = SimpleNamespace(state=self.state, power=more.get("power", "off"))
 
     def look_if_over(self):
@@ -217,6 +218,15 @@ SILENT = {"outlet_now": "on", "probe": False}
         ({"state": "power off"}, True, False, "cold start"),
         ({"ran": True, "state": "running"}, True, False, "left"),
         ({"ran": True, "state": "booting"}, True, False, "left"),
+        ({"ran": True, "came_up_before": False, "state": "booting"}, True, False, "cold start"),
+        ({"ran": True, "came_up_before": False, "state": "booting", "used": True}, True, False, "left"),
+        (
+            {"ran": True, "came_up_before": False, "state": "shutting down", "power": "on"},
+            True,
+            False,
+            "looks into its root",
+        ),
+        ({"ran": True, "came_up_before": False, "state": "power off"}, True, False, "looks into its root"),
         ({"ran": True, "state": "power off"}, True, False, "looks into its root"),
         ({"ran": True, "state": "power off", "root_at": 1.0}, True, False, "cold start"),
         ({"ran": True, "state": "power off", "root_at": 1.0, "used": True}, True, False, "left"),
@@ -237,7 +247,7 @@ def test_a_silent_board_that_is_on(monkeypatch, of_work, ours, check, done):
     work = Work(**of_work)
     one, boot, got = loop(check), boot_of(work, **SILENT, **used), []
     one._resumes, one._was_ours = lambda boot: None, lambda boot: ours
-    monkeypatch.setattr(starts, "note_unwatched", lambda work: None)
+    monkeypatch.setattr(starts, "note_unwatched", lambda work, *text: None)
     one._cold_start = lambda boot: got.append("cold start")
     one._leave = lambda boot, why: got.append(("left", why))
     one._look_at_root = lambda boot: (got.append("its root"), vars(boot).update(used=None))
@@ -277,6 +287,7 @@ def test_a_board_in_doubt_that_is_on_for_nobody_says_the_doubt():
         ({"state": "booting", "used": True}, True, False, "left"),
         ({"state": "booting", "used": True}, True, True, "would ask"),
         ({"state": "booting", "ran": True}, True, False, "left"),
+        ({"state": "booting", "ran": True, "came_up_before": False}, True, False, "cold start"),
         ({"state": "booting"}, False, False, "left"),
         ({"state": "running"}, True, False, "left"),
         ({"state": "running"}, True, True, "would ask"),
@@ -291,7 +302,7 @@ def test_a_board_that_answers_calls_and_proves_no_key(monkeypatch, of_work, ours
     one, got = loop(check), []
     boot = boot_of(work, outlet_now="on", probe=presence.ALIVE, used=used, root_at=1.0, answered_at=1.0)
     one._resumes, one._was_ours = lambda boot: None, lambda boot: ours
-    monkeypatch.setattr(starts, "note_unwatched", lambda work: None)
+    monkeypatch.setattr(starts, "note_unwatched", lambda work, *text: None)
     one._cold_start = lambda boot: got.append("cold start")
     one._leave = lambda boot, why: got.append(why)
     one._would_ask = lambda boot: got.append("asks")

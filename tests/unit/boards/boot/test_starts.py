@@ -94,6 +94,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
     """Lost: the power of a board that somebody works on; or a start that waits for a board that runs already."""
     did = []
     work = SimpleNamespace(instance="jackie", doubt=None, over=False, only_from_off=False, stays_on=False, ran=False)
+    work.came_up_before = False
     work.state, work.claim, work.driver, work.board = "power off", None, None, None
     work.move = lambda state: did.append(f"state {state}")
     work.line = lambda phase, text: did.append(f"says {phase}")
@@ -116,7 +117,7 @@ def test_what_is_done_with_a_board(monkeypatch, fields, resumes, ours, done, reb
         "_leave": lambda boot, why: did.append(f"left {whys[why]}"),
     }.items():
         monkeypatch.setattr(one, name, act, raising=False)
-    monkeypatch.setattr(starts, "note_unwatched", lambda work: None)
+    monkeypatch.setattr(starts, "note_unwatched", lambda work, *text: None)
     one._decide(boot)
     looked = boot.stage == DECIDING and boot.outlet_now is not None
     cut = ["cold start"] if ours or boot.outlet_now == "off" else ["quarantine"]
@@ -158,6 +159,7 @@ def test_one_that_ran_from_its_own_disk_is_not_cycled(monkeypatch, probe, done):
 def test_a_board_whose_outlet_is_off(check, began, claim, is_older, done):
     """Lost: that an image may have run which nobody watched."""
     did, work = [], SimpleNamespace(began=began, claim=claim, instance="jackie", ran=False)
+    work.came_up_before = False
     work.change, work.found = SimpleNamespace(check=check), None
     work.proxy = SimpleNamespace(store=SimpleNamespace(is_older_than=lambda claim: is_older))
     work.say = lambda phase, text: did.append(phase)

@@ -15,7 +15,11 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import NOBODYS
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.board_records import (
+    MAY_HAVE_RUN,
+    NO_USE_SEEN,
+    NOBODYS,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.records.claim_copies import (
     is_of_before,
     tells_of_power,
@@ -260,6 +264,43 @@ def test_what_a_record_says_of_whether_an_instance_ran(store, folder, harm, made
         created = {"of before": 1.0, "of later": 1e10}.get(harm, mine.created)
         ClaimRecords(str(folder)).write(0, replace(kept, claim=replace(mine, created=created)))
     assert store.has_run(mine) == ran
+
+
+UNUSED, USED = ("unwatched", NO_USE_SEEN.format(name="jackie")), ("unwatched", MAY_HAVE_RUN.format(name="jackie"))
+
+
+@pytest.mark.parametrize(
+    ("events", "harm", "no_use"),
+    [
+        ([], None, False),
+        ([UNUSED], None, True),
+        ([UNUSED, UNUSED, ("state", "power off → booting")], None, True),
+        ([UNUSED, USED], None, False),
+        ([USED], None, False),
+        ([UNUSED, ("running", "ssh answers")], None, False),
+        ([UNUSED, ("state", "booting → running")], None, False),
+        ([UNUSED], "damaged", False),
+        ([UNUSED], "lost", False),
+        ([UNUSED], "of before", False),
+        ([UNUSED], "newer", False),
+    ],
+)
+def test_what_shows_that_an_instance_was_never_at_work(store, folder, events, harm, no_use):
+    """Lost: the power of a board at work, by events of an older copy; and the root in any of these cases."""
+    mine = claim(store)
+    for phase, text in events:
+        store.event(0, phase, text)
+    kept = store.kept(0)
+    if harm == "damaged":
+        damage(folder)
+    elif harm == "lost":
+        (folder / "board0.json").unlink()
+    elif harm == "of before":
+        ClaimRecords(str(folder)).write(0, replace(kept, claim=replace(mine, created=1.0)))
+    elif harm == "newer":
+        ClaimRecords(str(folder)).write(0, replace(kept, state="running"))
+    assert store.has_shown_no_use(mine) == no_use
+    assert store.has_run(mine) == bool(events)
 
 
 def test_a_copy_of_a_record_is_known_from_the_only_one(store, folder):

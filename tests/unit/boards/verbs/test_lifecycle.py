@@ -418,6 +418,30 @@ def test_a_boot_that_hangs_in_its_initrd_is_begun_again(site, monkeypatch, uses)
     assert ("has not proven its key" in result.get("msg", "")) is uses
 
 
+@pytest.mark.parametrize("initrd", [True, False])
+def test_a_boot_that_hangs_is_begun_again_as_often_as_that_is_asked_for(site, monkeypatch, initrd):
+    """Lost: the third word for what mending the proxy is one for; or the root of an instance that may have run."""
+    monkeypatch.setattr(presence, "QUIET", 0.3)
+    monkeypatch.setattr(presence, "PROOF", 0.3)
+    monkeypatch.setattr(presence, "LONGEST", 0.6)
+    uses = []
+    monkeypatch.setattr(used_root, "used_since", lambda work, when: bool(uses))
+    site.claim(0)
+    site.play(0, stall="nfs", initrd=initrd, proxy="NFS is down")
+    for times in (1, 2, 3, 4):
+        assert site.run("start", 0, timeout=1)["blame"] == "proxy"
+        assert len([event for event in site.events(0, ["power"]) if "read back" in event.text]) == times
+    with site.proxy() as proxy:
+        assert proxy.store.has_run(proxy.store.claim_of("vm0")), "its root is not removed by what it does not show"
+    uses.append("its tenant's work")
+    result = site.run("start", 0, timeout=1)
+    assert ("the board is left as it is" in site.events(0, ["error"])[-1].text, result["blame"]) == (True, None)
+    uses.clear()
+    site.run("start", 0, timeout=1)
+    assert len([event for event in site.events(0, ["power"]) if "read back" in event.text]) == 4, "it was at work once"
+    assert (site.power(0), site.record(0).state) == ("on", "booting")
+
+
 def test_another_host_key_after_a_power_cycle_is_the_boards_fault(site):
     """A swapped outlet would give users the machine of somebody else."""
     site.claim(0)

@@ -73,6 +73,7 @@ class Boot:
         self.changed = False  # whether its work had changed anything before its power was to be cut
         self.spared = 0  # how often it was to be cut, and was not
         self.taken_over: bool | None = False  # as `used`, until this call sees its firmware ask for anything
+        self.was_cut = False  # whether a PDU said that it was off while it was to boot; that may have been wrong
         self.tries = 0
         self.kinds: dict[str, float] = {}  # kind of request seen: monotonic time
         self.asked: dict[str, float] = {}  # role of a file that it asked for: monotonic time
@@ -126,7 +127,7 @@ class Boot:
 
     def forget(self) -> None:
         """Begin a new try: forget all that was seen in the one before."""
-        self.taken_over = False
+        self.taken_over = self.was_cut
         self.kinds, self.asked, self.said, self.failed_step, self.strangers = {}, {}, set(), None, {}
         self.by_http = False
         self.early = []

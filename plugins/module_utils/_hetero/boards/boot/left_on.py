@@ -76,11 +76,11 @@ class LeftOn(QueuedBoots, WiredBoots):
             if error is not None:
                 self._leave_unread(boot, error)
             elif outlets[boot.work.outlet] == "on":
-                self._on_still_on(boot)
+                self._leave_if_silent(boot)
             else:
                 self._on_cut(boot)
 
-    def _on_still_on(self, boot: Boot) -> None:
+    def _leave_if_silent(self, boot: Boot) -> None:
         """Leave a board on that is still silent where its PDU was waited for: it may have come up meanwhile."""
         if boot.answered_at is None or time.monotonic() - boot.answered_at <= FRESH:
             self._leave_on(boot, *boot.stalled)
@@ -110,6 +110,7 @@ class LeftOn(QueuedBoots, WiredBoots):
             return
         work.say("error", f"{note}; trying again")
         boot.decide_anew()
+        boot.was_cut = True  # until its firmware asks for anything, it may be at work all the same
         boot.way, boot.outlet_now, boot.outlet_at = FROM_OFF, "off", time.monotonic()
         self._spawn(self._listen, boot)
         self._found_off(boot)
@@ -117,7 +118,8 @@ class LeftOn(QueuedBoots, WiredBoots):
     def _leave_unread(self, boot: Boot, error: HeteroError) -> None:
         """Leave a board whose outlet cannot be read as one that is on."""
         note, who = boot.stalled
-        self._leave_on(boot, f"{note}; {UNREAD.format(error=error)}", who)
+        boot.stalled = f"{note}; {UNREAD.format(error=error)}", who
+        self._leave_if_silent(boot)
 
     def _leave_on(self, boot: Boot, note: str, who: str = blame.IMAGE) -> None:
         """Leave on a board that has its tenant's root and has run: a long fsck is silent, too, and a cut may cost work.

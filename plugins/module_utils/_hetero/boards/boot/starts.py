@@ -20,7 +20,7 @@ from ...site import board_states
 from ...site.instance import RUNS_ALREADY
 from ..power import last_outlet, power_proof, presence
 from ..power.presence import ANOTHERS, HOW_TO_CUT
-from ..records.board_records import NOBODYS, STATE_PHASE, SWITCH, TO_BE
+from ..records.board_records import NO_USE_SEEN, NOBODYS, STATE_PHASE, SWITCH, TO_BE
 from ..work.board_work import unread_outlet
 from . import late_cuts
 from .boot_loop import BootLoop
@@ -144,7 +144,7 @@ class Starting(BootLoop):
         """Return whether only its root tells if somebody is at work on a board that was not booting, and is on."""
         work = boot.work
         at_rest = work.claim is not None and work.state not in board_states.AT_WORK
-        return at_rest and bool(work.ran) != is_somebodys(work)
+        return at_rest and (not work.came_up_before if is_somebodys(work) else work.ran)
 
     def _look_into_root(self, boot: Boot, since: float | None, phases: set[str]) -> None:
         self._post(self._on_root_seen, boot, may_be_used(boot.work, since, phases))
@@ -222,21 +222,21 @@ class Starting(BootLoop):
             self._leave_on(boot, SILENT_ON)
         elif not self._is_root_known(boot, max(boot.outlet_at, boot.answered_at or 0.0)):
             return
-        elif (work.ran and is_somebodys(work)) or (boot.used and self._was_ours(boot)):
+        elif (work.came_up_before and is_somebodys(work)) or (boot.used and self._was_ours(boot)):
             if self.check:
                 self._would_ask(boot)
                 return
             note_unwatched(boot.work)
             self._leave(boot, NOT_PROVEN if boot.probe == presence.ALIVE else SILENT_AT_WORK)
         elif self._was_ours(boot):
-            note_unwatched(boot.work)
+            note_unwatched(boot.work, NO_USE_SEEN)
             self._cold_start(boot)
         else:
             self._leave_nobodys(boot)
 
     def _may_hang(self, boot: Boot) -> bool:
         """Return whether a board whose ports answer may hang in its initrd: it boots, and never ran. Its root tells."""
-        return boot.work.state == board_states.BOOTING and not boot.work.ran and self._was_ours(boot)
+        return boot.work.state == board_states.BOOTING and not boot.work.came_up_before and self._was_ours(boot)
 
     @staticmethod
     def _would_ask(boot: Boot) -> None:

@@ -17,7 +17,7 @@ from ...core.errors import HeteroError
 from ...drivers.boot.driver import NFS
 from ...roots.place import Place
 from ...site import board_states
-from ..records.board_records import MAY_HAVE_RUN, SWITCH, TO_BE, UNWATCHED
+from ..records.board_records import MAY_HAVE_RUN, NO_USE_SEEN, SWITCH, TO_BE, UNWATCHED
 from .boot_progress import BEGINS, REBOOT
 from .power_marks import was_stepped
 
@@ -77,13 +77,15 @@ def may_be_used(work: BoardWork, since: float | None, phases: set[str]) -> bool:
     return NFS in phases or work.driver.has_root(work.board) or used_since(work, since)
 
 
-def note_unwatched(work: BoardWork) -> None:
+def note_unwatched(work: BoardWork, text: str = MAY_HAVE_RUN) -> None:
     """Write down that a boot went on unwatched, so that its root is not taken for one that was never used.
 
-    What a root tells (used_since) is enough to cut the board's power, but not to remove the root.
+    What a root tells (used_since) is enough to cut the board's power, each time anew, but not to remove the root.
+
+    :param text: NO_USE_SEEN where the root shows no use.
     """
-    if _began_unwatched(work):
-        work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
+    if _began_unwatched(work) and not (text == NO_USE_SEEN and work.ran):
+        work.say(UNWATCHED, text.format(name=work.instance))
 
 
 def note_if_used(work: BoardWork) -> None:
@@ -102,7 +104,7 @@ def _began_unwatched(work: BoardWork) -> bool:
     begun, and its outlet was not seen off since; as it is in error, for a look that saw its outlet off since tells
     nothing of what was before; or by its record alone.
     """
-    if not work.claim or work.change.check or work.ran:
+    if not work.claim or work.change.check or work.came_up_before:
         return False
     if work.began == board_states.BOOTING or work.proxy.store.is_older_than(work.claim):
         return True

@@ -55,8 +55,9 @@ FEW = 100
 HAD_POWER = (f"{board_states.BOOTING} → %", f"{board_states.RUNNING} → %")
 #: The query for the event with which a claim got its board, by board, instance and CLAIM_PHASE.
 CLAIMED_AT = "SELECT max(id) FROM events WHERE board = ? AND instance = ? AND phase = ?"
-#: The text of an UNWATCHED event.
+#: The text of an UNWATCHED event, and that of a board which showed no use of its root: it may be cut, the root stays.
 MAY_HAVE_RUN = "its board had power while no play watched it, so {name} may have run"
+NO_USE_SEEN = "its board had power while no play watched it, and nothing was written to the root of {name} since"
 #: The text on a board that is on and was never switched on for its claim.
 NOBODYS = (
     "its outlet is on, and {name} was never started here: not switched, somebody may be at work there "

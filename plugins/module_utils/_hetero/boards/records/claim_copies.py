@@ -17,7 +17,17 @@ from ...claims.pruning import RECORDS, RECORDS_BEGIN
 from ...claims.pruning import Kept as KeptEvents
 from ...core.errors import HeteroError
 from ...site import board_states
-from .board_records import CLAIM_PHASE, NOBODYS, STATE_PHASE, SWITCH, TO_BE, UNWATCHED, Recorded
+from .board_records import (
+    CLAIM_PHASE,
+    MAY_HAVE_RUN,
+    NO_USE_SEEN,
+    NOBODYS,
+    STATE_PHASE,
+    SWITCH,
+    TO_BE,
+    UNWATCHED,
+    Recorded,
+)
 from .claim_records import ClaimRecords, Kept
 from .maintenance_records import FOLDER as MAINTENANCE_FOLDER
 from .maintenance_records import STATES, MaintenanceRecords, OutOfUse
@@ -29,6 +39,8 @@ if TYPE_CHECKING:
 
 #: States that a board with a claim has only after it was to be switched on, and before it was seen off again.
 POWERED = (*board_states.AT_WORK, board_states.SHUTTING_DOWN)
+#: (phase, pattern of the text) of events of an instance that ran.
+RAN = ((board_states.RUNNING, "%"), (STATE_PHASE, f"% → {board_states.RUNNING}%"))
 
 
 @dataclass
@@ -311,8 +323,19 @@ class KeptClaims(Recorded):
 
         What such an instance left on the board is its tenant's.
         """
-        signs = ((board_states.RUNNING, "%"), (STATE_PHASE, f"% → {board_states.RUNNING}%"), (UNWATCHED, "%"))
-        return self.has_had(claim, signs) or self._ran_by_record(claim)
+        return self.has_had(claim, (*RAN, (UNWATCHED, "%"))) or self._ran_by_record(claim)
+
+    def has_shown_no_use(self, claim: Claim) -> bool:
+        """Return whether a claim's instance counts as one that ran only because its board had power unwatched, and its
+        root showed no use then. False where the database may be older than that: by the record, or without one.
+        """
+        unused, may = (text.format(name="%") for text in (NO_USE_SEEN, MAY_HAVE_RUN))
+        if not self.has_had(claim, [(UNWATCHED, unused)]) or self.has_had(claim, (*RAN, (UNWATCHED, may))):
+            return False
+        with suppress(HeteroError):
+            kept = self.kept(claim.board)
+            return kept is not None and kept.claim.is_same(claim) and not self.is_older_than(claim)
+        return False
 
     def had_power(self, claim: Claim) -> bool:
         """Return whether a board ever had power for its claim."""

@@ -56,7 +56,7 @@ def correct_power(look: Look) -> None:
         again = f"{play('start_instance', instance=work.instance)} brings it up"
         look.mend(f"recorded as {state}, its outlet is off", f"recorded as power off ({again})")
         if work.note(work.board.name, {"state": state}, {"state": board_states.POWER_OFF}):
-            if state == board_states.BOOTING and not work.ran:
+            if state == board_states.BOOTING and not work.came_up_before:
                 work.say(UNWATCHED, MAY_HAVE_RUN.format(name=work.instance))
             work.move(board_states.SHUTTING_DOWN)
             work.move(board_states.POWER_OFF, board_states.FOUND_OFF)

@@ -160,6 +160,11 @@ class BoardWork:
         return bool(not self.as_rebuilt and self.claim and self.proxy.store.has_run(self.claim))
 
     @property
+    def came_up_before(self) -> bool:
+        """Return whether the claim's instance came up on the board, or may have by what was seen of its root then."""
+        return self.ran and not (self.claim and self.proxy.store.has_shown_no_use(self.claim))
+
+    @property
     def never_had_power(self) -> bool:
         """Return whether the board never had power for its claim, so that others may be at work where it is on.
 
