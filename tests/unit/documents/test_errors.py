@@ -88,3 +88,18 @@ def test_every_message_is_one_that_the_code_says():
 def test_a_message_that_nobody_says_is_seen(message):
     """The test above would find everything."""
     assert not is_said(message, read()[0])
+
+
+@pytest.mark.parametrize(
+    ("first", "options"),
+    [
+        ("force is …: give true or false", {*test_request_words.TRUTHS} - {"force"}),
+        # of proxy another row tells
+        ("count is … give a whole number", {*test_request_words.TAKEN} - {"count", "proxy", "wait"}),
+    ],
+)
+def test_each_option_that_is_refused_so_is_named(first, options):
+    """Lost: what is wrong with an option, to who looks its message up."""
+    _before, _first, row = guide("errors").partition(f"   * - ``{first}")
+    means = row.partition("\n   * - ")[0]
+    assert sorted(word for word in options if f"``{word}``" not in means) == []

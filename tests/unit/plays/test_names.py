@@ -340,6 +340,11 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "-e fresh=true gives a new root",
         ),
         (
+            "provision_instance",
+            dict(instance="jackie", flavor=FLAVOR, force="true"),
+            "force is no option of this playbook: what another owner has stays theirs; -e owner=NAME asks for that owner",
+        ),
+        (
             "stop_instance",
             dict(instance="jackie", hours="2"),
             "hours stays as it is: ansible-playbook hetero.compute.extend_instance -e instance=jackie -e hours=N",
