@@ -342,7 +342,8 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
         (
             "provision_instance",
             dict(instance="jackie", flavor=FLAVOR, force="true"),
-            "force is no option of this playbook: what another owner has stays theirs; -e owner=NAME asks for that owner",
+            "force is no option of this playbook: what another owner has stays theirs; -e owner=NAME asks for that "
+            "owner",
         ),
         (
             "stop_instance",
