@@ -20,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
     Refused,
     TimedOut,
 )
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc import identity
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.liblxc import Container
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.conftest import ADDRESSES, MINORS
 from ansible_collections.hetero.compute.tests.unit.hypervisors.lxc_gpus.test_attachment import working
@@ -34,10 +35,15 @@ def box(host):
     """A container with a GPU, on the bigger disk."""
     box, old = host.boxes.make(name="a", start=False), host.boxes.lxcpath
     host.attach(box, gpus=[OWN])
+    copy(old)
+    return Container(box.name, old)
+
+
+def copy(old):
+    """Mount a bigger disk on the folder of containers."""
     os.rename(old, old + ".old")
     subprocess.run(["cp", "-a", old + ".old", old], check=True)
     shutil.rmtree(old + ".old")
-    return Container(box.name, old)
 
 
 def follow(said):
@@ -102,6 +108,29 @@ def test_the_other_ways_end_what_it_had(host, box):
     assert host.table() == {ADDRESSES[0]: ["a"]}
 
 
+def test_taken_back_by_name_it_has_it_no_more(host, box):
+    """Lost: the word that nothing was changed, while its file went, and the GPU stayed its own for ever."""
+    file = identity.file_of(box)
+    assert host.detach(box, OWN, check=True)["changed"]
+    assert os.path.exists(file)
+    assert host.detach(box, OWN)["changed"]
+    assert (host.table(), os.path.exists(file)) == ({}, False)
+    assert host.detach(box, OWN)["changed"] is False
+
+
+def test_a_part_of_what_it_has_is_not_taken_back_by_name(host):
+    """Lost: the other GPU, at the start of the container that the copy is made, or its own file."""
+    box, old = host.boxes.make(name="a", start=False), host.boxes.lxcpath
+    host.attach(box, gpus=[OWN, ADDRESSES[0]])
+    copy(old)
+    with pytest.raises(Refused, match=f"is a copy of its folder, and has {ADDRESSES[0]} as well") as refused:
+        host.detach(box, OWN)
+    assert os.path.exists(identity.file_of(box))
+    follow(str(refused.value))
+    host.detach(box, OWN)
+    assert host.table() == {ADDRESSES[0]: ["a"]}
+
+
 def test_given_anew_it_has_what_is_asked(host, box):
     host.attach(box, gpus=[OWN])
     assert host.table() == {OWN: ["a"]}
@@ -116,9 +145,7 @@ def test_what_its_processes_have_open_is_given_to_nobody(host):
     box, other, old = host.boxes.make(name="a", start=False), host.boxes.make(name="b", start=False), host.boxes.lxcpath
     host.attach(box, gpus=[OWN])
     host.detach(box)
-    os.rename(old, old + ".old")
-    subprocess.run(["cp", "-a", old + ".old", old], check=True)
-    shutil.rmtree(old + ".old")
+    copy(old)
     box.start(20)
     box.allow(f"c 195:{MINORS[OWN]} rw")
     process, pid = working(box)

@@ -23,7 +23,7 @@ from ..lxc import identity, monitors, persistence
 from . import open_rights
 from .access import HOST, refuse_wild
 from .own_files import file_for, must_be_written_down
-from .restoration import held_back, must_be_marked_there, must_have_let_go, take_along
+from .restoration import held_back, must_be_marked_there, must_be_no_copy_that_keeps, must_have_let_go, take_along
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest
@@ -127,10 +127,10 @@ def detach(
         _must_be_known_by_its_path(site, container)
         with site.store.transaction(dry=change.check):
             take_along(site, container)
-        # in a copy of its folder it has no key
-        holder = identity.key_of(container) or (not names and identity.key_by_id(container)) or container.folder
+        holder = identity.key_of(container) or identity.key_by_id(container) or container.folder
         before = site.rows(holder)
         meant = _meant(site, container, names, before)
+        must_be_no_copy_that_keeps(container, holder, [row.address for row in before if row not in meant.rows])
         if names:
             must_be_written_down(site, container, {gpu.address for gpu in meant.gpus})
         pid = container.init_pid

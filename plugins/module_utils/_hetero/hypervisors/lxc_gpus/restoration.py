@@ -183,6 +183,16 @@ def must_have_let_go(site: Site, container: liblxc.Container) -> None:
         raise Refused(BEING_TAKEN.format(gpus=", ".join(left)), container.thing, BEING_TAKEN_WAY)
 
 
+def must_be_no_copy_that_keeps(container: liblxc.Container, key: str, left: Collection[str]) -> None:
+    """Raise Refused where a container is to keep some GPUs, of which a copy of its folder has no file of its own.
+
+    :param left: their addresses.
+    """
+    if left and identity.key_of(container) is None:
+        way = f"take back all of them (no gpus); or, {persistence.copy_way(container, key)}"
+        raise Refused(f"is a copy of its folder, and has {', '.join(left)} as well", container.thing, way)
+
+
 @contextmanager
 def held_back(site: Site, container: liblxc.Container, pid: int, addresses: Collection[str | None]) -> Iterator[None]:
     """Have nobody given GPUs while they are closed to a running container, of which the table has nothing: they are
