@@ -124,9 +124,9 @@ def _body(bridge: Bridge) -> str:
 def _pins(bridge: Bridge) -> str:
     """Return the rules for frames as they come from a port, before the bridge learns anything from them.
 
-    The host gives tenants their addresses, so a tenant that answers DHCP is an impostor. Tenants have no IPv6, so that
-    nobody can claim to be a router or a neighbour. Frames to 01-80-C2-00-00-0E (LLDP) pass all rules; the bridge's
-    option no_linklocal_learn keeps it from learning from them.
+    The host gives tenants their addresses, so a tenant that answers DHCP is an impostor, from whatever port: clients
+    look at their own alone (68). Tenants have no IPv6, so that nobody can claim to be a router or a neighbour. Frames
+    to 01-80-C2-00-00-0E (LLDP) pass all rules; the bridge's option no_linklocal_learn keeps it from learning from them.
     """
     ours = f'iifname "{PORTS[bridge.kind]}*"'
     pins = ",\n            ".join(pin(bridge.kind, address) for address in bridge.addresses)
@@ -142,6 +142,7 @@ table bridge {TABLES[bridge.kind]} {{
     }}
     chain of_tenant {{
         udp sport 67 drop
+        udp dport 68 drop
         iifname . ether saddr . ip saddr @pins accept
         iifname . ether saddr . arp saddr ip @pins iifname . arp saddr ether . arp saddr ip @pins accept
         drop

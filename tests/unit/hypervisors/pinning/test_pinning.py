@@ -47,6 +47,9 @@ FORGED = {
     "ARP from another's MAC": frames.frame(BROADCAST, pinning.mac(ABSENT), ARP, frames.arp(OURS, ALICE, BOB)),
     "ARP request that lies": frames.frame(BROADCAST, OURS, ARP, frames.arp(OURS, GATEWAY, BOB, operation=1)),
     "an offer of DHCP": frames.frame(BROADCAST, OURS, IPV4, frames.udp(ALICE, "255.255.255.255", 67, 68)),
+    "an offer of DHCP from a port of one's own": frames.frame(
+        BROADCAST, OURS, IPV4, frames.udp(ALICE, "255.255.255.255", 6767, 68)
+    ),
     "a router's advertisement": frames.frame("33:33:00:00:00:01", OURS, IPV6, frames.router_advertisement()),
     "in a VLAN": frames.frame(BROADCAST, OURS, VLAN, b"\x00\x05\x08\x00" + frames.udp(GATEWAY, BOB, 1024, 7)),
     "a protocol of its own": frames.frame(BROADCAST, OURS, 0x88B5, MARK),
