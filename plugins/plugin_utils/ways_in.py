@@ -11,8 +11,11 @@ ProxyCommand).
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
+from contextlib import suppress
 from typing import Any, Iterable, Mapping, Sequence
 
 from ansible.errors import AnsibleActionFail
@@ -93,7 +96,22 @@ def of_others(path: str) -> str:
         return f"to which a link of another user leads ({link.st_uid})"
     if seen.st_mode & stat.S_IWOTH:
         return "in which everybody may write"
+    members = _members(seen.st_gid) if seen.st_mode & stat.S_IWGRP else {}
+    theirs = [name for name, uid in members.items() if str(uid) not in ours]
+    if theirs:
+        return f"in which its group may write ({brief(', '.join(sorted(theirs)))})"
     return "" if str(seen.st_uid) in ours else f"which belongs to another user ({seen.st_uid})"
+
+
+def _members(group: int) -> dict[str, int]:
+    """Return the accounts of a group, {name: user id}; those of root's own, which some distributions give to accounts
+    that nobody logs in to, are not looked for.
+    """
+    found = {one.pw_name: one.pw_uid for one in pwd.getpwall() if group and one.pw_gid == group}
+    with suppress(KeyError):
+        for name in grp.getgrgid(group).gr_mem if group else ():
+            found[name] = pwd.getpwnam(name).pw_uid
+    return found
 
 
 def named(instance: Mapping[str, Any]) -> str:

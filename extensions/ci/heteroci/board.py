@@ -10,8 +10,10 @@ Another job of this owner may ask for the same name, on another machine: what is
 from __future__ import annotations
 
 import contextlib
+import grp
 import json
 import os
+import pwd
 import re
 import shlex
 import shutil
@@ -121,10 +123,20 @@ def must_be_own(path):
     Ansible and this program write where their links lead.
     """
     said = os.stat(path)
+    members = _others(said.st_gid) if said.st_mode & stat.S_IWGRP else ()
     whose = "" if said.st_uid in (os.geteuid(), 0) else f"belongs to another user ({said.st_uid})"
+    whose = whose or (f"may be written by its group ({', '.join(sorted(members))})" if members else "")
     if whose or said.st_mode & stat.S_IWOTH:
         what = f"the folder for keys, {path}, {whose or 'may be written by everybody'}"
         raise NoBoard(endings.REQUEST, f"{what}: set HETERO_STATE (or --state) to one that is yours alone")
+
+
+def _others(group):
+    """Return the names of the accounts in a group that are neither this one nor root; none of root's own group."""
+    members = {one.pw_name: one.pw_uid for one in pwd.getpwall() if one.pw_gid == group}
+    with contextlib.suppress(KeyError):
+        members.update({name: pwd.getpwnam(name).pw_uid for name in grp.getgrgid(group).gr_mem})
+    return {name for name, number in members.items() if group and number not in (os.geteuid(), 0)}
 
 
 class Board:

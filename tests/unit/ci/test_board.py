@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -264,7 +265,7 @@ def test_nobody_else_writes_what_ssh_obeys(machine):
     assert [path.name for path in (state / "mine").iterdir() if path.is_file() and path.stat().st_mode & 0o022] == []
 
 
-@pytest.mark.parametrize("whose", ["everybody's", "another's"])
+@pytest.mark.parametrize("whose", ["everybody's", "another's", "a group's"])
 @pytest.mark.parametrize("verb", ["run", "take", "give-back"])
 def test_a_folder_for_keys_in_which_others_write_is_refused(machine, verb, whose):
     """Lost: the runner's user, with the site's key, to another user of its machine: ssh runs what stands in the
@@ -274,7 +275,10 @@ def test_a_folder_for_keys_in_which_others_write_is_refused(machine, verb, whose
     if whose == "everybody's":
         machine.state.chmod(0o1777)
     elif os.geteuid():
-        pytest.skip("a folder of another user needs root: run as root")
+        pytest.skip("a folder of another user or group needs root: run as root")
+    elif whose == "a group's":
+        os.chown(machine.state, -1, pwd.getpwnam("daemon").pw_gid)
+        machine.state.chmod(0o775)
     else:
         os.chown(machine.state, 65534, 65534)
     rc, _out, said = machine.run(verb, "--flavor", "x", "--name", "mine", *(("--", "true") if verb == "run" else ()))

@@ -10,6 +10,7 @@ Tests plugin_utils/ways_in.py.
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 
 import pytest
@@ -74,6 +75,28 @@ def test_a_folder_in_which_others_write_is_refused(tmp_path, monkeypatch):
     os.chown(keys, 1234, -1)
     monkeypatch.setenv("SUDO_UID", "1234")
     assert ssh_folder(str(keys)) == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another group needs root: run as root")
+def test_a_folder_in_which_a_group_writes_is_refused_unless_that_is_ones_own(tmp_path, monkeypatch):
+    """Lost: the same, to whoever is in that group. Debian makes a group for each account, and folders for it to write
+    to.
+    """
+    daemon = pwd.getpwnam("daemon")
+    monkeypatch.setenv("SUDO_UID", "0")
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    os.chown(keys, 0, daemon.pw_gid)
+    keys.chmod(0o775)
+    said = f"hetero_ssh_folder is {keys}, in which its group may write ("
+    assert ssh_folder(str(keys)).startswith(said) and "daemon" in ssh_folder(str(keys))
+    keys.chmod(0o755)
+    assert ssh_folder(str(keys)) == "", "they may only read"
+    keys.chmod(0o775)
+    monkeypatch.setenv("SUDO_UID", str(daemon.pw_uid))
+    assert ssh_folder(str(keys)) == "", "the group of who called sudo"
+    os.chown(keys, 0, 54321)
+    assert ssh_folder(str(keys)) == "", "a group of nobody"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a link of another user needs root: run as root")
