@@ -31,6 +31,10 @@ MAC = (0x02, 0x68)
 MOST = 1 << 16
 #: Seconds for nft to load or list rules.
 NFT_TIME = 60.0
+#: Connections at a time of one tenant to and through the host. The kernel remembers those of all tenants, and the
+#: host's own, in one table (nf_conntrack_max: 262,144 with 4 GB of memory), one that nobody closes for 5 days; a full
+#: one takes no further connection of anybody.
+CONNECTIONS = 8192
 #: Rejected and not dropped, so that nobody waits for an answer.
 REJECT = "reject with icmpx type admin-prohibited"
 
@@ -152,7 +156,8 @@ table bridge {TABLES[bridge.kind]} {{
 
 
 def _host(bridge: Bridge) -> str:
-    """Return the rules that close the host, except for answers, pings and open ports, and networks beyond it.
+    """Return the rules that close the host, except for answers, pings and open ports, and networks beyond it; and that
+    bound a tenant's connections.
 
     On a bridge with others than tenants, tenants are those addresses to which the bridge keeps them.
     """
@@ -161,17 +166,23 @@ def _host(bridge: Bridge) -> str:
         spans = ipaddress.collapse_addresses(ipaddress.IPv4Network(address) for address in bridge.addresses)
         tenants += f" ip saddr {_set(map(str, spans))}"
     ports = "".join(f"        {protocol} dport {number} accept\n" for protocol, number in map(_port, bridge.open_ports))
+    counted = f"        add @connections {{ ip saddr ct count over {CONNECTIONS} }} {REJECT}\n"
     opened = f"        ip daddr {_set(bridge.opened)} accept\n" if bridge.opened else ""
     closed = f"        ip daddr {_set(bridge.closed)} {REJECT}\n" if bridge.closed else ""
     return f"""\
 table inet {TABLES[bridge.kind]} {{
+    set connections {{
+        type ipv4_addr
+        size {MOST}
+        flags dynamic
+    }}
     chain to_host {{
         type filter hook input priority filter; policy accept;
         {tenants} jump of_tenant
     }}
     chain of_tenant {{
         ct state established,related accept
-        icmp type echo-request accept
+{counted}        icmp type echo-request accept
 {ports}        {REJECT}
     }}
     chain through_host {{
@@ -180,7 +191,7 @@ table inet {TABLES[bridge.kind]} {{
     }}
     chain onward {{
         ct state established,related accept
-        oifname "{bridge.name}" accept
+{counted}        oifname "{bridge.name}" accept
 {opened}{closed}    }}
 }}
 """

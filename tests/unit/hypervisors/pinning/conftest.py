@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -39,6 +40,17 @@ while True:
 #: By which a listener knows that what came before has come or never will.
 LAST = b"alice said all"
 NEXT = frames.frame(frames.BROADCAST, pinning.mac(ALICE), frames.IPV4, frames.udp(ALICE, BOB, 1024, 7, data=LAST))
+#: How many of these connections there are at a time, of [address, port].
+HOLD = """
+import json, socket, sys
+held = []
+for door in json.loads(sys.argv[1]):
+    try:
+        held.append(socket.create_connection(door, 3))
+    except OSError:
+        pass
+print(len(held))
+"""
 REACH = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)"
 
 
@@ -96,6 +108,11 @@ class Net:
 
     def reaches(self, name, address, port=SERVICE):
         return self.run(name, sys.executable, "-c", REACH, address, str(port), check=False).returncode == 0
+
+    def holds(self, name, *addresses):
+        """How many connections somebody has at a time: three to an open port of each address."""
+        doors = [(address, OTHER) for address in addresses for _time in range(3)]
+        return int(self.run(name, sys.executable, "-c", HOLD, json.dumps(doors)).stdout)
 
     def heard(self, name, frame, interface="eth0", seconds=20):
         """Whether a frame of alice arrives at somebody's interface, before an honest one that she sends next."""
