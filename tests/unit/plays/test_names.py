@@ -356,6 +356,24 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "image stays as it is: ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e image=NAME",
         ),
         ("reboot_instance", dict(instance="jackie", flavor="tgx.8x8"), "flavor stays as it is: ansible-playbook"),
+        # words that somebody takes for a key that is let in, or for one by which an instance is told from another's
+        (
+            "start_instance",
+            dict(instance="jackie", key_file="me.pub"),
+            "key_file stays as it is: let another in beside it (ssh-copy-id -f -i FILE root@ADDRESS), or "
+            "ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e key_file=FILE makes a new root",
+        ),
+        (
+            "migrate_instance",
+            dict(instance="jackie", user_data="first.yml"),
+            "user_data counts for a new root alone: ansible-playbook hetero.compute.rebuild_instance -e "
+            "instance=jackie -e user_data=FILE makes one",
+        ),
+        (
+            "terminate_instance",
+            dict(instance="jackie", key="ssh-ed25519"),
+            "key says nothing here: -e only_key=TEXT ends it only if it has that public key",
+        ),
         (
             "migrate_instance",
             dict(instance="jackie", board="x", count="2"),
