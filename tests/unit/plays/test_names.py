@@ -356,6 +356,12 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "image stays as it is: ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e image=NAME",
         ),
         ("reboot_instance", dict(instance="jackie", flavor="tgx.8x8"), "flavor stays as it is: ansible-playbook"),
+        (
+            "stop_instance",
+            dict(instance="jackie", how="soft"),
+            "how is no option of this playbook, which switches power off: ansible-playbook "
+            "hetero.compute.reboot_instance takes it",
+        ),
         # words that somebody takes for a key that is let in, or for one by which an instance is told from another's
         (
             "start_instance",
