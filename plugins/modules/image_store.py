@@ -28,7 +28,7 @@ description:
     files C(kernel.d/N) or, for one boot source, C(kernel.d/N.disk), N being the board's id.
     B(The image of a disk) is raw or qcow2, with a partition table or without, and its one root file system (ext2 to
     ext4, XFS, btrfs, squashfs, EROFS, as the node's kernel knows them) becomes the root. Lines of its C(/etc/fstab)
-    that name parts of the disk become comments.
+    that name parts of a disk become comments, but for those with C(nofail) or C(noauto).
     B(The image of a container) is an OCI image layout, or what C(docker save) writes; its layers become the root, and
     what a container would start is not used.
   - >-

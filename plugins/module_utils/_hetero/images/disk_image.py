@@ -45,10 +45,11 @@ HEADER, FEATURES, OTHER_FILE, CORRUPT = struct.Struct(">4x I Q 8x Q I"), struct.
 PLAIN, POINT = "disk.raw", "disk.mounted"
 #: Bytes of the sectors in which sfdisk counts where an image's table does not say it.
 SECTOR = 512
-#: A root's table of file systems (fstab(5)), the most bytes that it has, how a line names a part of a disk, and what is
-#: written before such a line: a machine that starts without that disk would wait for it, and end in emergency mode.
+#: A root's table of file systems (fstab(5)), the most bytes that it has, how a line names a part of a disk, options by
+#: which nobody waits for it, and what is written before a line for which a machine that starts without that disk would
+#: wait, and end in emergency mode.
 FSTAB, MOST_FSTAB = os.path.join("etc", "fstab"), 1 << 20
-OF_A_DISK = re.compile(rb'(?m)^(?=[ \t]*"?(/dev/|(PART)?(UUID|LABEL)=|ID=))')
+OF_A_DISK, UNAWAITED = re.compile(rb'"?(/dev/|(PART)?(UUID|LABEL)=|ID=)'), {b"noauto", b"nofail"}
 NOT_HERE = b"# of the disk that this image was made of: "
 FLATTEN = "make it one of its own: qemu-img convert -O qcow2 FILE NEW"
 EXPORT = "give its root file system as an image of its own (raw, or a tar of root/)"
@@ -170,14 +171,22 @@ def _copy(disk: str, parts: list[Part], point: str, folder: str, limit: int) -> 
 
 
 def _forget_parts(path: str) -> None:
-    """Make comments of the lines of a root's fstab that name parts of a disk. The root's own is named by its kernel."""
+    """Make comments of the lines of a root's fstab without which a machine that has not its disk does not start. The
+    root's own is named by its kernel.
+    """
     status = os.lstat(path) if os.path.lexists(path) else None
     if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MOST_FSTAB:
         return
     with open(path, "r+b") as file:
-        text = OF_A_DISK.sub(NOT_HERE, file.read())
+        lines = file.read().splitlines(keepends=True)
         file.seek(0)
-        file.write(text)
+        file.writelines(NOT_HERE + line if _is_awaited(line) else line for line in lines)
+
+
+def _is_awaited(line: bytes) -> bool:
+    """Return whether a line of fstab has a machine wait for a part of a disk as it starts."""
+    device, point, _kind, options = (*line.split()[:4], b"", b"", b"", b"")[:4]
+    return bool(OF_A_DISK.match(device)) and (point == b"/" or not UNAWAITED.intersection(options.split(b",")))
 
 
 def _mount(disk: str, part: Part, point: str) -> None:
