@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.work import board_fit, console
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import instance, leases
+from ansible_collections.hetero.compute.plugins.plugin_utils import request_words
 from ansible_collections.hetero.compute.tests.awx import rules
 from ansible_collections.hetero.compute.tests.awx.jobs import PROJECT, ROOT
 from ansible_collections.hetero.compute.tests.unit.documents.pages import guide
@@ -64,6 +65,8 @@ def test_limits_are_the_playbooks_own(read):
     assert question(read, "provide an instance", "hours")["max"] == leases.LONGEST
     assert question(read, "provide an instance", "count")["max"] == board_fit.MOST
     assert question(read, "console of an instance", "lines")["max"] == console.MOST_LINES
+    assert question(read, "provide an instance", "wait")["max"] == request_words.MOST_MINUTES
+    assert question(read, "cabling", "seconds")["max"] == request_words.MOST_SECONDS
     assert question(read, "provide an instance", "flavor")["choices"] == FLAVORS.replace(" ", "\n")
     asked = question(read, "extend an instance's lease", "hours")
     for hours, good in (("none", True), (str(leases.LONGEST), True), ("", False)):
