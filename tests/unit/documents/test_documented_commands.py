@@ -122,6 +122,15 @@ def test_all_options_are_in_the_guide_to_playbooks():
         assert missing == [], path.stem
 
 
+def test_all_variables_of_a_site_that_requests_read_are_in_the_guide_to_playbooks():
+    """A setting that nobody finds. The table of flavors that comes with the collection is none of a site's."""
+    folder, text = ROOT / "plugins" / "plugin_utils", guide("playbooks")
+    code = "".join((folder / f"request_{name}.py").read_text() for name in ("values", "options", "mistakes"))
+    read = set(re.findall(r"\"(hetero_[a-z_]+)\"", code)) - {"hetero_instance_types"}
+    assert len(read) > 10
+    assert sorted(name for name in read if f"``{name}" not in text and f" {name}:" not in text) == []
+
+
 def test_what_the_readme_types_the_tour_types():
     """The README's commands are run because the tour's are."""
     typed = {command.line for command in session(guide("tour")) + session(guide("gpu_host"))} | {"make test"}
