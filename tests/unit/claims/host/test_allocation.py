@@ -155,6 +155,17 @@ def test_a_container_that_is_no_more_holds_nothing(store):
     assert "free again: /var/lib/lxc/c1#id1 is no more" in [event.text for event in store.events()]
 
 
+def test_what_is_being_taken_back_from_what_runs_by_another_id_is_not_free(store):
+    """Lost: a GPU of the next one who asks, to processes that have it open, as their container got another id."""
+    ask(store, C1, 2)
+    first, _second = store.allocations(C1)
+    store.grant(replace(first, state=DETACHING))
+    with pytest.raises(NoneFree, match="allocated to c1"):
+        ask(store, C2, 4, seen=Seen(there=(C2,), running=(C1,)))
+    assert ask(store, C2, 3, seen=Seen(there=(C2,), running=(C1,))) == [gpu.address for gpu in FOUR[1:]]
+    assert ask(store, C2, 4, seen=Seen(there=(C2,))) == [gpu.address for gpu in FOUR]
+
+
 def test_a_gpu_that_vanished_is_told_not_replaced(store):
     ask(store, C1, 2)
     with pytest.raises(Refused, match=r"has GPU 0000:06:00.0 \(GPU-1\), which is no more on this host") as refused:

@@ -185,7 +185,7 @@ class Host:
         """The table says that a container has a GPU."""
         nodes = tuple((node.path, *node.number) for node in one.nodes)
         known = dict(uuid=one.uuid, state=ATTACHED, since=1.0, share=False, wanted=GpuRequest(1), nodes=nodes)
-        row = Allocation(one.address, f"{box.folder}#id", **{**known, **more})
+        row = Allocation(one.address, **{"holder": f"{box.folder}#id", **known, **more})
         self.store.grant(row)
         return row
 

@@ -48,6 +48,7 @@ class Seen:
 
     reaches: tuple = ()
     there: tuple = (C1, C2, C3)
+    running: tuple = ()
 
     def open(self, address):
         return [reach for reach in self.reaches if reach.address == address]
@@ -57,6 +58,9 @@ class Seen:
 
     def is_there(self, holder):
         return holder in self.there
+
+    def runs(self, holder):
+        return holder in self.running
 
 
 FOUR = [Gpu(0), Gpu(1), Gpu(2, numa_node=1), Gpu(3, numa_node=1)]

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -138,11 +139,14 @@ def test_given_anew_it_has_what_is_asked(host, box):
     assert host.can_open(box) == [OWN]
 
 
-def test_what_its_processes_have_open_is_given_to_nobody(host):
+@pytest.mark.parametrize("by", [None, "attaching", "backup"])
+def test_what_its_processes_have_open_is_given_to_nobody(host, by):
     """Leaked: a GPU that it was not given and still has open, to the next tenant, as it was given another id; or one
     that stays being taken back for ever.
     """
     box, other, old = host.boxes.make(name="a", start=False), host.boxes.make(name="b", start=False), host.boxes.lxcpath
+    folder = Path(box.folder)
+    before = (folder / "config").read_text()
     host.attach(box, gpus=[OWN])
     host.detach(box)
     copy(old)
@@ -152,7 +156,13 @@ def test_what_its_processes_have_open_is_given_to_nobody(host):
     host.uses(pid, OWN)
     with pytest.raises(TimedOut, match="still has it open"):
         host.detach(box, on_holders="wait", seconds=0.5)
-    with pytest.raises(Refused, match=f"is still to give back {OWN}"):
+    assert ("being taken back", "a", OWN) in host.found()
+    if by == "backup":
+        (folder / "config").write_text(before)
+        with pytest.raises(NoneFree, match=f"{OWN} allocated to a"):
+            host.attach(other, gpus=[OWN])
+        assert ("being taken back", "a", OWN) in host.found()
+    if by:
         host.attach(box, gpus=ADDRESSES[:1])
     with pytest.raises(NoneFree, match=f"{OWN} allocated to a"):
         host.attach(other, gpus=[OWN])
@@ -161,5 +171,6 @@ def test_what_its_processes_have_open_is_given_to_nobody(host):
     process.wait(60)
     shutil.rmtree(host.machine.root / "proc" / str(pid))
     host.reconcile(repair=True)
-    assert host.table() == {}
-    host.attach(box, gpus=ADDRESSES[:1])
+    assert host.table() == ({ADDRESSES[0]: ["a"]} if by else {})
+    assert host.can_open(box) == (ADDRESSES[:1] if by else [])
+    host.attach(other, gpus=[OWN])

@@ -11,13 +11,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import DETACHING, GpuRequest
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import (
+    ATTACHED,
+    DETACHING,
+    GpuRequest,
+)
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import NoneFree, Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.devices.gpus.nodes import DeviceNode
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc.persistence import Persisted
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.hypervisors.lxc_gpus import (
     gpu_reconciliation,
     open_rights,
+    restoration,
 )
 from ansible_collections.hetero.compute.tests.unit.devices.gpus.boxes import SHARED, Running, gpu, standing_in
 
@@ -132,6 +137,30 @@ def test_what_it_has_of_a_gpu_that_was_closed_by_hand_is_given_to_nobody(host, m
     assert host.rows() == rows  # what is open is given to nobody as it is, and closed by the next repair
     with pytest.raises(NoneFree):
         host.attach(other, wanted=GpuRequest(gpus=(TWO.address,)))
+
+
+@pytest.mark.parametrize(
+    ("runs", "state", "own", "rows"),
+    [
+        (True, DETACHING, False, [("id", DETACHING)]),
+        (True, ATTACHED, False, [("old", ATTACHED)]),
+        (False, DETACHING, False, [("old", DETACHING)]),
+        # it was given it meanwhile
+        (True, DETACHING, True, [("id", ATTACHED)]),
+    ],
+)
+def test_what_is_being_taken_back_follows_a_new_id(host, runs, state, own, rows):
+    """Lost: the end of a taking back, as nobody finds it by the former id; or a GPU that was given since."""
+    box, other = host.box("ml", *([7] if runs else [])), host.box("mlx", 8)
+    host.has(box, TWO, holder="/lxc/ml#old", state=state, share=own)
+    host.has(other, THREE, holder="/lxc/mlx#old", state=DETACHING)
+    if own:
+        host.has(box, TWO, share=True)
+    with host.store.transaction():
+        restoration.take_along(host.site, box)
+    kept = [(row.holder, row.state) for row in host.store.allocations() if row.address == TWO.address]
+    assert kept == [(f"/lxc/ml#{one}", state) for one, state in rows]
+    assert [row.holder for row in host.store.allocations() if row.address == THREE.address] == ["/lxc/mlx#old"]
 
 
 def test_nodes_that_lie_in_a_container_are_taken_out(host, monkeypatch):

@@ -238,6 +238,9 @@ def test_who_lives(monkeypatch, tmp_path):
         f"{tmp_path}/lxc/no#x": False,
     }
     assert {holder: live.is_there(holder) for holder in lives} == lives
+    monkeypatch.setattr(open_rights.monitors, "owner", lambda name, folder: {"slow": 0, "eves": 1000}.get(name))
+    runs = ["/a/b#1", "/a/b#2", "/x/slow#1", "/x/eves#1", "/a/bc#1", "domain:vm1", "instance:b"]
+    assert [holder for holder in runs if live.runs(holder)] == ["/a/b#1", "/a/b#2", "/x/slow#1"]
 
 
 def test_a_container_whose_file_system_the_fstab_has_and_that_is_not_mounted_may_live(monkeypatch, tmp_path):

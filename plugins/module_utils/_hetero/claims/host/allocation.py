@@ -127,13 +127,12 @@ class Reach(Protocol):
 
 
 class Seen(Protocol):
-    """What the kernel says: who can open a GPU, and whether a holder exists; and whose else than a holder's it may be,
-    in words, where nobody can tell.
-    """
+    """What the kernel says: who can open a GPU, whether a holder exists, or runs; in words, whose else it may be."""
 
     def open(self, address: str) -> Iterable[Reach]: ...
     def doubt(self, address: str, holder: str) -> str | None: ...
     def is_there(self, holder: str) -> bool: ...
+    def runs(self, holder: str) -> bool: ...
 
 
 class Claim(Protocol):
@@ -362,10 +361,12 @@ def choose(fit: Iterable[AnyDevice], own: Sequence[str], count: int) -> list[Any
 def forget_the_gone(store: Table, seen: Seen) -> list[Allocation]:
     """Take back what is allocated to containers that no longer exist; return these rows.
 
-    An instance keeps its GPUs also without a container, until `release` ends its claim.
+    An instance keeps its GPUs also without a container, until `release` ends its claim. What is being taken back may be
+    open in what runs in a container's place, by whatever id.
     """
     claimed = {claim.holder for claim in store.in_use()}
     gone = [row for row in store.allocations() if row.holder not in claimed and not seen.is_there(row.holder)]
+    gone = [row for row in gone if row.state != DETACHING or not seen.runs(row.holder)]
     for row in gone:
         store.free(row)
         store.event(None, PHASE, f"free again: {row.holder} is no more", address=row.address)

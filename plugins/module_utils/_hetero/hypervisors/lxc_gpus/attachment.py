@@ -23,7 +23,7 @@ from ..lxc import identity, monitors, persistence
 from . import open_rights
 from .access import HOST, refuse_wild
 from .own_files import file_for, must_be_written_down
-from .restoration import held_back, must_be_marked_there, must_be_no_copy_that_keeps, must_have_let_go, take_along
+from .restoration import held_back, must_be_marked_there, must_be_no_copy_that_keeps, take_along
 
 if TYPE_CHECKING:
     from ...claims.host.allocation import Allocation, GpuRequest
@@ -330,7 +330,6 @@ def _key(site: Site, container: Container, change: Change) -> str:
     """Return the container's key; give it an id if it has none."""
     key = identity.key_of(container)
     if key is None:
-        must_have_let_go(site, container)
         change.note(container.thing, dict(id=None), dict(id="a new one"))
         if change.check:
             return container.folder

@@ -169,7 +169,7 @@ def _container(look: Look, container: liblxc.Container) -> None:
             _left_still(look, container)
             identity.must_run_itself(container)
             holder = open_rights.key_or_path(container)
-            _cut_short(look, container, identity.key_by_id(container) or holder)  # also of a copy of its folder
+            _cut_short(look, container, holder)
             unknown = _unwritten(look, container)
             pid = container.init_pid
             if pid:
@@ -226,14 +226,14 @@ def _unwritten(look: Look, container: liblxc.Container) -> list[Gpu]:
 
 
 def _cut_short(look: Look, container: liblxc.Container, holder: str) -> None:
-    """Finish detachments that were interrupted."""
+    """Finish detachments that were interrupted; of one without a key of its own, by whatever id they began."""
     site = look.site
-    rows = [row for row in site.rows(holder) if row.state == DETACHING]
-    for row in rows:
+    rows = [row for row in site.store.allocations() if f"{row.holder}#".startswith(f"{holder}#")]
+    for row in (row for row in rows if row.state == DETACHING):
 
         def mend(row: Allocation = row) -> None:
             meant = Meant([row], site.gpus_of([row]))
-            take_back(site, container, holder, meant, gpu_users.FAIL, look.change, look.deadline)
+            take_back(site, container, row.holder, meant, gpu_users.FAIL, look.change, look.deadline)
 
         text = "its detaching was cut short, or waits for its processes"
         look.note("being taken back", text, container, row.address, "taken back", mend)

@@ -130,8 +130,7 @@ class Live:
         if not holder.startswith("/"):
             return not holder.startswith("instance:")
         folder, name = os.path.split(holder.rpartition("#")[0])
-        seen = [far for far in self.reaches if f"{far.holder}#".startswith(gone) and far.state not in (BY_FILE, DOUBT)]
-        if not seen and monitors.owner(name, folder) == 0:
+        if not self._seen(holder) and monitors.owner(name, folder) == 0:
             return True  # one runs there, and the look has nothing of it
         if not folders.is_seen(folder, self.marked) or folders.not_mounted(os.path.join(folder, name)):
             return True  # its file system may not be mounted yet
@@ -142,6 +141,17 @@ class Live:
         except Refused:
             return True  # whose configuration cannot be read may be the one
         return self.moved_to(holder) is not None
+
+    def runs(self, holder: str) -> bool:
+        """Return whether a container runs in the place of the one with this key, by whatever id."""
+        folder, name = os.path.split(holder.rpartition("#")[0])
+        return holder.startswith("/") and (self._seen(holder) or monitors.owner(name, folder) == 0)
+
+    def _seen(self, holder: str) -> bool:
+        """Return whether the look has anything of a container that runs in the place of the one with this key."""
+        place = f"{holder.rpartition('#')[0]}#"
+        now = (reach.holder for reach in self.reaches if reach.state not in (BY_FILE, DOUBT))
+        return any(f"{one}#".startswith(place) for one in now)
 
     def moved_to(self, holder: str) -> str | None:
         """Return the folder to which the container with a key was moved, from a place where none is now; else None."""

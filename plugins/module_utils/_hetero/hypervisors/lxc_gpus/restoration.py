@@ -50,15 +50,11 @@ from .own_files import by_own_file, file_for, key_of_made, other_folders, reques
 
 if TYPE_CHECKING:
     from ...claims.host.claim_records import Claim
+    from ...claims.host.store import Store
     from ...devices.gpus.discovery import Gpu
     from .own_files import Site
 
 VERB = "restore"
-#: Of one in a copy of its folder that would get another id.
-BEING_TAKEN = "is still to give back {gpus}, which its processes may have open"
-BEING_TAKEN_WAY = (
-    "end them, and have module hetero.compute.gpu_reconcile take that back (repair: true); then run this again"
-)
 #: Seconds to wait for others who work on a container; at boot there are none.
 TURN_TIME = 60.0
 
@@ -161,7 +157,23 @@ def take_along(site: Site, container: liblxc.Container) -> list[Allocation]:
         store.free(row)
         store.grant(replace(row, holder=key))
         store.event(None, PHASE, f"{key} has it, which was {row.holder}", address=row.address)
+    _go_on_taking_back(store, container, key)
     return moved
+
+
+def _go_on_taking_back(store: Store, container: liblxc.Container, key: str) -> None:
+    """Have what is being taken back from a container that runs be taken back by the id that it has by now, such as of a
+    configuration that was put back from a backup: its processes may have it open.
+    """
+    rows = [row for row in store.allocations() if row.state == DETACHING and store.instance_of(row.holder) is None]
+    rows = [row for row in rows if row.holder != key and row.holder.startswith(f"{container.folder}#")]
+    if not rows or not container.init_pid:
+        return
+    own = {row.address for row in store.allocations(key)}
+    for row in rows:
+        store.free(row)
+        if row.address not in own:
+            store.grant(replace(row, holder=key))
 
 
 def must_be_marked_there(site: Site, container: liblxc.Container) -> None:
@@ -171,16 +183,6 @@ def must_be_marked_there(site: Site, container: liblxc.Container) -> None:
     marked = site.store.marked()
     if container.lxcpath in marked and not folders.is_marked(container.lxcpath, marked):
         identity.must_be_seen(container.lxcpath, site.store.made(), marked)
-
-
-def must_have_let_go(site: Site, container: liblxc.Container) -> None:
-    """Raise Refused where GPUs are still being taken back from a container that is about to get another id, as one in a
-    copy of its folder does: by the former id it would be no more, and its processes may have them open.
-    """
-    former = identity.key_by_id(container)
-    left = [row.address for row in site.rows(former) if row.state == DETACHING] if former else []
-    if left:
-        raise Refused(BEING_TAKEN.format(gpus=", ".join(left)), container.thing, BEING_TAKEN_WAY)
 
 
 def must_be_no_copy_that_keeps(container: liblxc.Container, key: str, left: Collection[str]) -> None:
