@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,6 +70,17 @@ def test_the_guides_loader_is_known_before_its_package_is_there():
     source = "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed"
     assert found["loaders"] == [dict(name="grubnetx64.efi", source=source, pattern="grubnetx64\\.efi")]
     assert found["loads"] == {"board0": dict(boot_file="grubnetx64.efi", options=[])}
+
+
+def test_the_guides_loader_finds_its_entry():
+    """Lost: the boot of each such board. Debian's signed netboot GRUB reads the configuration in its memory disk, which
+    is `source $prefix/grub.cfg` with /grub for the prefix, and so looks for no name with a MAC.
+    """
+    text = named(guide("boot_driver"), "boot-loader")
+    config = SimpleNamespace(tftp_root="/tftpboot")
+    driver = made(read("/drivers/grub.py", text.encode()))(SimpleNamespace(config=config))
+    assert driver.entry_paths(BOARDS[1]) == ["/tftpboot/10.0.2.2/grub/grub.cfg"]
+    assert sorted(driver.files(BOARDS[1])) == ["grub.cfg", "initrd_1", "vmlinux_1"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network of one's own needs root: run as root")
