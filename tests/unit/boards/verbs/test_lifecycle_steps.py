@@ -52,6 +52,7 @@ class Work:
         vars(self).update(more)
 
     claim = property(lambda self: self.record.claim)
+    came_up_before = property(lambda self: self.ran)
     state = property(lambda self: self.record.state)
     instance = property(lambda self: self.claim and self.claim.instance)
 
