@@ -109,18 +109,19 @@ def test_tenants_reach_each_other_and_the_world_but_not_the_host_and_its_network
         net.ip("world", "route del 10.0.81.0/24")
 
 
-def test_a_tenant_has_a_number_of_connections_and_takes_none_of_others(net, monkeypatch):
+@pytest.mark.parametrize(("bound", "few"), [("CONNECTIONS", 4), ("BEGIN", "1/hour burst 4 packets")])
+def test_a_tenant_has_a_number_of_connections_and_takes_none_of_others(net, monkeypatch, bound, few):
     """Lost: the host, to the controller and to all who have instances there, for the 5 days for which it remembers as
     many connections of one tenant as it has room for.
     """
-    monkeypatch.setattr(pinning, "CONNECTIONS", 4)
+    monkeypatch.setattr(pinning, bound, few)
     net.load(open_ports=[f"tcp/{OTHER}"])
     for name, interface in (("bob", "eth0"), ("host", "hetero0")):  # what was forged before there were rules
         net.ip(name, f"neigh flush dev {interface}")
     assert net.holds("alice", WORLD, GATEWAY) == 4
     assert net.reaches("bob", WORLD)
     assert net.reaches("bob", GATEWAY, OTHER)
-    assert net.reaches("alice", WORLD), "those are closed"
+    assert net.reaches("alice", WORLD) == (bound == "CONNECTIONS"), "those are closed"
 
 
 def test_without_the_rules_all_of_that_is_open(net):
