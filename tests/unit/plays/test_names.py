@@ -376,11 +376,6 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "instance=jackie -e user_data=FILE makes one",
         ),
         (
-            "terminate_instance",
-            dict(instance="jackie", key="ssh-ed25519"),
-            "key says nothing here: -e only_key=TEXT ends it only if it has that public key",
-        ),
-        (
             "migrate_instance",
             dict(instance="jackie", board="x", count="2"),
             "count chooses nothing here: instance=NAME is that one, wherever it runs, or all of NAME-1 to NAME-N; give "
