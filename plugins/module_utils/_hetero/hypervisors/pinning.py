@@ -160,7 +160,8 @@ def _host(bridge: Bridge) -> str:
     """Return the rules that close the host, except for answers, pings and open ports, and networks beyond it; and that
     bound a tenant's connections.
 
-    On a bridge with others than tenants, tenants are those addresses to which the bridge keeps them.
+    On a bridge with others than tenants, tenants are those addresses to which the bridge keeps them. On one of ours
+    alone their network is nowhere else: who comes with an address of it by another interface is none of them.
     """
     tenants = f'iifname "{bridge.name}"'
     if not bridge.ours:
@@ -169,6 +170,7 @@ def _host(bridge: Bridge) -> str:
     ports = "".join(f"        {protocol} dport {number} accept\n" for protocol, number in map(_port, bridge.open_ports))
     opened = f"        ip daddr {_set(bridge.opened)} accept\n" if bridge.opened else ""
     closed = f"        ip daddr {_set(bridge.closed)} {REJECT}\n" if bridge.closed else ""
+    beyond = f'iifname != {{ "lo", "{bridge.name}" }} ip saddr {bridge.network} drop' if bridge.ours else ""
     return f"""\
 table inet {TABLES[bridge.kind]} {{
     set connections {{
@@ -185,6 +187,10 @@ table inet {TABLES[bridge.kind]} {{
     chain counted {{
         update @begins {{ ip saddr limit rate over {BEGIN} }} {REJECT}
         add @connections {{ ip saddr ct count over {CONNECTIONS} }} {REJECT}
+    }}
+    chain arrivals {{
+        type filter hook prerouting priority raw; policy accept;
+        {beyond}
     }}
     chain to_host {{
         type filter hook input priority filter; policy accept;

@@ -114,13 +114,14 @@ class Net:
         doors = [(address, OTHER) for address in addresses for _time in range(3)]
         return int(self.run(name, sys.executable, "-c", HOLD, json.dumps(doors)).stdout)
 
-    def heard(self, name, frame, interface="eth0", seconds=20):
-        """Whether a frame of alice arrives at somebody's interface, before an honest one that she sends next."""
+    def heard(self, name, frame, interface="eth0", seconds=20, sender=("alice", "eth0", NEXT)):
+        """Whether a frame of alice, or of another, arrives at somebody's interface, before an honest one sent next."""
+        who, port, after = sender
         hear = [sys.executable, frames.__file__, "hear", interface, str(seconds), LAST.hex()]
         words = ["nsenter", f"--net=/proc/{self.kept[name].pid}/ns/net", *hear]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as ear:
             assert ear.stdout.readline() == "ready\n"
-            self.run("alice", sys.executable, frames.__file__, "send", "eth0", frame.hex(), NEXT.hex())
+            self.run(who, sys.executable, frames.__file__, "send", port, frame.hex(), after.hex())
             # the kernel shows a frame without its VLAN
             return frames.MARK.hex() in ear.stdout.read()
 

@@ -11,6 +11,7 @@ Tests hypervisors/pinning.py.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from ipaddress import IPv4Interface
 
@@ -26,6 +27,7 @@ from ansible_collections.hetero.compute.tests.unit.hypervisors.pinning.conftest 
     ALICE,
     BOB,
     GATEWAY,
+    LAST,
     OTHER,
     PLAN,
     PROXY,
@@ -86,6 +88,24 @@ def test_the_bridge_does_not_learn_a_mac_that_is_another_s(net):
             if where() == [pinning.port("lxc", learned)] or deadline.passed:
                 break
         assert where() == [pinning.port("lxc", learned)]
+
+
+@pytest.mark.parametrize(("target", "name", "interface"), [(BOB, "bob", "eth0"), ("192.0.2.2", "world", "up0")])
+def test_nobody_beyond_the_host_speaks_as_a_tenant(net, target, name, interface):
+    """Lost: what a tenant's service takes of its neighbour alone; and machines near the host, to a stranger on another
+    of its networks whose datagrams get the host's own address.
+    """
+    links = (net.run(end, "ip", "-json", "link", "show", "lan0").stdout for end in ("host", "world"))
+    macs = [json.loads(link)[0]["address"] for link in links]
+    forged, honest = (
+        frames.frame(*macs, IPV4, frames.udp(source, target, 1024, 7, data=data))
+        for source, data in ((ALICE, MARK), (PROXY, LAST))
+    )
+    for loaded in (False, True):
+        if loaded:
+            net.load()
+        net.run("host", "busybox", "ping", "-c1", "-W5", target)
+        assert net.heard(name, forged, interface, sender=("world", "lan0", honest)) != loaded
 
 
 def test_a_port_of_ours_without_a_pin_passes_nothing(net):
