@@ -360,20 +360,21 @@ def test_words_of_other_playbooks_are_anybodys_variables(tmp_path):
             "stop_instance",
             dict(instance="jackie", how="soft"),
             "how is no option of this playbook, which switches power off: ansible-playbook "
-            "hetero.compute.reboot_instance takes it",
+            "hetero.compute.reboot_instance -e instance=jackie takes it",
         ),
         # words that somebody takes for a key that is let in, or for one by which an instance is told from another's
         (
             "start_instance",
             dict(instance="jackie", key_file="me.pub"),
             "key_file stays as it is: let another in beside it (ssh-copy-id -f -i FILE root@ADDRESS), or "
-            "ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e key_file=FILE makes a new root",
+            "ansible-playbook hetero.compute.rebuild_instance -e instance=jackie -e fresh=true -e key_file=FILE makes "
+            "a new root",
         ),
         (
             "migrate_instance",
             dict(instance="jackie", user_data="first.yml"),
             "user_data counts for a new root alone: ansible-playbook hetero.compute.rebuild_instance -e "
-            "instance=jackie -e user_data=FILE makes one",
+            "instance=jackie -e fresh=true -e user_data=FILE makes one",
         ),
         (
             "migrate_instance",
