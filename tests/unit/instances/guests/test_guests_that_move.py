@@ -71,7 +71,8 @@ def two(site, image, tmp_path, monkeypatch):
             yield host
 
     yield site, second, here, opened
-    for pid in tmp_path.glob("*/guests/*/pid"):  # of the first host its own fixture sees to that
+    # also of further hosts of a test; of the first one its own fixture sees to that
+    for pid in tmp_path.glob("*/guests/*/pid"):
         os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
