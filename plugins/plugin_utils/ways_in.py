@@ -108,8 +108,11 @@ def _members(group: int) -> dict[str, int]:
     that nobody logs in to, are not looked for.
     """
     found = {one.pw_name: one.pw_uid for one in pwd.getpwall() if group and one.pw_gid == group}
-    with suppress(KeyError):
-        for name in grp.getgrgid(group).gr_mem if group else ():
+    named: list[str] = []
+    with suppress(KeyError):  # a number without a group
+        named = grp.getgrgid(group).gr_mem if group else []
+    for name in named:
+        with suppress(KeyError):  # an account that was removed
             found[name] = pwd.getpwnam(name).pw_uid
     return found
 

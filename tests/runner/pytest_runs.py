@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
+from runner.folders import remove
 from runner.places import BIN, BUILD, ROOT, environment
 from runner.tools import StageFailed, counted, tool
+
+#: Our own plugins of pytest, of this folder's parent.
+PLUGINS = ("processor", "own_folders")
 
 
 def pytest(log, folders, *more, limit=3600, run=(BIN / "python", "-m"), env=None, behind=0):
@@ -30,7 +32,8 @@ def pytest(log, folders, *more, limit=3600, run=(BIN / "python", "-m"), env=None
         output = tool(
             log,
             [*run, "pytest", "-p", "no:cacheprovider", f"--basetemp={base}", "--durations=20", "--dist=worksteal"]
-            + ["-p", "ansible_collections.hetero.compute.tests.processor", *more, *folders],
+            + [word for name in PLUGINS for word in ("-p", f"ansible_collections.hetero.compute.tests.{name}")]
+            + [*more, *folders],
             limit=limit,
             behind=behind,
             env=env,
@@ -74,11 +77,3 @@ def remove_passed(base, output):
                 folder.unlink()
             else:
                 remove(folder)
-
-
-def remove(folder):
-    """A folder of tests goes; what they mounted there is unmounted first, for it may be anything of the machine."""
-    for line in reversed(Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()):
-        if line.split()[4].startswith(f"{folder}/"):
-            subprocess.run(["umount", "--lazy", line.split()[4]], check=True)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -133,9 +133,12 @@ def must_be_own(path):
 
 def _others(group):
     """Return the names of the accounts in a group that are neither this one nor root; none of root's own group."""
-    members = {one.pw_name: one.pw_uid for one in pwd.getpwall() if one.pw_gid == group}
-    with contextlib.suppress(KeyError):
-        members.update({name: pwd.getpwnam(name).pw_uid for name in grp.getgrgid(group).gr_mem})
+    members, named = {one.pw_name: one.pw_uid for one in pwd.getpwall() if one.pw_gid == group}, []
+    with contextlib.suppress(KeyError):  # a number without a group
+        named = grp.getgrgid(group).gr_mem
+    for name in named:
+        with contextlib.suppress(KeyError):  # an account that was removed
+            members[name] = pwd.getpwnam(name).pw_uid
     return {name for name, number in members.items() if group and number not in (os.geteuid(), 0)}
 
 

@@ -286,6 +286,14 @@ def test_a_folder_for_keys_in_which_others_write_is_refused(machine, verb, whose
     assert ": set HETERO_STATE (or --state) to one that is yours alone" in said
 
 
+def test_a_groups_accounts_are_known_though_one_was_removed():
+    """Lost: the same, in a folder whose group names an account before them that is no more."""
+    names = "board.grp.getgrgid = lambda number: SimpleNamespace(gr_mem=['left-us', 'daemon'])"
+    code = f"from types import SimpleNamespace; from heteroci import board; {names}; print(board._others(54321))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=CI, capture_output=True, text=True, check=True)
+    assert done.stdout == "{'daemon'}\n"
+
+
 @pytest.mark.parametrize("left", ["key", "key.pub"])
 def test_half_a_key_is_made_anew(machine, left):
     """Lost: all boards of a name, for a process that was killed, or a full disk, while the key was written."""

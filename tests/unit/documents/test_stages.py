@@ -83,6 +83,14 @@ def test_what_a_failed_test_left_stays_and_no_other(stage):
     assert list(stage.folder().parent.glob("test_green*")) == []
 
 
+def test_what_a_test_wrote_goes_as_it_ends(stage):
+    """Lost: tens of gigabytes, until the end of a run of all tests, and so the disk of who runs them."""
+    (stage.below / "test_long.py").write_text("def test_large(tmp_path): (tmp_path / 'large').touch()\n")
+    seen = "assert list(tmp_path.parent.glob('test_large*')) == [tmp_path.parent / 'test_largecurrent']"
+    (stage.below / "test_then.py").write_text(f"def test_then(tmp_path): {seen}\n")
+    assert stage() == 2
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root: run as root")
 def test_what_a_test_left_mounted_is_not_emptied(stage, tmp_path):
     """Lost: files of the machine that a test had mounted in its folder."""

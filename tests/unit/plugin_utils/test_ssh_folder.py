@@ -12,9 +12,11 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.plugin_utils import ways_in
 from ansible_collections.hetero.compute.plugins.plugin_utils.ssh_folder import ssh_folder
 from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import TEXT
 
@@ -98,6 +100,9 @@ def test_a_folder_in_which_a_group_writes_is_refused_unless_that_is_ones_own(tmp
     assert ssh_folder(str(keys)) == "", "the group of who called sudo"
     os.chown(keys, 0, 54321)
     assert ssh_folder(str(keys)) == "", "a group of nobody"
+    monkeypatch.setenv("SUDO_UID", "0")
+    monkeypatch.setattr(ways_in.grp, "getgrgid", lambda _number: SimpleNamespace(gr_mem=["left-us", "daemon"]))
+    assert "daemon" in ssh_folder(str(keys)), "also where an account before it was removed"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a link of another user needs root: run as root")
