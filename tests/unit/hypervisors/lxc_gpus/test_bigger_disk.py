@@ -11,10 +11,13 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.allocation import DETACHING
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.claims.host.store import Store
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import (
     HeteroError,
     NoneFree,
@@ -130,6 +133,20 @@ def test_a_part_of_what_it_has_is_not_taken_back_by_name(host):
     follow(str(refused.value))
     host.detach(box, OWN)
     assert host.table() == {ADDRESSES[0]: ["a"]}
+
+
+def test_a_part_that_is_being_taken_back_ends_and_the_rest_stays(host):
+    """Lost: a GPU, being taken back for ever; or the other one, by a file that is written for what may be a copy."""
+    box, old = host.boxes.make(name="a", start=False), host.boxes.lxcpath
+    host.attach(box, gpus=[OWN, ADDRESSES[0]])
+    with Store(host.state_db, create=False) as store, store.transaction():
+        for row in [row for row in store.allocations() if row.address == OWN]:
+            store.grant(replace(row, state=DETACHING))
+    copy(old)
+    before = Path(identity.file_of(box)).read_text()
+    host.reconcile(repair=True)
+    assert host.table() == {ADDRESSES[0]: ["a"]}
+    assert Path(identity.file_of(box)).read_text() == before
 
 
 def test_given_anew_it_has_what_is_asked(host, box):
