@@ -96,8 +96,8 @@ def test_what_a_test_left_mounted_is_not_emptied(stage, tmp_path):
     """Lost: files of the machine that a test had mounted in its folder."""
     (tmp_path / "machine").mkdir()
     (tmp_path / "machine" / "file").write_text("")
-    mount = f"mount --bind {tmp_path}/machine {{tmp_path}}/m"
-    more = f"    (tmp_path / 'm').mkdir()\n    assert os.system(f'{mount}') == 0\n"
+    mount = f"mount --bind {tmp_path}/machine '{{tmp_path}}/m m'"
+    more = f"    (tmp_path / 'm m').mkdir()\n    assert os.system(f\"{mount}\") == 0\n"
     with open(stage.below / "test_long.py", "a") as file:
         file.write(more)
     assert stage() == 1

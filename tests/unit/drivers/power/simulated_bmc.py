@@ -40,7 +40,8 @@ case "$1 $2" in
 "set power") echo "$3" >>"$folder/asked"; {obey} ;;
 esac
 """
-OBEY = 'echo "$3" >"$folder/power"'
+#: In one step: who asks meanwhile finds no empty file.
+OBEY = 'echo "$3" >"$folder/power.new"; mv "$folder/power.new" "$folder/power"'
 
 
 def _free(address, port):
@@ -89,7 +90,8 @@ class SimulatedBmc:
 
     @power.setter
     def power(self, state):
-        (self.folder / "power").write_text({"off": "0", "on": "1"}[state])
+        (self.folder / "power.set").write_text({"off": "0", "on": "1"}[state])
+        (self.folder / "power.set").rename(self.folder / "power")
 
     @property
     def asked(self):
