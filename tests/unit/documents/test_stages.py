@@ -241,8 +241,8 @@ from pathlib import Path
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 made = Path(sys.argv[1])
-made.touch()
 try:
+    made.touch()  # from here on it may be interrupted
     time.sleep(60)
 finally:
     for number in range(20):
