@@ -166,6 +166,9 @@ class Trial:
             copy.write(mutant.path, source)
         killer, end, passed = answer["test"], answer["verdict"], len(answer["passed"])
         self.sound.update(answer["passed"])
+        if end == "passed":
+            # what pytest passed over was not asked
+            self.unsound.update(set(tests) - set(answer["passed"]))
         if end == "passed" or killer in self.sound:
             return end, killer, passed
         # a test that fails without the mutant as well has shown nothing; what is no test is a file of tests, or all

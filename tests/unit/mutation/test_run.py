@@ -61,6 +61,7 @@ source =
   */compute/plugins
 """
 TEST = """\
+import contextlib
 import os
 import subprocess
 import sys
@@ -72,6 +73,10 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling 
 
 
 def test_fits():
+    if "/hm-" in os.getcwd():
+        # what a test, or a mutant, writes where it should not is no answer
+        with contextlib.suppress(OSError):
+            os.write(3, b"\\n")
     assert fit.fits(3, 2)
 
 
@@ -86,6 +91,12 @@ def test_in_a_process():
         subprocess.Popen(["sleep", "1234567"], start_new_session=True)
     argv = [sys.executable, Path(__file__).with_name("program.py"), "8"]
     assert subprocess.run(argv, check=True, capture_output=True, text=True).stdout == "False over\\n"
+"""
+#: As tests/unit/conftest.py does.
+CONFTEST = """\
+def pytest_collection_modifyitems(config, items):
+    if not config.option.markexpr:
+        items[:] = [item for item in items if not item.get_closest_marker("another_day")]
 """
 
 
@@ -102,7 +113,7 @@ def project(tmp_path_factory):
     root = tmp_path_factory.mktemp("project")
     below = root / "plugins" / "module_utils" / "_hetero" / "scheduling"
     files(below, fit_py=FIT)
-    files(root / "tests" / "unit", test_fit_py=TEST, program_py=PROGRAM)
+    files(root / "tests" / "unit", test_fit_py=TEST, program_py=PROGRAM, conftest_py=CONFTEST)
     (root / "pytest.ini").write_text("[pytest]\naddopts = -m 'not another_day'\nmarkers = another_day\n")
     (root / "coveragerc").write_text(SETTINGS)
     link = root / "build" / "ansible_collections" / "hetero" / "compute"
@@ -127,7 +138,7 @@ def project(tmp_path_factory):
         "-p",
         "no:cacheprovider",
         "-m",
-        "",
+        "another_day or not another_day",
         "tests",
     ]
     for words in (measured, ["-m", "coverage", "combine"]):

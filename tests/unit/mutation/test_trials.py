@@ -42,6 +42,14 @@ def test_what_a_mutant_left_behind_fails_no_test_for_good(for_good):
     assert (trial.unsound, copy.began) == ({TEST} if for_good else set(), 1)
 
 
+def test_what_was_passed_over_was_not_asked():
+    """Lost for weeks: all tests whose day it was not, and each mutant that they alone know lived on."""
+    copy, trial = Copy(for_good=False), Trial(SimpleNamespace(seconds={TEST: 1.0, "other": 1.0}))
+    copy.fails = False
+    answer = trial._once(copy, mutants("flavors/f.py", SOURCE)[0], SOURCE, [TEST, "other"])
+    assert (answer, trial.unsound) == (("passed", None, 1), {"other"})
+
+
 @pytest.mark.parametrize(("survivors", "unsound", "code"), [(14, 5, 0), (15, 0, 1), (0, 6, 1)])
 def test_a_run_fails_by_what_lived_on_and_by_whom_it_could_not_ask(survivors, unsound, code):
     """A whole folder of tests was once not asked, and its mutants counted as nobody's."""
