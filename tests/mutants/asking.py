@@ -91,8 +91,6 @@ def ask(copy, seconds, patience):
 
 def _run(copy, tests, pipe):
     ends_with_its_parent()
-    # a test, or a mutant, may write to any number that is open
-    ANSWERS.close()
     os.setsid()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -197,8 +195,11 @@ def clear(folder):
 
 
 def main(copy, patience):
-    global ANSWERS, WAKING
-    ANSWERS = os.fdopen(os.dup(1), "w", buffering=1)
+    global WAKING
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    # what a play shows while it runs goes to the output of its parent, which we are where a test has forked nothing
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 1)
     if os.getpid() != 1:
         done(LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     WAKING, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -212,7 +213,7 @@ def main(copy, patience):
         verdict, test, passed = ask(copy, json.loads(line), patience)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = round(used.ru_utime + used.ru_stime, 2)
-        ANSWERS.write(json.dumps(dict(verdict=verdict, test=test, passed=passed, cpu=cpu)) + "\n")
+        answers.write(json.dumps(dict(verdict=verdict, test=test, passed=passed, cpu=cpu)) + "\n")
 
 
 if __name__ == "__main__":

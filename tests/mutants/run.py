@@ -85,8 +85,8 @@ class Copy:
         self._process.stdin.write(json.dumps(seconds) + "\n")
         self._process.stdin.flush()
         said = self._process.stdout.readline()
-        if not said:
-            raise SystemExit("what asks the tests has ended")
+        if not said.startswith("{"):
+            raise SystemExit(f"what asks the tests said {said[:200]!r} of {list(seconds)}")
         answer = json.loads(said)
         self.cpu = self._before + answer.pop("cpu")
         return answer

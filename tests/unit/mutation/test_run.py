@@ -61,7 +61,6 @@ source =
   */compute/plugins
 """
 TEST = """\
-import contextlib
 import os
 import subprocess
 import sys
@@ -74,9 +73,8 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.scheduling 
 
 def test_fits():
     if "/hm-" in os.getcwd():
-        # what a test, or a mutant, writes where it should not is no answer
-        with contextlib.suppress(OSError):
-            os.write(3, b"\\n")
+        # as an action shows its progress, from a worker of Ansible's
+        Path(f"/proc/{os.getppid()}/fd/1").write_text("progress\\n")
     assert fit.fits(3, 2)
 
 
