@@ -16,7 +16,7 @@ import time
 
 ALL = 0x0003  # linux/if_ether.h, ETH_P_ALL
 BROADCAST = "ff:ff:ff:ff:ff:ff"
-IPV4, ARP, VLAN, IPV6, LLDP = 0x0800, 0x0806, 0x8100, 0x86DD, 0x88CC
+IPV4, ARP, VLAN, IPV6, PROVIDERS_VLAN, LLDP = 0x0800, 0x0806, 0x8100, 0x86DD, 0x88A8, 0x88CC
 #: By which a frame of ours is known among others.
 MARK = b"hetero forged this"
 
@@ -43,16 +43,28 @@ def udp(sender_ip, target_ip, source, target, data=MARK):
     return head[:10] + struct.pack("!H", _sum(head)) + head[12:] + body
 
 
+def ipv6(source, target, protocol, body, sum_at, hops=255):
+    """An IPv6 packet; the sum of its body, which IPv6 does not leave out (RFC 8200), is put at its byte `sum_at`."""
+    ends = b"".join(socket.inet_pton(socket.AF_INET6, end) for end in (source, target))
+    total = _sum(ends + struct.pack("!II", len(body), protocol) + body)
+    head = struct.pack("!IHBB", 0x60000000, len(body), protocol, hops)
+    return head + ends + body[:sum_at] + struct.pack("!H", total) + body[sum_at + 2 :]
+
+
+def udp_over_ipv6(source, target, from_port, to_port, data=MARK):
+    body = struct.pack("!HHHH", from_port, to_port, 8 + len(data), 0) + data
+    return ipv6(source, target, 17, body, 6)
+
+
 def router_advertisement():
-    """ICMPv6 type 134 to all nodes, from a link-local address (the sum is not looked at by who only hears it)."""
-    body = struct.pack("!BBHBBHII", 134, 0, 0, 64, 0, 1800, 0, 0) + MARK
-    source, target = "fe80::bad", "ff02::1"
-    head = struct.pack("!IHBB", 0x60000000, len(body), 58, 255)
-    return head + socket.inet_pton(socket.AF_INET6, source) + socket.inet_pton(socket.AF_INET6, target) + body
+    """ICMPv6 type 134 to all nodes, from a link-local address; our mark is in an option for experiments (RFC 4727)."""
+    body = struct.pack("!BBHBBHII", 134, 0, 0, 64, 0, 1800, 0, 0) + struct.pack("!BB22s", 253, 3, MARK)
+    return ipv6("fe80::bad", "ff02::1", 58, body, 2)
 
 
-def _sum(head):
-    total = sum(struct.unpack(f"!{len(head) // 2}H", head))
+def _sum(content):
+    content += bytes(len(content) % 2)
+    total = sum(struct.unpack(f"!{len(content) // 2}H", content))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -34,8 +34,10 @@ NFT_TIME = 60.0
 #: Connections at a time of one tenant to and through the host, and how fast they begin. The kernel remembers those of
 #: all tenants, and the host's own, in one table (nf_conntrack_max: 262,144 with 4 GB of memory), one that nobody closes
 #: for 5 days; a full one takes no further connection of anybody. It counts them in a list of each tenant's, to which
-#: each new one comes first, and from which it takes 9 that ended each 4 ms (nf_conncount.c): so these have a rate.
-CONNECTIONS, BEGIN = 4096, "500/second burst 5000 packets"
+#: each new one comes first, and from which it takes 9 that ended each 4 ms (nf_conncount.c): so these have a rate. It
+#: does not count those of TCP that ended (already_closed there), which it remembers for 120 s: ours for ENDED seconds,
+#: so that at BEGIN's rate they are as many as CONNECTIONS. One tenant takes 13,096 places at most, with BEGIN's burst.
+CONNECTIONS, BEGIN, ENDED = 4096, "500/second burst 5000 packets", 8
 #: Rejected and not dropped, so that nobody waits for an answer.
 REJECT = "reject with icmpx type admin-prohibited"
 
@@ -95,7 +97,7 @@ def must_hold(kind: str, address: str, thing: str) -> None:
 
 def load(bridge: Bridge) -> None:
     """Load the rules. Earlier ones hold until then, without a gap."""
-    remedy = "see whether this kernel has nftables for bridges (CONFIG_NF_TABLES_BRIDGE)"
+    remedy = "see whether this kernel has CONFIG_NF_TABLES_BRIDGE, NF_TABLES_ARP and NF_CONNTRACK_TIMEOUT"
     command(["nft", "--file", "-"], f"rules of {bridge.name}", remedy, timeout=NFT_TIME, stdin=rules(bridge))
 
 
@@ -116,7 +118,7 @@ def mark(bridge: Bridge) -> str:
 def rules(bridge: Bridge) -> str:
     """Return all rules as one transaction of nft, which replaces earlier rules."""
     table = TABLES[bridge.kind]
-    families = ("ip", "inet", "bridge")
+    families = ("arp", "ip", "inet", "bridge")
     away = "".join(f"table {family} {table}\ndelete table {family} {table}\n" for family in families)
     return away + _body(bridge).replace(f" {table} {{\n", f" {table} {{\n    chain {mark(bridge)} {{ }}\n")
 
@@ -130,8 +132,10 @@ def _pins(bridge: Bridge) -> str:
     """Return the rules for frames as they come from a port, before the bridge learns anything from them.
 
     The host gives tenants their addresses, so a tenant that answers DHCP is an impostor, from whatever port: clients
-    look at their own alone (68). Tenants have no IPv6, so that nobody can claim to be a router or a neighbour. Frames
-    to 01-80-C2-00-00-0E (LLDP) pass all rules; the bridge's option no_linklocal_learn keeps it from learning from them.
+    look at their own alone (68). Tenants have no IPv6, so that nobody can claim to be a router or a neighbour, and no
+    VLAN: a bridge of the site's may have the host's own networks in some. Frames to 01-80-C2-00-00-0X (LLDP, PAUSE)
+    pass these rules, as from the port itself and not from the bridge: `arrivals` in _host takes what is in them; the
+    bridge's option no_linklocal_learn keeps it from learning from them.
     """
     ours = f'iifname "{PORTS[bridge.kind]}*"'
     pins = ",\n            ".join(pin(bridge.kind, address) for address in bridge.addresses)
@@ -146,6 +150,7 @@ table bridge {TABLES[bridge.kind]} {{
         {ours} jump of_tenant
     }}
     chain of_tenant {{
+        ether type {{ 0x8100, 0x88a8 }} drop
         udp sport 67 drop
         udp dport 68 drop
         iifname . ether saddr . ip saddr @pins accept
@@ -158,7 +163,7 @@ table bridge {TABLES[bridge.kind]} {{
 
 def _host(bridge: Bridge) -> str:
     """Return the rules that close the host, except for answers, pings and open ports, and networks beyond it; and that
-    bound a tenant's connections.
+    bound a tenant's connections: with its first packet, for each of a flow that nobody answers is `new`.
 
     On a bridge with others than tenants, tenants are those addresses to which the bridge keeps them. On one of ours
     alone their network is nowhere else: who comes with an address of it by another interface is none of them.
@@ -171,7 +176,16 @@ def _host(bridge: Bridge) -> str:
     opened = f"        ip daddr {_set(bridge.opened)} accept\n" if bridge.opened else ""
     closed = f"        ip daddr {_set(bridge.closed)} {REJECT}\n" if bridge.closed else ""
     beyond = f'iifname != {{ "lo", "{bridge.name}" }} ip saddr {bridge.network} drop' if bridge.ours else ""
+    # what came over the bridge comes from the bridge
+    past = f'iifname "{PORTS[bridge.kind]}*" drop'
+    begun = "ct state new ct status & confirmed != confirmed"
     return f"""\
+table arp {TABLES[bridge.kind]} {{
+    chain arrivals {{
+        type filter hook input priority filter; policy accept;
+        {past}
+    }}
+}}
 table inet {TABLES[bridge.kind]} {{
     set connections {{
         type ipv4_addr
@@ -184,12 +198,19 @@ table inet {TABLES[bridge.kind]} {{
         flags dynamic,timeout
         timeout 1m
     }}
+    ct timeout ended {{
+        protocol tcp
+        l3proto ip
+        policy = {{ time_wait : {ENDED}, close : {ENDED} }}
+    }}
     chain counted {{
+        ip protocol tcp ct timeout set "ended"
         update @begins {{ ip saddr limit rate over {BEGIN} }} {REJECT}
         add @connections {{ ip saddr ct count over {CONNECTIONS} }} {REJECT}
     }}
     chain arrivals {{
         type filter hook prerouting priority raw; policy accept;
+        {past}
         {beyond}
     }}
     chain to_host {{
@@ -198,7 +219,7 @@ table inet {TABLES[bridge.kind]} {{
     }}
     chain of_tenant {{
         ct state established,related accept
-        ct state new jump counted
+        {begun} jump counted
         icmp type echo-request accept
 {ports}        {REJECT}
     }}
@@ -208,7 +229,7 @@ table inet {TABLES[bridge.kind]} {{
     }}
     chain onward {{
         ct state established,related accept
-        ct state new jump counted
+        {begun} jump counted
         oifname "{bridge.name}" accept
 {opened}{closed}    }}
 }}
@@ -216,11 +237,14 @@ table inet {TABLES[bridge.kind]} {{
 
 
 def _nat(bridge: Bridge) -> str:
+    """Return the rules that give what leaves the host its address. With br_netfilter, what one tenant says to all the
+    others (255.255.255.255, multicast) comes here as well, and stays its own.
+    """
     return f"""\
 table ip {TABLES[bridge.kind]} {{
     chain postrouting {{
         type nat hook postrouting priority srcnat;
-        ip saddr {bridge.network} ip daddr != {bridge.network} masquerade
+        ip saddr {bridge.network} oifname != "{bridge.name}" ip daddr != {bridge.network} masquerade
     }}
 }}
 """

@@ -17,7 +17,7 @@ from ipaddress import IPv4Interface
 
 import frames
 import pytest
-from frames import ARP, BROADCAST, IPV4, IPV6, LLDP, MARK, VLAN
+from frames import ARP, BROADCAST, IPV4, IPV6, LLDP, MARK, PROVIDERS_VLAN, VLAN
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput
@@ -54,6 +54,10 @@ FORGED = {
     ),
     "a router's advertisement": frames.frame("33:33:00:00:00:01", OURS, IPV6, frames.router_advertisement()),
     "in a VLAN": frames.frame(BROADCAST, OURS, VLAN, b"\x00\x05\x08\x00" + frames.udp(GATEWAY, BOB, 1024, 7)),
+    "honest, but in a VLAN": frames.frame(BROADCAST, OURS, VLAN, b"\x00\x05\x08\x00" + frames.udp(ALICE, BOB, 1024, 7)),
+    "honest, but in a VLAN of a provider": frames.frame(
+        BROADCAST, OURS, PROVIDERS_VLAN, b"\x00\x05\x08\x00" + frames.udp(ALICE, BOB, 1024, 7)
+    ),
     "a protocol of its own": frames.frame(BROADCAST, OURS, 0x88B5, MARK),
 }
 
@@ -197,7 +201,7 @@ def test_containers_and_guests_have_tables_of_their_own(net):
     guests = dict(kind="kvm", bridge="hetero1", network="10.0.82.0/24", addresses=["10.0.82.10"] * 2)
     net.nft(pinning.rules(bridge_of(replace(PLAN, **guests), [], [])))
     assert not net.heard("bob", FORGED["another's address"])
-    assert net.run("host", "nft", "list", "tables").stdout.split().count("hetero_guests") == 3
+    assert net.run("host", "nft", "list", "tables").stdout.split().count("hetero_guests") == 4
 
 
 @pytest.mark.parametrize(
