@@ -9,7 +9,8 @@ import os
 from typing import Any, Sequence
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printable import brief
-from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import is_ours, of_others, read
+from ansible_collections.hetero.compute.plugins.plugin_utils.folders_of_others import of_others
+from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import is_ours, read
 
 ANOTHER = "or set another hetero_ssh_folder"
 
@@ -33,7 +34,7 @@ def ssh_folder(folder: Any, names: Sequence[str] = ()) -> str:
         return f"{whose}, and {there} is no folder: move it away, {ANOTHER}"
     if not os.access(there, os.W_OK | os.X_OK):
         return f"{whose}, and {there} cannot be written to: make it writable, {ANOTHER}"
-    others = of_others(path) if there == path else ""
+    others = of_others(path)
     if others:
         return f"{whose}, {others}, and ssh would do what others put there: make it yours alone, {ANOTHER}"
     if there == path:

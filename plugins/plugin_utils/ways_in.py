@@ -11,11 +11,7 @@ ProxyCommand).
 
 from __future__ import annotations
 
-import grp
 import os
-import pwd
-import stat
-from contextlib import suppress
 from typing import Any, Iterable, Mapping, Sequence
 
 from ansible.errors import AnsibleActionFail
@@ -24,6 +20,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.printa
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files.whole_file import write_whole
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.instance import INSTANCE
 from ansible_collections.hetero.compute.plugins.plugin_utils.answer_values import is_address, is_known_host, is_word
+from ansible_collections.hetero.compute.plugins.plugin_utils.folders_of_others import of_others
 
 TEXT = """\
 Host {instance}
@@ -83,38 +80,6 @@ def _make(folder: str) -> None:
     if others:
         what = f"{folder} is a folder {others}, and ssh would do what others put there"
         raise AnsibleActionFail(f"{what}: make it yours alone, or set another")
-
-
-def of_others(path: str) -> str:
-    """Return in words that others may write in a folder, or lead to another one by its name; "" where they may not.
-
-    Root may act for who called sudo.
-    """
-    ours = {"0", str(os.geteuid())} | ({os.environ.get("SUDO_UID", "")} if os.geteuid() == 0 else set())
-    link, seen = os.lstat(path), os.stat(path)
-    if stat.S_ISLNK(link.st_mode) and str(link.st_uid) not in ours:
-        return f"to which a link of another user leads ({link.st_uid})"
-    if seen.st_mode & stat.S_IWOTH:
-        return "in which everybody may write"
-    members = _members(seen.st_gid) if seen.st_mode & stat.S_IWGRP else {}
-    theirs = [name for name, uid in members.items() if str(uid) not in ours]
-    if theirs:
-        return f"in which its group may write ({brief(', '.join(sorted(theirs)))})"
-    return "" if str(seen.st_uid) in ours else f"which belongs to another user ({seen.st_uid})"
-
-
-def _members(group: int) -> dict[str, int]:
-    """Return the accounts of a group, {name: user id}; those of root's own, which some distributions give to accounts
-    that nobody logs in to, are not looked for.
-    """
-    found = {one.pw_name: one.pw_uid for one in pwd.getpwall() if group and one.pw_gid == group}
-    named: list[str] = []
-    with suppress(KeyError):  # a number without a group
-        named = grp.getgrgid(group).gr_mem if group else []
-    for name in named:
-        with suppress(KeyError):  # an account that was removed
-            found[name] = pwd.getpwnam(name).pw_uid
-    return found
 
 
 def named(instance: Mapping[str, Any]) -> str:

@@ -10,19 +10,17 @@ Another job of this owner may ask for the same name, on another machine: what is
 from __future__ import annotations
 
 import contextlib
-import grp
 import json
 import os
-import pwd
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 
 from . import endings
 from .endings import NoBoard, as_told, say
 from .playbooks import Playbooks
+from .private import private_folder
 
 #: What the playbooks take for a name.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -107,39 +105,6 @@ def default_state():
 def lock_of(request):
     """Return the file that one process at a time has locked, who works on a board of this name (held.py)."""
     return f"{request.folder}.lock"
-
-
-def private_folder(path):
-    """Make a folder, and those above it, for this user alone, whatever its umask is: ssh obeys its ssh_config."""
-    before = os.umask(0o077)
-    try:
-        os.makedirs(path, exist_ok=True)
-    finally:
-        os.umask(before)
-
-
-def must_be_own(path):
-    """Raise NoBoard for a folder in which others of this machine write: ssh runs what they put into its ssh_config, and
-    Ansible and this program write where their links lead.
-    """
-    said = os.stat(path)
-    members = _others(said.st_gid) if said.st_mode & stat.S_IWGRP else ()
-    whose = "" if said.st_uid in (os.geteuid(), 0) else f"belongs to another user ({said.st_uid})"
-    whose = whose or (f"may be written by its group ({', '.join(sorted(members))})" if members else "")
-    if whose or said.st_mode & stat.S_IWOTH:
-        what = f"the folder for keys, {path}, {whose or 'may be written by everybody'}"
-        raise NoBoard(endings.REQUEST, f"{what}: set HETERO_STATE (or --state) to one that is yours alone")
-
-
-def _others(group):
-    """Return the names of the accounts in a group that are neither this one nor root; none of root's own group."""
-    members, named = {one.pw_name: one.pw_uid for one in pwd.getpwall() if one.pw_gid == group}, []
-    with contextlib.suppress(KeyError):  # a number without a group
-        named = grp.getgrgid(group).gr_mem
-    for name in named:
-        with contextlib.suppress(KeyError):  # an account that was removed
-            members[name] = pwd.getpwnam(name).pw_uid
-    return {name for name, number in members.items() if group and number not in (os.geteuid(), 0)}
 
 
 class Board:

@@ -16,11 +16,12 @@ import sys
 from urllib.parse import urlsplit
 
 from . import cancelled, endings
-from .board import Board, Request, must_be_own, private_folder
+from .board import Board, Request
 from .cancelled import Cancelled
 from .endings import NoBoard, as_told, say, tell
 from .held import given_back, said_of, taken
 from .names import job_name
+from .private import must_be_own, private_folder
 
 #: What a job may choose by its variables; all else is the runner's.
 CHOSEN = {"flavor": "HETERO_FLAVOR", "image": "HETERO_IMAGE"}

@@ -17,10 +17,11 @@ import signal
 import time
 
 from . import cancelled, endings
-from .board import Board, lock_of, must_be_a_boards, must_be_own, private_folder
+from .board import Board, lock_of, must_be_a_boards
 from .endings import NoBoard, as_told, say
 from .keeper import Keeper, unlock
 from .names import began, goes_on
+from .private import must_be_own, private_folder
 
 RUN, TAKE, GIVE_BACK = "run", "take", "give-back"
 #: Seconds between two looks at a lock that another process has.

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 
+import posix_acl
 import pytest
 
 from ansible_collections.hetero.compute.tests.unit.ci.conftest import CI, LIMIT, keeper_of
@@ -265,7 +266,7 @@ def test_nobody_else_writes_what_ssh_obeys(machine):
     assert [path.name for path in (state / "mine").iterdir() if path.is_file() and path.stat().st_mode & 0o022] == []
 
 
-@pytest.mark.parametrize("whose", ["everybody's", "another's", "a group's"])
+@pytest.mark.parametrize("whose", ["everybody's", "another's", "a group's", "its ACL's", "below", "by a link"])
 @pytest.mark.parametrize("verb", ["run", "take", "give-back"])
 def test_a_folder_for_keys_in_which_others_write_is_refused(machine, verb, whose):
     """Lost: the runner's user, with the site's key, to another user of its machine: ssh runs what stands in the
@@ -274,11 +275,20 @@ def test_a_folder_for_keys_in_which_others_write_is_refused(machine, verb, whose
     machine.state.mkdir()
     if whose == "everybody's":
         machine.state.chmod(0o1777)
+    elif whose == "its ACL's":
+        posix_acl.let_write(machine.state, 1234)
+    elif whose == "below":
+        machine.folder.chmod(0o777)
     elif os.geteuid():
         pytest.skip("a folder of another user or group needs root: run as root")
     elif whose == "a group's":
         os.chown(machine.state, -1, pwd.getpwnam("daemon").pw_gid)
         machine.state.chmod(0o775)
+    elif whose == "by a link":
+        machine.state.rmdir()
+        (machine.folder / "mine").mkdir()
+        machine.state.symlink_to(machine.folder / "mine")
+        os.lchown(machine.state, 65534, 65534)
     else:
         os.chown(machine.state, 65534, 65534)
     rc, _out, said = machine.run(verb, "--flavor", "x", "--name", "mine", *(("--", "true") if verb == "run" else ()))
@@ -288,8 +298,8 @@ def test_a_folder_for_keys_in_which_others_write_is_refused(machine, verb, whose
 
 def test_a_groups_accounts_are_known_though_one_was_removed():
     """Lost: the same, in a folder whose group names an account before them that is no more."""
-    names = "board.grp.getgrgid = lambda number: SimpleNamespace(gr_mem=['left-us', 'daemon'])"
-    code = f"from types import SimpleNamespace; from heteroci import board; {names}; print(board._others(54321))"
+    names = "private.grp.getgrgid = lambda number: SimpleNamespace(gr_mem=['left-us', 'daemon'])"
+    code = f"from types import SimpleNamespace; from heteroci import private; {names}; print(private._others(54321))"
     done = subprocess.run([sys.executable, "-c", code], cwd=CI, capture_output=True, text=True, check=True)
     assert done.stdout == "{'daemon'}\n"
 

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.hetero.compute.plugins.plugin_utils import ways_in
+from ansible_collections.hetero.compute.plugins.plugin_utils import folders_of_others
 from ansible_collections.hetero.compute.plugins.plugin_utils.ssh_folder import ssh_folder
 from ansible_collections.hetero.compute.plugins.plugin_utils.ways_in import TEXT
 
@@ -101,7 +101,8 @@ def test_a_folder_in_which_a_group_writes_is_refused_unless_that_is_ones_own(tmp
     os.chown(keys, 0, 54321)
     assert ssh_folder(str(keys)) == "", "a group of nobody"
     monkeypatch.setenv("SUDO_UID", "0")
-    monkeypatch.setattr(ways_in.grp, "getgrgid", lambda _number: SimpleNamespace(gr_mem=["left-us", "daemon"]))
+    group = SimpleNamespace(gr_mem=["left-us", "daemon"])
+    monkeypatch.setattr(folders_of_others.grp, "getgrgid", lambda _number: group)
     assert "daemon" in ssh_folder(str(keys)), "also where an account before it was removed"
 
 
