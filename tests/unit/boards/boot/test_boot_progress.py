@@ -103,6 +103,17 @@ def test_nothing_is_said_before_its_outlet_is_on(boot):
     assert (one.lines, one.kinds, one.asked) == ([], {TFTP: 103.0, NFS: 104.0}, {KERNEL: 103.0})
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "anew"), [(FIRMWARE, None, True), (TFTP, "mboot.tgz", True), (TFTP, "nothing of ours", False)]
+)
+def test_a_board_that_boots_anew_is_nobodys_at_work(boot, kind, name, anew):
+    """Lost: a boot that is followed to its end, for one that somebody seems to be at work on."""
+    one = boot()
+    one.taken_over = True
+    one.see(kind, name, 102.0)
+    assert one.taken_over is not anew
+
+
 def test_strangers_are_kept_and_only_so_many(boot):
     """Lost: who stands in the proxy's place; or the proxy's memory to whoever feigns them."""
     one = boot()

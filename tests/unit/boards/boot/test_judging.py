@@ -400,6 +400,18 @@ def test_a_pdu_that_is_away_is_the_proxys_fault_but_for_boards_found_guilty(stag
         assert work.did == []
 
 
+@pytest.mark.parametrize("how", [dict(stage=LOOKING), dict(stage=SWITCHING, doomed="stalled"), dict(stage=BOOTING)])
+def test_a_pdu_that_is_away_is_away_for_each_of_its_boards(how):
+    """Lost: the end of a verb that waits for a board whose PDU it has given up."""
+    works = [Work(), Work()]
+    one, boot = loop(works[0], **how)
+    other = Boot(works[1])
+    other.stage = DECIDING
+    one.boots[1], one.lines, one._of = other, {"pdu-a": boot}, lambda pdu: [boot, other]
+    one._on_down("pdu-a", boot, HeteroError("does not answer", "pdu-a", "look at it"))
+    assert works[1].over
+
+
 def test_of_a_board_that_was_cut_before_its_pdu_was_away_nobody_says_that_it_is_as_it_was():
     """Lost: the power of a tenant's board, who is told that nothing was done to it."""
     work = Work()

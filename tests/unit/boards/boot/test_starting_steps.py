@@ -137,7 +137,8 @@ def test_a_board_that_may_be_in_use_is_asked_for_long(monkeypatch, state, power,
 
     def timer(seconds, post, given):
         timers.append((seconds, post, given))
-        return SimpleNamespace(start=lambda: timers.append("started"), daemon=False)
+        made = SimpleNamespace(start=lambda: timers.append(f"started, daemon={made.daemon}"), daemon=False)
+        return made
 
     monkeypatch.setattr(starts, "threading", SimpleNamespace(Timer=timer, Event=threading.Event))
     one, boot = loop(check), boot_of(Work(state=state, power=power))
@@ -146,7 +147,7 @@ def test_a_board_that_may_be_in_use_is_asked_for_long(monkeypatch, state, power,
     if power == "on":
         assert boot.watching is boot.cancelled
         assert one.spawned == [("_look", (boot, boot.cancelled))]
-        assert timers == ([] if check else [(starts.TELL, one._post, (one._tell_look, boot)), "started"])
+        assert timers == ([] if check else [(starts.TELL, one._post, (one._tell_look, boot)), "started, daemon=True"])
         assert waited == []
     else:
         assert (one.spawned, timers, waited) == ([], [], [(boot, True, one._on_probe)])

@@ -244,6 +244,18 @@ def test_what_was_never_started_ends_whatever_its_outlet_feeds(stopped, monkeypa
     assert len(asked) == refused
 
 
+@pytest.mark.parametrize("doubted", [True, False])
+def test_a_board_in_doubt_whose_cut_nobody_saw_is_refused_once_it_is_seen_whom_it_cut(stopped, doubted):
+    """Lost: the board of somebody else, which is called off, and given to the next."""
+    doubt = Refused("its outlet is in doubt", "board0", "see which it is")
+    work = Work(doubt=doubt, off_by_all=False, power_proof=dict(pdu="off", board=None))
+    one = stopped(work)
+    one._doubted = {0} if doubted else set()
+    one._on_silence(work, [])
+    assert (("fails", None, str(doubt), {}) in work.did) is doubted
+    assert work.over
+
+
 def test_another_key_than_its_own_keeps_a_board_on(stopped):
     """Lost: the power of somebody else's board, by a stop of one's own."""
     work = Work()

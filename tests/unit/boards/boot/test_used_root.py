@@ -120,6 +120,16 @@ def test_a_clock_that_was_set_back_and_has_passed_that_time_since(monkeypatch, t
     assert used_root.used_since(WORK, began) is bool(step)
 
 
+@pytest.mark.parametrize(("step", "used"), [(0.0009, False), (0.005, True), (-0.005, True)])
+def test_a_step_is_one_from_a_millisecond_on(tmp_path, monkeypatch, marked, step, used):
+    """Lost: the same, after a step of the clock as those of NTP."""
+    (tmp_path / "root").mkdir()
+    time.sleep(0.02)
+    apart = json.loads(marked.read_text())["apart"]
+    monkeypatch.setattr(power_marks, "_apart", lambda: apart + step)
+    assert used_root.used_since(WORK, time.time()) is used
+
+
 @pytest.mark.parametrize(
     "mark",
     [None, "", "{", "[]", "{}", '{"boot": "another", "apart": %r}', '{"boot": %r, "apart": "NaN"}', '{"boot": 1}'],
