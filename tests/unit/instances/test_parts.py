@@ -114,6 +114,12 @@ def test_limits_for_the_controllers_that_are_there(tmp_path):
     assert limits.keys(16384, 8, 99, str(two)) == [
         "lxc.cgroup2.memory.max = 17179869184", "lxc.cgroup2.cpu.max = 800000 100000", "lxc.cgroup2.pids.max = 99",
     ]  # fmt: skip
+    for counts in (one / "memory" / "memory.memsw.limit_in_bytes", two / "init.scope" / "memory.swap.max"):
+        counts.parent.mkdir(exist_ok=True)
+        counts.touch()
+    assert limits.keys(16384, 0, 0, str(one))[1:] == ["lxc.cgroup.memory.memsw.limit_in_bytes = 17179869184"]
+    assert limits.keys(16384, 0, 0, str(two))[1:] == ["lxc.cgroup2.memory.swap.max = 0"]
+    assert limits.keys(0, 0, 0, str(two)) == []
     assert limits.keys(16384, 8, 99, str(none)) == []
     assert limits.missing(16384, 8, 99, str(none)) == ["memory", "cpu", "pids"]
     assert (limits.keys(0, 0, 0, str(two)), limits.missing(0, 8, 99, str(two))) == ([], [])

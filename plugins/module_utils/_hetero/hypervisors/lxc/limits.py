@@ -7,6 +7,7 @@ for a missing controller would stop the start.
 
 from __future__ import annotations
 
+import glob
 import os
 
 from ...core.errors import naming
@@ -35,7 +36,7 @@ def keys(memory_mb: int, vcpus: int, pids: int, cgroup: str = CGROUP) -> list[st
     lines = []
     if memory_mb and "memory" in found:
         key = "lxc.cgroup2.memory.max" if found["memory"] == "v2" else "lxc.cgroup.memory.limit_in_bytes"
-        lines.append(f"{key} = {memory_mb << 20}")
+        lines += [f"{key} = {memory_mb << 20}", *_no_swap(found["memory"], memory_mb, cgroup)]
     if vcpus and found.get("cpu") == "v2":
         lines.append(f"lxc.cgroup2.cpu.max = {vcpus * PERIOD} {PERIOD}")
     elif vcpus and found.get("cpu") == "v1":
@@ -43,6 +44,18 @@ def keys(memory_mb: int, vcpus: int, pids: int, cgroup: str = CGROUP) -> list[st
     if pids and "pids" in found:
         lines.append(f"lxc.cgroup{'2' if found['pids'] == 'v2' else ''}.pids.max = {pids}")
     return lines
+
+
+def _no_swap(version: str, memory_mb: int, cgroup: str) -> list[str]:
+    """Return the line that keeps a container from the host's swap, which no flavor offers; none on a host whose kernel
+    counts no swap (swapaccount=0), where it would stop the start.
+    """
+    if version == "v2":
+        # the root itself has no limits
+        there = glob.glob(os.path.join(glob.escape(cgroup), "*", "memory.swap.max"))
+        return ["lxc.cgroup2.memory.swap.max = 0"] if there else []
+    both = "memory.memsw.limit_in_bytes"
+    return [f"lxc.cgroup.{both} = {memory_mb << 20}"] if os.path.exists(os.path.join(cgroup, "memory", both)) else []
 
 
 def missing(memory_mb: int, vcpus: int, pids: int, cgroup: str = CGROUP) -> list[str]:
