@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.boot import stops
 from ansible_collections.hetero.compute.tests.unit.verbs.test_recabling import reconcile, stop
 from ansible_collections.hetero.compute.tests.unit.verbs.test_silenced_by_reconcile import hangs, nobodys
-from ansible_collections.hetero.compute.tests.unit.verbs.test_swapped_plugs import hasty, lives, swapped
+from ansible_collections.hetero.compute.tests.unit.verbs.test_swapped_plugs import hasty, lives, plugs, swapped
 
 __all__ = ["hasty", "nobodys", "swapped"]
 
@@ -76,6 +76,17 @@ def test_a_stop_that_was_killed_and_cut_nobody_is_ended_by_the_next(jackie, monk
     assert not reconcile(jackie).get("failed")
     result = stop(jackie)
     assert (result.get("failed"), jackie.outlets()) == (False, {"1": "off", "2": "on"}), told(result)
+
+
+def test_a_board_that_nobody_has_and_whose_freeing_was_killed_is_freed_by_the_next(nobodys, monkeypatch):
+    """Lost: the board, to everybody who asks for one; reconcile would tell it as freed, and do nothing with it."""
+    plugs(nobodys, False)
+    with monkeypatch.context() as patch:
+        patch.setattr(stops.Stopping, "_look_after", lambda *given: os.kill(os.getpid(), signal.SIGKILL))
+        assert nobodys._module("board_reconcile", timeout=10) is None
+    assert (nobodys.outlets(), nobodys.record(0).state) == ({"1": "off", "2": "on"}, "shutting down")
+    result = reconcile(nobodys)
+    assert ("off, cleaned, free" in told(result), nobodys.record(0).state) == (True, "power off"), told(result)
 
 
 def test_who_went_off_by_herself_later_is_not_looked_for(jackie):

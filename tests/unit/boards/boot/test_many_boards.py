@@ -19,6 +19,9 @@ import pytest
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import descriptors, job
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.readiness import readable, writable
+from ansible_collections.hetero.compute.tests.unit.boards.work.test_claims_given import present, proxy
+
+__all__ = ["proxy"]
 
 
 def fill(site, count, **fake):
@@ -83,6 +86,17 @@ def test_what_would_need_more_than_the_system_gives_is_refused_before_it_begins(
     assert "1000 boards: need 7128 open files at once, and this process may have 4096" in str(refused.value)
     assert "name at most 566 at once" in str(refused.value)
     descriptors.make_room(566)
+
+
+def test_more_boards_than_could_be_worked_on_are_not_claimed(monkeypatch, proxy):
+    """Lost: a rack, claimed for who can neither start nor stop it whole where the limit is hard."""
+    most = descriptors.BESIDES + 2 * descriptors.OF_BOARD
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (most, most))
+    with pytest.raises(Refused, match=r"3 boards: need .*: name at most 2 at once"):
+        present(proxy, "lab", count=3)
+    assert proxy.store.claims() == []
+    present(proxy, "lab", count=2)
+    assert [claim.board for claim in proxy.store.claims()] == [0, 1]
 
 
 def test_files_beyond_the_first_thousand_are_waited_for():

@@ -109,6 +109,15 @@ def test_it_is_asked_and_tells_of_itself_as_any_other(site):
         assert session.drawn(["1"])["1"].watts == 7.5
 
 
+def test_what_it_tells_of_itself_may_be_computed(site, tmp_path):
+    """Lost: all boards of a PDU, to an AttributeError, where its driver computes what to see to."""
+    computed = "    @property\n    def stuck(self):\n        return f'see to {len(self.status())} outlets'\n\n"
+    path = tmp_path / "power_drivers" / "slow.py"
+    path.write_text(DRIVER.replace("    def login(self)", f"{computed}    def login(self)"))
+    with site[1]() as session:
+        assert (session.stuck, session.status()) == ("see to 2 outlets", {"1": "off", "2": "on"})
+
+
 @pytest.mark.parametrize("how", [FOREVER, "time.sleep(3600)"])
 @pytest.mark.parametrize("where", BEGINS)
 def test_one_that_never_returns_is_ended(site, where, how):
@@ -172,6 +181,20 @@ def test_a_look_at_its_settings_ends(site, monkeypatch):
     site[0](WRONG)
     ((key, error),) = registry.driver_of("slow", "pdu-x").wrong("pdu-x", {})
     assert (key, error.what) == ("driver", "its driver looks at its settings for 0.5 s")
+
+
+@pytest.mark.parametrize(("seconds", "ends"), [(8, False), (15, True)])
+def test_a_look_at_its_settings_takes_seconds_at_most(site, monkeypatch, seconds, ends):
+    """Lost: minutes of each set-up, for each PDU of a driver that hangs; or what one finds that asks its PDU."""
+
+    def played(look, deadline, thing, remedy):
+        if deadline.left < seconds:
+            raise TimedOut("did not end", thing, remedy)
+        return look()
+
+    monkeypatch.setattr(own_drivers, "in_child", played)
+    found = registry.driver_of("slow", "pdu-x").wrong("pdu-x", {})
+    assert [error.what for _key, error in found] == ["its driver looks at its settings for 10 s"] * ends
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.pow
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.drawn import Drawn
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp_meters import METERS
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.snmp_tables import TABLES
-from ansible_collections.hetero.compute.tests.unit.drivers.power.snmp_devices import COMMUNITY, KINDS, Device
+from ansible_collections.hetero.compute.tests.unit.drivers.power.snmp_devices import COMMUNITY, KINDS, Agent, Device
 
 #: {table: (watts, counter) as its device has them, and as they are}, of two outlets; None where it measures no such
 #: thing. Literal, and not by snmp_meters.py, which they are to hold: of the MIBs that it names.
@@ -83,15 +83,15 @@ def asked(tmp_path, monkeypatch):
     )
     monkeypatch.setitem(KINDS, "rPDU2", rpdu2)
 
-    def ask(name, measures, version):
-        one = Device(name)
+    def ask(name, measures, version, indexes=None):
+        one = Device(name, indexes=indexes)
         one.measures = measures
         given = {"driver": "snmp", "host": "127.0.0.1", "port": one.port, "snmp_version": version}
         try:
             with power.session("pdu-t", given, {"community": COMMUNITY}, Deadline(120), str(tmp_path)) as opened:
                 assert opened.dialect == name
                 states = opened.status()
-                found = opened.drawn(["1", "2"])
+                found = opened.drawn([*states] if indexes else ["1", "2"])
                 assert opened.status() == states
             assert one.done == [], "a reading switches nothing"
             return found
@@ -124,6 +124,27 @@ def test_one_outlet_without_a_meter_hides_no_other(asked):
     assert asked("Vertiv", WIRE["Vertiv"][0], "1") == {"1": Drawn(41.0, 310.25)}
     assert asked("Vertiv", {}, "1") == {}
     assert asked("Gude", {}, "1") == {}
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("name", ["Raritan", "Sentry4"])
+def test_what_many_outlets_draw_fits_into_the_packets_of_every_agent(asked, monkeypatch, name):
+    """Lost: energy of a PDU with many outlets, whose agent answers `tooBig`, or not at all, to a longer question."""
+    reply, sizes = Agent._reply, []
+
+    async def noted(agent, data):
+        answer = await reply(agent, data)
+        sizes.extend([len(data), len(answer)])
+        return answer
+
+    monkeypatch.setattr(Agent, "_reply", noted)
+    first, indexes = next(iter(KINDS[name].outlets.values())).rpartition(".")[0], range(1, 41)
+    meter, counter = METERS[name].watts[0], METERS[name].kwh[0]
+    numbers = [f"{first}.{outlet}" for outlet in indexes]
+    measures = {column.row(number): 310250000 for number in numbers for column in (meter, counter)}
+    found = asked(name, measures, "2c", numbers)
+    assert ([*found], found["40"].kwh) == ([str(outlet) for outlet in indexes], 310250.0)
+    assert max(sizes) <= 484, "RFC 3417, 3.2.1"
 
 
 @pytest.mark.usefixtures("patient")

@@ -242,7 +242,10 @@ def test_an_outlet_has_one_name(first, index, outlet):
         ({"state": "1.3.6.1.x"}, ["no column of states"]),
         ({"stat": 1}, ["unknown key stat: write state"]),
         ({True: TABLE["on"]}, ["has a key True: put on in quotes"]),
-        ({"on": {"column": "here", "value": 1}}, ["no on with the OID of a column"]),
+        (
+            {"on": {"column": "here", "value": 1}},
+            ['no on with the OID of a column: give "on": {column: 1.3.6.1.4.1.32473.1.6, value: 2}'],
+        ),
         ({"off": 2}, ['no off with the OID of a column: give "off": {column: 1.3.6.1.4.1.32473.1.6, value: 1}']),
         ({"off": dict(TABLE["off"], value="2")}, [r"no off.value that is a whole number of 0 or more"]),
         ({"off": dict(TABLE["off"], value=-1)}, ["no off.value"]),

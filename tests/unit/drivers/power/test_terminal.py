@@ -10,12 +10,15 @@ import re
 import resource
 import signal
 from contextlib import ExitStack
+from types import SimpleNamespace
 
+import pexpect
 import ptyprocess
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import terminal
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.terminal import Line
 
 
@@ -95,3 +98,21 @@ def test_a_program_that_a_busy_kernel_has_not_ended_yet_is_waited_for(monkeypatc
     line._child.read_nonblocking(1, 30)
     line.close()
     assert not line._child.isalive()
+
+
+def test_a_killed_program_is_waited_for_no_longer_than_it_takes(monkeypatch):
+    """Lost: a second of each session with a PDU, on a machine that is busy."""
+    spent = [0.0]  # seconds, by a clock that only its sleeps move
+
+    def close(force):
+        raise pexpect.ExceptionPexpect("not gone yet")
+
+    def sleep(seconds):
+        spent[0] += seconds
+
+    line = Line("pdu-t", ["cat"], "secret", Deadline(60))
+    line.close()
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(sleep=sleep))
+    line._child = SimpleNamespace(close=close, isalive=lambda: spent[0] < 0.05)
+    line.close()
+    assert 0.05 <= spent[0] < 0.3

@@ -104,6 +104,18 @@ def test_two_names_of_one_port_are_refused(hubs, tmp_path):
     assert powers(file, "1-1.4") == ["2"]
 
 
+def test_a_board_that_has_a_port_of_its_own_by_now_is_switched(hubs, tmp_path):
+    """Lost: a board's power, for as long as the session goes on, to what its port was before it was plugged anew."""
+    outlets = ("1-1.4:2", "2-1.4:2", "1-2:1")
+    hubs(hub("2-1.4", 3, on="2", twin="1-1.4"), hub("1-1.4", on="2", twin="2-1.4"), hub("1-2", on="1"))
+    with opened(tmp_path, *outlets) as (session, deadline):
+        told = [state.startswith("unknown (has one port as two") for state in session.status().values()]
+        assert told == [True, True, False]
+        file = hubs(hub("2-1.4", on="2"), hub("1-1.4", on="2"), hub("1-2", on="1"))
+        power.set_outlets(session, {"1-1.4:2": "off"}, deadline)
+    assert [powers(file, at) for at in ("1-1.4", "2-1.4", "1-2")] == [[], ["2"], ["1"]]
+
+
 def named(at, other):
     """A hub at whose port 2 a gadget names another hub; each of its texts has 64 characters at most."""
     plugged = hub(at, on="123")
