@@ -156,6 +156,14 @@ def test_a_part_is_enough_for_who_says_so():
     assert starts(NOW, there, [wish("lab", 1.0, 2)])[0].when == NOW + 5
 
 
+def test_what_ends_at_one_time_is_told_once():
+    """Lost: a line of `status` that a person can read: one time with two numbers, one instance named twice."""
+    there = [*lots([0], board1=NOW + 5, board2=NOW + 5), Lot(NOW + 9, {}, ("board3", "board4"), "vm", "bob")]
+    (start,) = starts(NOW, there, [wish("lab", 1.0, 5)])
+    assert start.steps == ((NOW, 1), (NOW + 5, 3), (NOW + 9, 5))
+    assert [lot.name for lot in start.ends] == ["board1", "board2", "vm"]
+
+
 def test_several_nodes_give_the_time_together():
     """Lost: when a request starts that no node can serve alone."""
     mine, theirs = ((NOW, 1), (NOW + 60, 2)), ((NOW + 30, 2),)

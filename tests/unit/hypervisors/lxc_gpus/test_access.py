@@ -219,6 +219,18 @@ def test_only_what_is_there_is_taken(monkeypatch):
     assert one.done == []
 
 
+@pytest.mark.parametrize("what", ["give", "take"])
+@pytest.mark.parametrize("check", [False, True])
+def test_what_an_ended_work_left_standing_still_goes_on(monkeypatch, what, check):
+    """Lost: a container that stands still for ever, since the process that stopped it was killed; and a dry run that
+    changes something.
+    """
+    one, went_on = Inside(monkeypatch, [OTHER.number], [NODE.number]), []
+    monkeypatch.setattr(access.stillness, "let_go_on", lambda folders: went_on.append(list(one.done)))
+    getattr(one.running, what)([NODE, OTHER], check=check)
+    assert went_on == ([] if check else [[]]), "before anything is changed"
+
+
 def test_words_of_options_and_results(running):
     """Lost: what playbooks write and compare; an error must say which node it is about."""
     assert (access.HOST, access.INSIDE) == ("host", "lxc-attach")

@@ -63,6 +63,8 @@ def test_a_uuid_that_was_never_known_is_learned(host):
     host.machine.serve(own, MINORS[own])
     restore(host)
     assert uuids(box) == [uuid_of(MINORS[own])]
+    with Store(host.state_db, create=False) as store:
+        assert [row.uuid for row in store.allocations()] == uuids(box), "the table knows what its file knows"
 
 
 @pytest.mark.parametrize("lost", ["", "after", "before"])
