@@ -50,7 +50,8 @@ def repair(site):
 def older(site):
     """Board 0 is at fault since the copy of the database that was put back."""
     with site.proxy() as proxy:
-        proxy.store.power_seen(1, "off")
+        for board in (0, 1):
+            proxy.store.power_seen(board, "off")
     copy = backups.make(site.params["state_db"])
     at_fault(site)
     put_back(site, copy)
@@ -66,6 +67,15 @@ def anew(site):
     for path in database.parent.glob(f"{database.name}*"):
         path.unlink()
     return site
+
+
+def test_a_look_from_before_the_fault_tells_nothing_of_its_outlet(older):
+    """Lost: a board that its fault left on, freed by what an older database has seen of its outlet."""
+    with older.proxy() as proxy:
+        assert proxy.store.take_out(0) is True
+    assert [(older.record(board).state, older.record(board).power) for board in (0, 1)] == [
+        ("error", None), ("power off", "off"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("lost", ["older", "anew"])

@@ -172,6 +172,9 @@ def test_who_waits_for_a_board_that_does_not_answer_is_told_how_long(monkeypatch
     Starting._tell_look(boot_of(work, **{"outlet_now": "on", **more}))
     text = starts.STILL_ASKED.format(quiet=2 * presence.QUIET, longest=2 * presence.LONGEST)
     assert work.did == ([("wait", text)] if told else [])
+    assert starts.STILL_ASKED.format(quiet=presence.QUIET, longest=presence.LONGEST).endswith(
+        "up to 15 s, and where its port takes or refuses calls 60 s"
+    ), "a minute, as the guide says"
 
 
 def test_a_look_is_heard_of_its_own_board(monkeypatch):

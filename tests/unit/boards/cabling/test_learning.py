@@ -49,6 +49,7 @@ def test_ten_boards_on_shuffled_outlets(lab):
     assert {board: (wire["pdu"], wire["outlet"]) for board, wire in result["wiring"].items()} == TRUTH
     assert result["wiring"][4] == {"pdu": "pdu-a", "outlet": "5", "driver": "fake", "disk": "none"}
     assert (result["changed"], result["failed"], result["lost"]) == (True, False, [])
+    assert [*result["seconds"]] == ["cabling"]
     nothing = [(one["pdu"], one["outlet"]) for one in result["outlets"] if one["verdict"] == "nothing"]
     assert nothing == [("pdu-a", "4"), ("pdu-b", "3")]
     assert lab.on == []

@@ -119,6 +119,14 @@ def test_a_board_with_nothing_to_do_is_over(planned, given):
     assert (work.over, work.failed, work.needed) == (True, False, False)
 
 
+def test_a_board_that_is_left_on_is_not_wiped(planned, monkeypatch):
+    """Lost: a disk that somebody's system, which came up before it could be stopped, has mounted."""
+    monkeypatch.setattr(wipes, "is_left_on", lambda proxy, board, claim: claim == "hers")
+    work = Work(claim="hers")
+    assert planned(work) == [(wipes.PHASE, wipes.NOT_WIPED.format(name="vm0"))]
+    assert (work.over, work.failed, work.driver) == (True, False, None)
+
+
 @pytest.mark.parametrize(
     ("work", "given", "why"),
     [

@@ -94,6 +94,7 @@ def test_each_finding_is_told_to_who_follows(site, tmp_path):
     told = [text for _id, _node, _instance, phase, text, _seconds in news["events"] if phase == checks.PHASE]
     assert told == [line["text"] for line in result["lines"] if line["phase"] == checks.PHASE]
     assert [text.partition(":")[0] for text in told[:-1]] == ["power", "boot", "serial", "ram", "disk", "network"]
+    assert told[-1] == "6 of 6 tests passed"
 
 
 def test_what_is_wrong_is_said_and_counts_against_the_board(site):
