@@ -108,6 +108,18 @@ def test_what_is_stopped_while_it_boots_is_off_at_once_and_stays_claimed(site, b
     assert "jackie on board0 stays claimed" in start["msg"]
 
 
+def test_what_moves_while_it_boots_does_not_wait_for_that_boot(site, booting):
+    """Lost: ten minutes of who moves an instance away from a board that does not come up."""
+    with booting() as result:
+        fake(site, 1)
+        since = time.monotonic()
+        moved = verb(site, state="migrated")
+        assert not moved.get("failed"), moved
+        assert time.monotonic() - since < AT_ONCE
+        assert (site.outlets()["1"], site.board_of("jackie")) == ("off", 1)
+        assert "so its boot is not waited for" in result()["msg"]
+
+
 def test_all_instances_of_a_request_are_gone_at_once(site, booting):
     """Lost: the time of each of them but the first."""
     with booting(count=2, boards=(0, 1)):

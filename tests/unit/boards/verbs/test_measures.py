@@ -7,6 +7,7 @@ passes for a sound one, or a sound board is kept from everybody.
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -22,15 +23,17 @@ class Played(Shell):
 
     def __init__(self, **answers):
         self._answers = {getattr(measures, name): answer for name, answer in answers.items()}
-        self.asked = []
+        self.asked, self.patience, self.sent = [], [], []
 
     def run(self, argv, deadline, stdin=None):
+        self.patience.append(deadline.seconds)
         script, words = argv[2], argv[4:]
         self.asked.append((script, *words))
         answer = self._answers.get(script, "")
         return answer(*words) if callable(answer) else answer
 
     def put(self, source, target, deadline, progress=None):
+        self.sent.append(os.path.getsize(source))
         progress(1, 2)
 
 
@@ -104,9 +107,21 @@ def test_what_a_disk_says_of_itself(status, smart):
 @pytest.mark.parametrize(("least", "passed"), [(0.001, True), (1e9, False)])
 def test_the_network_is_as_fast_as_its_limit(least, passed):
     """Lost: a board behind a cable that carries a tenth."""
-    found = measures.network(Played(), Limits(network_mb_s=least), go_on)
+    shell, looks = Played(), []
+    found = measures.network(shell, Limits(network_mb_s=least), lambda: looks.append(len(shell.sent)))
     assert (found.passed, found.figures["mb"]) == (passed, 16)
+    assert shell.sent == [8 * MIB, 8 * MIB]
+    assert looks == [0, 1, 1, 2], "whether the check is to end: before each file, and while it goes"
     assert ("see its cable and its switch" in found.text) is not passed
+
+
+def test_a_board_that_does_not_answer_holds_its_check_for_two_minutes_a_piece():
+    """Lost: an hour of who waits for the board, to a disk that hangs."""
+    shell = Played(FREE="307200\n", KEEPS="kept\n", SIZE=f"{1000 * MIB}\n", READ_DISK="5.0\n6.0\n")
+    for test in (measures.memory, measures.network):
+        test(shell, Limits(), go_on)
+    measures.disks(shell, ["/dev/sda"], Limits(), go_on)
+    assert max(shell.patience) <= 120
 
 
 def test_the_checks_end_is_asked_for_between_pieces():

@@ -285,6 +285,19 @@ def test_who_moved_since_a_copy_gets_no_second_board(proxy, node, named):
     assert present(proxy)[0]["boards"][0]["board"] == 0
 
 
+def test_who_has_a_root_and_no_claim_gets_no_second_board(proxy, node):
+    """Lost: an instance that runs, of which the database knows nothing, by asking for it again."""
+    (mine,) = claimed(proxy)
+    node.root(0, mine)
+    proxy.store._db._db.execute("DELETE FROM claims")
+    node.record(0).unlink()
+    for check in (True, False):
+        with pytest.raises(Refused, match="jackie: no claim"):
+            present(proxy, check=check)
+    assert proxy.store.claims() == []
+    assert present(proxy, "eve")[0]["boards"][0]["board"] != 0
+
+
 # ---- back
 
 
