@@ -73,6 +73,7 @@ def test_a_look_from_before_the_fault_tells_nothing_of_its_outlet(older):
     """Lost: a board that its fault left on, freed by what an older database has seen of its outlet."""
     with older.proxy() as proxy:
         assert proxy.store.take_out(0) is True
+    assert [event.text for event in older.events(0, "state")] == [f"power off → error: {WHY} (by its own record)"]
     assert [(older.record(board).state, older.record(board).power) for board in (0, 1)] == [
         ("error", None), ("power off", "off"),
     ]  # fmt: skip

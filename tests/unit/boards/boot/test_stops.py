@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -254,6 +255,32 @@ def test_a_board_in_doubt_whose_cut_nobody_saw_is_refused_once_it_is_seen_whom_i
     one._on_silence(work, [])
     assert (("fails", None, str(doubt), {}) in work.did) is doubted
     assert work.over
+
+
+@pytest.mark.parametrize("error", [OSError(5, "I/O"), HeteroError("cannot be asked", "board0", "see why")])
+def test_a_board_that_cannot_be_looked_at_again_keeps_its_power(stopped, error):
+    """Lost: the work of who came back to it while its PDU was waited for."""
+
+    def why_left(work):
+        raise error
+
+    work = Work()
+    one = stopped(work)
+    one._bystanders = SimpleNamespace(watched=lambda work: False)
+    one._why_left, one._states = why_left, {0: "running"}
+    assert one._is_still_to_be_cut(work, time.monotonic() - 3600) is False
+    assert work.over
+    assert one._is_still_to_be_cut(work, time.monotonic()) is True, "it was looked at just now"
+
+
+def test_a_session_that_is_lost_is_not_asked_again(stopped):
+    """Lost: the power of somebody's board that is to be on again, to a session that is gone."""
+    one = stopped(Work())
+    line, error = one.lines["pdu-a"], HeteroError("does not answer", "pdu-a", "look at it")
+    one._on_down("pdu-a", object(), error)
+    assert one.lines == {"pdu-a": line}, "an older one"
+    one._on_down("pdu-a", line, error)
+    assert one.lines == {}
 
 
 def test_another_key_than_its_own_keeps_a_board_on(stopped):

@@ -37,6 +37,14 @@ def test_each_line_is_shown_once(log):
     followed.close()
 
 
+@pytest.mark.parametrize("more", [1, 1000])
+def test_a_log_that_was_begun_anew_is_shown_from_its_begin(log, more):
+    """Lost: what the board said first, which is why it does not come up."""
+    followed = FollowedLog(str(log), len("theirs\nours\n") + more, None)
+    assert followed.lines() == ["theirs", "ours"]
+    followed.close()
+
+
 def test_a_board_does_not_command_the_terminal(log):
     """Lost: the terminal of who looks on, to a tenant who writes escape sequences; or the proxy's memory, to a line
     without an end.

@@ -238,6 +238,24 @@ def test_a_guardian_that_is_stopped_holds_up_nobody(box):
     assert state(other) == (False, [])
 
 
+def test_a_guardian_is_waited_for_no_longer_than_it_takes(monkeypatch):
+    """Lost: a second of each attach of a GPU."""
+    naps, real = [], stillness.Deadline.nap
+
+    def nap(deadline, seconds):
+        naps.append(seconds)
+        real(deadline, 0.001)
+
+    monkeypatch.setattr(stillness.Deadline, "nap", nap)
+    guardian = os.fork()
+    if guardian == 0:
+        time.sleep(0.05)
+        os._exit(0)
+    stillness._end(guardian, None, b"")
+    assert naps
+    assert max(naps) < 0.01
+
+
 def test_where_all_our_processes_are_killed_the_next_one_lets_it_go_on(box, monkeypatch):
     """Lost: the tenant's container, to the kernel that is out of memory, until somebody knows why it stands still."""
     folders, process, other, count = box

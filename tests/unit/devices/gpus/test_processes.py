@@ -149,6 +149,13 @@ def test_what_takes_too_long_to_look_at_is_not_taken_for_nothing(monkeypatch, ho
     assert said.value.facts["pid"] == process.pid
 
 
+def test_a_look_that_ends_before_any_process_names_none():
+    """Lost: an error that can be read, where the machine is too busy to begin."""
+    with pytest.raises(TimedOut) as said:
+        processes.look(lambda begin: time.sleep(30), seconds=0.2)
+    assert (said.value.thing, said.value.facts) == ("process 0 (?)", dict(pid=0, command="?"))
+
+
 def test_a_driver_that_is_not_loaded_has_no_holders():
     """Its nodes have no major, and detaching goes on without it."""
     assert holders([("c", None, 0)]) == {}

@@ -142,6 +142,14 @@ def test_a_host_that_is_none_is_told_with_its_setting(host, wrong):
     assert not host or bool(HOST.fullmatch(host)) != wrong
 
 
+def test_a_host_with_its_port_is_taken_apart():
+    """Lost: what to write, to who has copied it from a browser."""
+    ((key, error),) = Told.wrong("pdu-t", {"host": "pdu-a.example:8080"})
+    assert (key, str(error)) == (
+        "host", "pdu-t: 'pdu-a.example:8080' is a host and its port: write them apart: host: pdu-a.example, port: 8080",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("host", "named"), [("10.0.100.2", False), ("fe80::1", False), ("pdu-a", True), (None, True)])
 def test_a_name_may_not_be_known(host, named):
     """Lost: that it is the name server, and not the PDU, which was not heard."""

@@ -55,6 +55,14 @@ def test_what_each_kind_tells(tmp_path, monkeypatch, kind, outlets, said, told):
         device.close()
 
 
+@pytest.mark.parametrize("relays", [[{}, {}], {}, None])
+def test_a_meter_of_several_relays_is_none_of_theirs(relays):
+    """Lost: `status`, to a plug that tells something else than its vendor's page has."""
+    answer = {"meters": [{"power": 41.2, "total": 60000}], "relays": relays}
+    assert METERS["shelly1"].drawn(answer, "0") == Drawn()
+    assert METERS["shelly1"].drawn(dict(answer, relays=[{}]), "0") == Drawn(41.2, 1.0)
+
+
 def test_a_device_that_answers_its_meter_with_an_error(tmp_path, monkeypatch):
     """Lost: the outlets of a plug, to a meter that is out of order, or an answer that is none."""
     device, deadline = Device("shelly2", {"0": True, "1": True}), Deadline(120)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.apc import Apc
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.known_dialect import KnownDialect
 
 PLACE = dict(host="10.0.0.5", port="", username="apc")
@@ -33,6 +35,20 @@ def test_of_another_device_or_account_nothing_is_known(known, other):
     """Lost: outlets of a PDU that has the name of one that was there before."""
     assert known._replace(place={**PLACE, **other}).outlets is None
     assert known._replace(name="rack_3").outlets is None, "whose file has the same name"
+
+
+def test_a_pdu_at_another_address_is_another_one(tmp_path):
+    """Lost: outlets of a PDU that is switched as the one whose name it got."""
+
+    def at(**settings):
+        driver = Apc("pdu-a", settings, {"username": "apc"}, Deadline(60))
+        driver.run_folder = str(tmp_path)
+        return driver._known
+
+    at(host="10.0.0.5").note({"1"})
+    assert at(host="10.0.0.5").outlets == {"1"}
+    assert at(host="10.0.0.6").outlets is None
+    assert at(host="10.0.0.5", port=2323).outlets is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": "rack/3", "place": null, "outlets": 7}', "\0"])

@@ -17,9 +17,12 @@ import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, HeteroError, TimedOut
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.findings import Findings
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import pdu_places
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.uhubctl import OUTLET, Uhubctl
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy import words_check
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.nodes.proxy.entries_check import Entry
 
 PLAYED = Path(__file__).with_name("played_uhubctl.py")
 DEVICE = "0525:a4a2 Linux RNDIS/Ethernet Gadget, power off"
@@ -274,6 +277,13 @@ def test_another_nodes_hubs_are_not_switched(tmp_path, host, wrong):
     if wrong:
         with pytest.raises(BadInput, match="leave host out"), opened(tmp_path, "1-1:1", host=host):
             pytest.fail("opened")
+
+
+def test_the_hubs_of_a_node_need_no_host():
+    """Lost: a set-up as the guide has it."""
+    found = Findings()
+    words_check.pdu("usb", Entry(driver="uhubctl"), found)
+    assert found.defects == []
 
 
 def test_the_hubs_of_a_node_are_one_pdu():

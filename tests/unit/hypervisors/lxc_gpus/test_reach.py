@@ -41,6 +41,16 @@ class Cgroup:
         return access in self.access and (self.every or (kind, major, minor) == NODE.number)
 
 
+def test_a_guest_that_is_down_is_whose_its_device_may_be(monkeypatch):
+    """Lost: a guest's GPU, to a container, while libvirt does not know the guest, whose folder is here."""
+    monkeypatch.setattr(open_rights.domains, "holders", lambda pci: ({"0000:05:00.0": ["win"]}, {}))
+    monkeypatch.setattr(open_rights, "only_by_folder", lambda pci: {"0000:06:00.0": ["lin"], "0000:05:00.0": ["lin"]})
+    live = open_rights.Live(())
+    for address, name in (("0000:05:00.0", "win"), ("0000:06:00.0", "lin")):
+        assert live.doubt(address, "ml-8") == open_rights.domains.STARTS.format(name=name)
+    assert live.doubt("0000:07:00.0", "ml-8") is None
+
+
 @pytest.mark.parametrize(
     ("access", "every", "there", "mknod", "state"),
     [

@@ -187,6 +187,10 @@ def test_old_logs_go(tmp_path):
     kept = console_logs.set_aside(str(log))
     assert len(kept) == console_logs.KEPT
     assert kept[0].endswith("-000005-jackie")
+    os.truncate(kept[-1], console_logs.KEPT_BYTES - (len(kept) - 1))
+    console_logs.prune(str(log))
+    assert console_logs.set_aside(str(log)) == kept, "to the last byte"
+    os.truncate(kept[-1], 1)
     os.truncate(kept[-2], console_logs.KEPT_BYTES)
     console_logs.prune(str(log))
     assert console_logs.set_aside(str(log)) == [kept[-1]]
