@@ -56,6 +56,23 @@ def test_the_end_of_a_lease_is_set_and_told(node, proxy, check):
     assert [event.text for event in proxy.store.events() if event.phase == "lease"] == ([] if check else [line["text"]])
 
 
+def test_what_is_reserved_while_a_lease_is_made_longer_counts(node, proxy, monkeypatch):
+    """Lost: the hours for which somebody reserved that board a moment ago."""
+    (mine,) = claimed(proxy, lease_hours=9)
+    node.root(0, mine)
+    looks = []
+
+    def must_be_allowed(proxy, claim, expires):
+        looks.append(expires)
+        if len(looks) == 2:
+            raise Refused("is reserved from 15:00 on", "board0", "end it before")
+
+    monkeypatch.setattr(board_leases, "_must_be_allowed", must_be_allowed)
+    result, _change = extend(proxy, 99)
+    assert (result["failed"], "is reserved from 15:00 on" in result["msg"]) == (True, True)
+    assert proxy.store.claim_of("jackie").expires == mine.expires
+
+
 def test_an_end_is_taken_away(node, proxy):
     """Lost: an instance that is to stay."""
     (mine,) = claimed(proxy, lease_hours=9)
