@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs import migration
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.verbs.migration import Migration
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import Refused
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site import board_states
@@ -41,3 +42,19 @@ def test_a_board_that_is_not_kept_any_more_is_not_taken(note):
     with pytest.raises(Refused, match=r"board1: .*it is not kept any more"):
         move._give(Claim(), old, new)
     assert changed == []
+
+
+def test_a_board_that_another_got_is_not_switched_off_for_a_root_that_was_left(monkeypatch):
+    """Lost: the running board of who got it while a move that was killed is taken up, and waited for its lock."""
+    ended = []
+    monkeypatch.setattr(migration, "switch_off", lambda proxy, works, options: ended.append(works))
+    monkeypatch.setattr(migration, "replace", lambda options, **more: options)
+    old, new = (SimpleNamespace(board=SimpleNamespace(name=f"board{number}"), failed=True) for number in (0, 1))
+    old.claim = Claim("eve")
+    move = Migration(SimpleNamespace(), Claim(board=1), SimpleNamespace())
+    with pytest.raises(Refused, match=r"board0: was claimed for eve meanwhile"):
+        move._bring_left(old, new)
+    assert ended == []
+    old.claim = None
+    move._bring_left(old, new)
+    assert ended == [[old]]

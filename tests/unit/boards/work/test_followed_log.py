@@ -37,6 +37,14 @@ def test_each_line_is_shown_once(log):
     followed.close()
 
 
+def test_a_log_that_is_just_short_enough_is_shown_from_its_first_line(log):
+    """Lost: what the board said first, where all that it said can just be shown."""
+    log.write_text("ours\n" + "x" * (followed_log.BEFORE - len("ours\n\n")) + "\n")
+    followed = FollowedLog(str(log), 0, None)
+    assert followed.lines()[0] == "ours"
+    followed.close()
+
+
 @pytest.mark.parametrize("more", [1, 1000])
 def test_a_log_that_was_begun_anew_is_shown_from_its_begin(log, more):
     """Lost: what the board said first, which is why it does not come up."""

@@ -126,6 +126,14 @@ def test_a_board_writes_no_time_into_its_log(tmp_path, time):
     ]  # fmt: skip
 
 
+def test_no_number_of_colours_hides_that_a_time_is_the_boards(tmp_path):
+    """Lost: what was when, to a board that writes more colours before its own time than a line has letters."""
+    log = tmp_path / "board0.log"
+    time, colours = "[Sun Nov 29 03:00:00 2026]", "\x1b[0m" * blame.CONSOLE_WIDTH
+    log.write_bytes(f"{time}x\r{colours}{time}no fault\n".encode())
+    assert blame.console_tail(str(log), 0) == [f"{time}x", f"\\x0d{time}no fault"]
+
+
 def test_only_what_is_longer_than_a_line_is_cut(tmp_path):
     """Lost: the last letter of a line that fits, or a terminal, to a line of a megabyte."""
     log = tmp_path / "board0.log"

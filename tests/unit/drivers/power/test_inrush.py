@@ -10,11 +10,13 @@ import json
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.deadline import Deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors import BadInput, Lost
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import inrush
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power import outlets as power
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.files import whole_file
@@ -184,6 +186,22 @@ def test_who_comes_after_one_that_was_killed_while_it_switched(batch, orders):
     assert killed_at - 5 < json.loads(kept.read_text())[0][0] <= killed_at
     batch({"2": "on"}, inrush=1)
     assert time.time() >= json.loads(kept.read_text())[0][0] >= killed_at
+
+
+def test_a_second_begins_when_a_slow_pdu_has_obeyed(tmp_path, monkeypatch):
+    """Lost: the breaker, behind a PDU that takes seconds to switch an outlet on, or that hangs up over it."""
+    clock = [time.time()]
+    monkeypatch.setattr(inrush, "time", SimpleNamespace(time=lambda: clock[0]))
+
+    def slow(outlets):
+        clock[0] += 2.0
+        raise Lost("it hung up", "pdu-i", "see")
+
+    pace = inrush.Inrush(str(tmp_path), "pdu-i", dict(inrush=1), lambda text: None)
+    with pytest.raises(Lost):
+        pace.switch_on(["1"], slow, Deadline(60))
+    with pytest.raises(inrush.NoTurn):
+        pace.switch_on(["2"], dict.fromkeys, Deadline(0.2))
 
 
 def test_a_run_folder_that_becomes_full_in_between(batch, orders, monkeypatch):

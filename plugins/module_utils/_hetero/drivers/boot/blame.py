@@ -244,7 +244,7 @@ def lines_of(text: str, within: bool = False) -> list[str]:
 
 
 def _seems_stamped(text: str) -> bool:
-    return bool(STAMPED.match(COLOURS.sub("", text[:CONSOLE_WIDTH]).lstrip()))
+    return bool(STAMPED.match(COLOURS.sub("", text).lstrip()))
 
 
 def readable(lines: Iterable[str], asked_by: str | None) -> list[str]:
