@@ -124,7 +124,7 @@ def rules(bridge: Bridge) -> str:
 
 
 def _body(bridge: Bridge) -> str:
-    parts = [_pins(bridge), _host(bridge)]
+    parts = [_pins(bridge), _neighbours(bridge), _host(bridge)]
     return "".join([*parts, _nat(bridge)] if bridge.ours and bridge.nat else parts)
 
 
@@ -134,8 +134,8 @@ def _pins(bridge: Bridge) -> str:
     The host gives tenants their addresses, so a tenant that answers DHCP is an impostor, from whatever port: clients
     look at their own alone (68). Tenants have no IPv6, so that nobody can claim to be a router or a neighbour, and no
     VLAN: a bridge of the site's may have the host's own networks in some. Frames to 01-80-C2-00-00-0X (LLDP, PAUSE)
-    pass these rules, as from the port itself and not from the bridge: `arrivals` in _host takes what is in them; the
-    bridge's option no_linklocal_learn keeps it from learning from them.
+    pass these rules: _past takes what is in them; the bridge's option no_linklocal_learn keeps it from learning from
+    them.
     """
     ours = f'iifname "{PORTS[bridge.kind]}*"'
     pins = ",\n            ".join(pin(bridge.kind, address) for address in bridge.addresses)
@@ -176,41 +176,12 @@ def _host(bridge: Bridge) -> str:
     opened = f"        ip daddr {_set(bridge.opened)} accept\n" if bridge.opened else ""
     closed = f"        ip daddr {_set(bridge.closed)} {REJECT}\n" if bridge.closed else ""
     beyond = f'iifname != {{ "lo", "{bridge.name}" }} ip saddr {bridge.network} drop' if bridge.ours else ""
-    # what came over the bridge comes from the bridge
-    past = f'iifname "{PORTS[bridge.kind]}*" drop'
     begun = "ct state new ct status & confirmed != confirmed"
     return f"""\
-table arp {TABLES[bridge.kind]} {{
-    chain arrivals {{
-        type filter hook input priority filter; policy accept;
-        {past}
-    }}
-}}
 table inet {TABLES[bridge.kind]} {{
-    set connections {{
-        type ipv4_addr
-        size {MOST}
-        flags dynamic
-    }}
-    set begins {{
-        type ipv4_addr
-        size {MOST}
-        flags dynamic,timeout
-        timeout 1m
-    }}
-    ct timeout ended {{
-        protocol tcp
-        l3proto ip
-        policy = {{ time_wait : {ENDED}, close : {ENDED} }}
-    }}
-    chain counted {{
-        ip protocol tcp ct timeout set "ended"
-        update @begins {{ ip saddr limit rate over {BEGIN} }} {REJECT}
-        add @connections {{ ip saddr ct count over {CONNECTIONS} }} {REJECT}
-    }}
-    chain arrivals {{
+{_counted()}    chain arrivals {{
         type filter hook prerouting priority raw; policy accept;
-        {past}
+        {_past(bridge)}
         {beyond}
     }}
     chain to_host {{
@@ -233,6 +204,50 @@ table inet {TABLES[bridge.kind]} {{
         oifname "{bridge.name}" accept
 {opened}{closed}    }}
 }}
+"""
+
+
+def _past(bridge: Bridge) -> str:
+    """Return the rule against what passed the bridge's rules: what came over the bridge comes from it, and no port."""
+    return f'iifname "{PORTS[bridge.kind]}*" drop'
+
+
+def _neighbours(bridge: Bridge) -> str:
+    """Return the rules that keep the host from taking a tenant for its neighbour past the bridge's rules."""
+    return f"""\
+table arp {TABLES[bridge.kind]} {{
+    chain arrivals {{
+        type filter hook input priority filter; policy accept;
+        {_past(bridge)}
+    }}
+}}
+"""
+
+
+def _counted() -> str:
+    """Return what bounds a tenant's connections, for the chains of a table."""
+    return f"""\
+    set connections {{
+        type ipv4_addr
+        size {MOST}
+        flags dynamic
+    }}
+    set begins {{
+        type ipv4_addr
+        size {MOST}
+        flags dynamic,timeout
+        timeout 1m
+    }}
+    ct timeout ended {{
+        protocol tcp
+        l3proto ip
+        policy = {{ time_wait : {ENDED}, close : {ENDED} }}
+    }}
+    chain counted {{
+        ip protocol tcp ct timeout set "ended"
+        update @begins {{ ip saddr limit rate over {BEGIN} }} {REJECT}
+        add @connections {{ ip saddr ct count over {CONNECTIONS} }} {REJECT}
+    }}
 """
 
 
