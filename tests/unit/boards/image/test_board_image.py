@@ -78,6 +78,22 @@ def test_a_running_boards_root_is_not_removed(site, proxy):
     assert leftovers(proxy, proxy.board(0)) == []
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_a_root_that_is_not_there_is_not_made_anew_once_its_instance_ran(site, proxy, check):
+    """Lost: a stopped tenant's work, to an empty root of its name, where what holds the roots is not mounted."""
+    site.claim(proxy)
+    present(proxy, [0], ImageRequest(), Change(), Deadline(60))
+    for state in (board_states.BOOTING, board_states.RUNNING, board_states.SHUTTING_DOWN):
+        proxy.store.move(0, state)
+    site.clean()
+    roots, claim = site.state / "board-roots", proxy.store.record(0).claim
+    roots.rename(site.state / "elsewhere")
+    result = present(proxy, [0], ImageRequest(), Change(check), Deadline(60))
+    assert result.get("failed"), result
+    assert f"jackie ran from {roots / 'fs_0'}, which is not there: nothing is made: mount the file" in result["msg"]
+    assert (result["changed"], proxy.store.record(0).claim) == (False, claim)
+
+
 def test_a_board_another_verb_has_is_waited_for_and_its_holder_named(site, proxy):
     site.claim(proxy)
     with lock(proxy.config.run_folder, "board0", "boot", "somebody", Deadline(1)):

@@ -13,7 +13,12 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.boards.power import presence
+from ansible_collections.hetero.compute.plugins.module_utils._hetero.core import deadline
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.boot.ssh import WrongHostKey
+from ansible_collections.hetero.compute.tests.unit.boards.power.test_silence import Clock
+
+#: As it is outside of tests, which shorten it.
+LONGEST = presence.LONGEST
 
 
 class Played:
@@ -52,6 +57,21 @@ def test_who_is_there():
     assert seen(Played(other=True)) == presence.OTHER_KEY
     assert seen(Played(heard=())) == presence.SILENT
     assert seen(Played()) == presence.ALIVE
+
+
+@pytest.mark.parametrize(("proves", "who"), [(50.0, presence.OWN_KEY), (90.0, presence.ALIVE)])
+def test_a_slow_board_has_a_minute_to_prove_its_key(monkeypatch, proves, who):
+    """Lost: the power of a slow board in use; or ten minutes, to a machine that has its address and proves nothing."""
+    clock = Clock()
+    monkeypatch.setattr(deadline, "time", clock)
+    monkeypatch.setattr(presence, "LONGEST", LONGEST)
+
+    def answers(board, system, patience, cancelled, report):
+        clock.sleep(patience.seconds)
+        return clock.now >= proves
+
+    assert seen(SimpleNamespace(alive=lambda board, limit: True, answers=answers)) == who
+    assert clock.now < 90
 
 
 def test_one_lost_packet_is_no_silence_and_a_second_one_is_not_waited_for():

@@ -29,7 +29,7 @@ from ansible_collections.hetero.compute.plugins.module_utils._hetero.core.errors
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.drivers.power.fake import Fake as FakePdu
 from ansible_collections.hetero.compute.plugins.module_utils._hetero.site.board_states import CHECKING
 from ansible_collections.hetero.compute.tests.unit.boards.disk.conftest import disks, own_mounts
-from ansible_collections.hetero.compute.tests.unit.boards.verbs.test_checks import checked, is_free, site
+from ansible_collections.hetero.compute.tests.unit.boards.verbs.test_checks import QUICK, checked, is_free, site
 
 __all__ = ["disks", "own_mounts", "site"]
 
@@ -191,6 +191,23 @@ def test_what_nobody_foresaw_leaves_the_board_off_and_free(site, monkeypatch):
     with pytest.raises(RuntimeError, match="nobody foresaw"):
         checked(site, 0)
     assert is_free(site, 0)
+
+
+def test_what_nobody_foresaw_frees_no_board_that_does_not_boot(site, monkeypatch):
+    """Lost: the next request, to a board that its check has seen fail, where the proxy fails as well just then."""
+    clear, failed = ram_boot.clear, []
+
+    def fails_once(work):
+        if not failed:
+            failed.append(work.board.id)
+            raise RuntimeError("nobody foresaw this")
+        clear(work)
+
+    monkeypatch.setattr(ram_boot, "clear", fails_once)
+    site.play(0, stall="tftp")
+    with pytest.raises(RuntimeError, match="nobody foresaw"):
+        checked(site, 0, checks.CheckRequest(QUICK.limits, timeout=1))
+    assert (failed, site.record(0).state, site.power(0)) == ([0], "error", "off")
 
 
 def test_a_pdu_that_is_lost_within_the_switching_frees_no_board_that_may_be_on(site, monkeypatch):
