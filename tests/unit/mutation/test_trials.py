@@ -43,7 +43,7 @@ def test_what_a_mutant_left_behind_fails_no_test_for_good(for_good):
 
 
 def test_what_was_passed_over_was_not_asked():
-    """Lost for weeks: all tests whose day it was not, and each mutant that they alone know lived on."""
+    """Lost once: all tests whose day it was not, and each mutant that they alone know lived on."""
     copy, trial = Copy(for_good=False), Trial(SimpleNamespace(seconds={TEST: 1.0, "other": 1.0}))
     copy.fails = False
     answer = trial._once(copy, mutants("flavors/f.py", SOURCE)[0], SOURCE, [TEST, "other"])
