@@ -84,6 +84,20 @@ def test_of_an_older_database_nothing_is_believed_and_nobody_gets_the_board(swap
     assert site.provision()[0]["boards"][0]["board"] == 0
 
 
+@pytest.mark.parametrize("copied", [False, True], ids=["its only record", "a copy of it"])
+def test_the_end_of_a_maintenance_takes_anothers_record_out_of_its_boards_place(swapped, copied):
+    """Lost: the board, out of use for good by what was said of another one; or the other one's only record."""
+    site, _copy = swapped
+    if copied:
+        path(site, 1).write_text(path(site, 0).read_text())
+    assert maintenance(site, "off")["changed"]
+    assert not path(site, 0).exists()
+    others = [path(site, 1)] if copied else [*path(site, 0).parent.glob("board0.json.of-board1.*")]
+    assert [*path(site, 0).parent.iterdir()] == others
+    assert [json.loads(other.read_text())["reason"] for other in others] == [REASONS[1]]
+    assert site.provision()[0]["boards"][0]["board"] == 0
+
+
 def test_a_board_of_a_tenant_is_not_kept_from_her_by_anothers_record(jackie):
     """Lost: each start of her instance, to what was said of another board."""
     assert maintenance(jackie, "on", 1, reason=REASONS[1])["changed"]

@@ -68,6 +68,23 @@ def test_one_whose_power_was_cut_while_it_booted_boots_again(site, rebooted):
     ]
 
 
+def test_one_whose_power_was_cut_is_known_as_off_until_it_is_on_again(site, rebooted, monkeypatch):
+    """Lost: the truth of its outlet, for who looks at the board meanwhile, or where the reboot is killed then."""
+    switch, known = Pdu.switch, []
+
+    def noted(pdu, outlets, state):
+        known.append((site.record(0).power, state))
+        return switch(pdu, outlets, state)
+
+    def cut(times):
+        if times == 1:
+            site.cut(0)
+            monkeypatch.setattr(Pdu, "switch", noted)
+
+    assert not rebooted(cut, stalls=2)["failed"]
+    assert known == [("off", "on")]
+
+
 def test_one_that_is_cut_at_each_boot_is_not_switched_on_for_ever(site, rebooted):
     """Lost: a board to whose fuse blows, or whom somebody works at, and a verb that never ends."""
     result = rebooted(lambda times: site.cut(0), retries=1)

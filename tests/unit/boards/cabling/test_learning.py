@@ -63,6 +63,9 @@ def test_ten_boards_on_shuffled_outlets(lab):
     assert said[3].startswith('  0: {"pdu": "pdu-a", "outlet": "2"')
     texts = [line["text"] for line in result["lines"] if not isinstance(line, str)]
     assert texts[0] == "who asks, or answers, within 3 s has power already"
+    with lab.proxy() as proxy:
+        told = [event.text for event in proxy.store.events(limit=5000) if event.phase == "cabling"]
+    assert told[0] == texts[0], "else who follows it sees nothing while it waits"
     assert texts[1] == "pdu-a outlet 1: on, read back; who asks to boot?"
     assert texts[2].startswith("pdu-a outlet 1 feeds board7 (00:1a:ca:00:57:97): boot request after ")
     assert lab.switched()[:2] == [

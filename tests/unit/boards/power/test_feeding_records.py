@@ -204,6 +204,18 @@ def test_a_board_that_lived_on_is_a_riddle(monkeypatch):
     assert feeds.belie(one) == "; that could not be written down: claims: no space left: make space"
 
 
+def test_an_outlet_that_cut_another_board_is_that_boards_at_once():
+    """Lost: the other board's power, by what the same call does next."""
+    records = Records({0: HERE, 4: None})
+    feeds, one = node(records), work()
+    said = feeds.took(one, [SimpleNamespace(board=4, claim=claim(4, "vm4"))])
+    assert "where vm4 went off by itself" in said
+    taken = Fed("pdu-a", "1", "10.0.100.1", taken="board4")
+    assert records.written == [(4, HERE), (0, taken)]
+    assert list(feeds.holders(None, "pdu-a", "1")) == [4]
+    assert (feeds.of(one.board, one.claim), feeds.doubt(one.board, one.claim).old) == (taken, taken)
+
+
 def test_an_unknown_board_leaves_those_alone_that_prove_their_outlet():
     """Lost: every running instance of the node can be stopped no more, for one lost record."""
     feeds = node(Records({0: HERE, 1: None}, lost=[5]))
